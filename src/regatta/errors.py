@@ -1,0 +1,67 @@
+"""Every error that Regatta raises on purpose.
+
+    RegattaError                 exit code
+    ├── SpecError                2   the spec, a registry or a suite is wrong (holds a list of Problem)
+    ├── HostError                3   the host is unfit: a program is missing, a runtime is not there
+    ├── StoreError               3   the results cannot be read or written (full disk, foreign file)
+    └── VerificationError        1   the work is recorded, but something in it failed
+
+A message says where, what was expected, what was found, and how to mend it.
+A leaf: standard library only, because the runner carries it to the hosts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: where · expected · got · fix."""
+
+    where: str
+    expected: str
+    got: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.where}: expected {self.expected} · got {self.got}"
+        return f"{text} · fix: {self.fix}" if self.fix else text
+
+
+class RegattaError(Exception):
+    """Base of all errors that end a command. `exit_code` is what the process returns."""
+
+    exit_code = 3
+
+    def __init__(self, where: str, expected: str, got: str, fix: str = "") -> None:
+        self.problems: tuple[Problem, ...] = (Problem(where, expected, got, fix),)
+        super().__init__(str(self.problems[0]))
+
+
+class SpecError(RegattaError):
+    """The spec, or a registry or suite it names, is wrong. Carries every problem at once."""
+
+    exit_code = 2
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = tuple(problems)
+        Exception.__init__(self, "\n".join(str(p) for p in problems))
+
+
+class HostError(RegattaError):
+    """This host cannot do the work: a program, a runtime or a permission is missing."""
+
+    exit_code = 3
+
+
+class StoreError(RegattaError):
+    """Results cannot be read or written."""
+
+    exit_code = 3
+
+
+class VerificationError(RegattaError):
+    """The work is recorded, and something in it failed."""
+
+    exit_code = 1
