@@ -1,0 +1,98 @@
+"""Lines that a workload wrote to REGATTA_RESULTS (docs/protocol.md section 1). Every line is checked: it comes from outside."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from regatta.adapters.result import Left, Reported
+from regatta.units import UNITS
+
+_METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+_MAXIMUM_INFO_BYTES = 64 * 1024
+_MEASUREMENT_KEYS = {"iteration", "metric", "value", "unit", "operations", "parameters"}
+
+
+class _BadLine(ValueError):
+    pass
+
+
+def _whole(value: object, name: str, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**63:
+        raise _BadLine(f"{name} must be a whole number of at least {least}, got {value!r:.80}")
+    return value
+
+
+def _measurement(line: dict[str, Any]) -> list[Any]:
+    unknown = set(line) - _MEASUREMENT_KEYS
+    if unknown:
+        raise _BadLine(f"unknown key {sorted(unknown)[0]!r:.80}")
+    metric, value, unit = line["metric"], line.get("value"), line.get("unit")
+    if not isinstance(metric, str) or not _METRIC.match(metric):
+        raise _BadLine(f"metric must be a lower-case name, got {metric!r:.80}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise _BadLine(f"value of {metric} must be a finite number, got {value!r:.80}")
+    if not isinstance(unit, str) or unit not in UNITS:
+        raise _BadLine(f"unit of {metric} must be one of {', '.join(UNITS)}, got {unit!r:.80}")
+    operations = line.get("operations")
+    if operations is not None:
+        _whole(operations, "operations", 1)
+    parameters = line.get("parameters")
+    if parameters is not None:
+        if not isinstance(parameters, dict) or not parameters:
+            raise _BadLine(f"parameters must be an object with names, got {parameters!r:.80}")
+        for name, item in parameters.items():
+            if not _METRIC.match(name) or not isinstance(item, (str, int, float, bool)):
+                raise _BadLine(f"parameter {name!r:.80} must be a lower-case name with a plain value")
+            if isinstance(item, float) and not math.isfinite(item):
+                raise _BadLine(f"parameter {name!r:.80} is not finite")
+        parameters = dict(sorted(parameters.items()))
+    return [_whole(line.get("iteration"), "iteration", 0), metric, value, unit, operations, parameters]
+
+
+def _take(line: dict[str, Any], reported: Reported) -> None:
+    if "metric" in line:
+        reported.iterations.append(_measurement(line))
+    elif "digest" in line:
+        if not isinstance(line["digest"], str) or not _DIGEST.match(line["digest"]):
+            raise _BadLine(f"digest must be 64 hexadecimal digits, got {line['digest']!r:.80}")
+        reported.digests.append(line["digest"])
+    elif "error" in line:
+        reported.error = reported.error or f"the workload says: {str(line['error']):.500}"
+    elif isinstance(line.get("info"), dict):
+        reported.info.update(line["info"])
+    else:
+        raise _BadLine(f"none of metric, digest, info, error in {json.dumps(line):.80}")
+
+
+def _reject_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def read(left: Left, options: Mapping[str, object]) -> Reported:
+    """Read the lines; the first one that does not fit becomes the error, with its number."""
+    reported = Reported()
+    if left.results is None:
+        reported.error = "no result: the workload wrote nothing to REGATTA_RESULTS"
+        return reported
+    for number, text in enumerate(left.results.split(b"\n"), start=1):
+        if not text.strip():
+            continue
+        try:
+            line = json.loads(text, parse_constant=_reject_constant)
+            if not isinstance(line, dict):
+                raise _BadLine("not an object")
+            _take(line, reported)
+        except (ValueError, RecursionError) as error:
+            reported.error = f"line {number} of the results: {error}"
+            return reported
+    if len(json.dumps(reported.info)) > _MAXIMUM_INFO_BYTES:
+        reported.error = f"info is longer than {_MAXIMUM_INFO_BYTES} bytes"
+        reported.info = {}
+    if not reported.iterations and not reported.error:
+        reported.error = "no result: no measurement in REGATTA_RESULTS"
+    return reported

@@ -1,0 +1,33 @@
+"""What an adapter gets and what it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+
+@dataclass
+class Left:
+    """What an invocation left behind for its adapter."""
+
+    #: wall time of the process, ns
+    elapsed_ns: int
+    user_s: float
+    system_s: float
+    max_rss_kib: int
+    #: bytes of the file named in REGATTA_RESULTS; None when the workload made none
+    results: Optional[bytes]
+    #: what was kept of standard output, and whether some of it was dropped
+    stdout: bytes
+    stdout_cut: bool
+
+
+@dataclass
+class Reported:
+    """What the workload reported: `iterations` as rows `[iteration, metric, value, unit, operations, parameters]`."""
+
+    iterations: list[list[Any]] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
+    info: dict[str, Any] = field(default_factory=dict)
+    #: why the result is wrong or cannot be read; empty: it is right
+    error: str = ""
