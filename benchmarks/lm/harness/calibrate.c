@@ -1,0 +1,119 @@
+/*
+ * How long an interval must be for its time to be trusted, and what an empty loop costs.
+ *
+ * The interval is found as in Staelin 2004, "Clock resolution": work whose amount is known exactly
+ * is lengthened by 1.5 %, 2 % and 3.5 %; an interval is trusted when the medians of eleven timings
+ * show each of the lengthenings within 0.25 % of the interval. Two differences: the candidates
+ * start lower than the paper's (5, 10, 50, 100 ms), because clocks now step in nanoseconds; and the
+ * four amounts of work take turns, so that a drift of the processor's frequency falls on all of
+ * them.
+ */
+#include "lm.h"
+
+enum { AMOUNTS = 4, TIMINGS = 11, LOOP_TIMINGS = 11 };
+
+static const double AMOUNT[AMOUNTS] = {1.0, 1.015, 1.02, 1.035};
+static const double TOLERANCE = 0.0025;
+static const uint64_t CANDIDATE_NS[] = {500000, 1000000, 2000000, 5000000};
+enum { CANDIDATES = sizeof CANDIDATE_NS / sizeof CANDIDATE_NS[0] };
+/* An interval is at least this many steps of the clock, so that truncation is at most 0.5 % of it.
+ */
+static const uint64_t STEPS_PER_INTERVAL = 200;
+static const uint64_t LOOP_INTERVAL_NS = 500000;
+
+/* Follows a pointer that points to itself: each load waits for the one before. */
+static void known_work(uint64_t turns) {
+    void *cell = &cell;
+    void *volatile *at = (void *volatile *)&cell;
+    for (uint64_t turn = 0; turn < turns; turn++) {
+        at = (void *volatile *)*at;
+    }
+    lm_keep((const void *)at);
+}
+
+static void empty_loop(uint64_t turns) {
+    for (uint64_t turn = 0; turn < turns; turn++) {
+        lm_keep(NULL);
+    }
+}
+
+static uint64_t time_ns(void (*work)(uint64_t), uint64_t turns) {
+    uint64_t start = lm_now_ns();
+    work(turns);
+    return lm_now_ns() - start;
+}
+
+/* How many turns take at least `interval_ns`, twice in a row: one disturbed timing must not decide.
+ */
+static uint64_t turns_for(void (*work)(uint64_t), uint64_t interval_ns) {
+    for (uint64_t turns = 1024;; turns *= 2) {
+        if (time_ns(work, turns) >= interval_ns && time_ns(work, turns) >= interval_ns) {
+            return turns;
+        }
+    }
+}
+
+/* The worst relative error of an interval of `turns` turns, as the head of this file tells. */
+static double interval_error(uint64_t turns) {
+    double elapsed[AMOUNTS][TIMINGS];
+    for (int timing = 0; timing < TIMINGS; timing++) {
+        for (int amount = 0; amount < AMOUNTS; amount++) {
+            uint64_t lengthened = (uint64_t)((double)turns * AMOUNT[amount]);
+            elapsed[amount][timing] = (double)time_ns(known_work, lengthened);
+        }
+    }
+    double median[AMOUNTS], worst = 0;
+    for (int amount = 0; amount < AMOUNTS; amount++) {
+        lm_sort(elapsed[amount], TIMINGS);
+        median[amount] = lm_quantile(elapsed[amount], TIMINGS, 0.5);
+        double error = (AMOUNT[amount] * median[0] - median[amount]) / median[0];
+        error = error < 0 ? -error : error;
+        worst = error > worst ? error : worst;
+    }
+    return worst;
+}
+
+static void find_interval(struct lm_calibration *calibration) {
+    uint64_t floor_ns = calibration->clock_resolution_ns * STEPS_PER_INTERVAL;
+    uint64_t pilot_ns = CANDIDATE_NS[0] > floor_ns ? CANDIDATE_NS[0] : floor_ns;
+    uint64_t pilot_turns = turns_for(known_work, pilot_ns);
+    double turn_ns = (double)time_ns(known_work, pilot_turns) / (double)pilot_turns;
+
+    calibration->interval_trusted = false;
+    for (size_t i = 0; i < CANDIDATES; i++) {
+        uint64_t candidate_ns = CANDIDATE_NS[i] > floor_ns ? CANDIDATE_NS[i] : floor_ns;
+        if (candidate_ns == floor_ns && i + 1 < CANDIDATES) {
+            continue;
+        }
+        calibration->interval_ns = candidate_ns;
+        calibration->interval_error = interval_error((uint64_t)((double)candidate_ns / turn_ns));
+        if (calibration->interval_error <= TOLERANCE) {
+            calibration->interval_trusted = true;
+            return;
+        }
+    }
+}
+
+static double loop_cost_ns(const struct lm_calibration *calibration) {
+    uint64_t floor_ns = calibration->clock_resolution_ns * STEPS_PER_INTERVAL;
+    uint64_t turns =
+        turns_for(empty_loop, LOOP_INTERVAL_NS > floor_ns ? LOOP_INTERVAL_NS : floor_ns);
+    double least = 0;
+    for (int timing = 0; timing < LOOP_TIMINGS; timing++) {
+        double cost =
+            ((double)time_ns(empty_loop, turns) - calibration->clock_overhead_ns) / (double)turns;
+        if (timing == 0 || cost < least) {
+            least = cost;
+        }
+    }
+    return least;
+}
+
+void lm_calibrate(struct lm_calibration *calibration, uint64_t minimum_interval_ns) {
+    lm_clock_measure(calibration);
+    find_interval(calibration);
+    calibration->loop_overhead_ns = loop_cost_ns(calibration);
+    if (calibration->interval_ns < minimum_interval_ns) {
+        calibration->interval_ns = minimum_interval_ns;
+    }
+}

@@ -1,0 +1,147 @@
+/* The command line: `--name value` or `--name=value`, a table for each program and two options for
+ * all. */
+#include "lm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t MOST_REPETITIONS = 1000000;
+static const uint64_t LONGEST_INTERVAL_US = 60000000;
+
+void lm_usage_error(const char *program, const char *where, const char *expected, const char *got) {
+    (void)fprintf(stderr, "%s: %s: expected %s, got %s; `%s --help` tells more\n", program, where,
+                  expected, got, program);
+    exit(LM_EXIT_USAGE);
+}
+
+bool lm_number_parse(const char *text, uint64_t minimum, uint64_t maximum, uint64_t *number) {
+    /* strtoull takes a sign and blanks, and turns -1 into a large number. */
+    if (*text == '\0' || strspn(text, "0123456789") != strlen(text)) {
+        return false;
+    }
+    errno = 0;
+    unsigned long long parsed = strtoull(text, NULL, 10);
+    if (errno != 0 || parsed < minimum || parsed > maximum) {
+        return false;
+    }
+    *number = parsed;
+    return true;
+}
+
+static void say(int status) {
+    if (status < 0) {
+        perror("standard output");
+        exit(LM_EXIT_FAILED);
+    }
+}
+
+static void help_option(const struct lm_option *option) {
+    const char *separator = " (";
+    say(printf("  %-14s %s", option->name, option->help));
+    if (option->choices != NULL) {
+        for (const char *const *choice = option->choices; *choice != NULL; choice++) {
+            say(printf("%s%s", separator, *choice));
+            separator = ", ";
+        }
+    }
+    if (option->number != NULL) {
+        say(printf("%sdefault %llu)", option->choices != NULL ? "; " : " (",
+                   (unsigned long long)*option->number));
+    } else if (*option->text != NULL) {
+        say(printf("%sdefault %s)", option->choices != NULL ? "; " : " (", *option->text));
+    }
+    say(printf("\n"));
+}
+
+static void help(const char *program, const char *summary, const struct lm_option *own,
+                 size_t own_count, const struct lm_option *common, size_t common_count) {
+    say(printf("usage: %s [options]\n\n%s\n\noptions:\n", program, summary));
+    for (size_t i = 0; i < own_count; i++) {
+        help_option(&own[i]);
+    }
+    for (size_t i = 0; i < common_count; i++) {
+        help_option(&common[i]);
+    }
+    say(printf("  %-14s print this text and stop\n\n", "--help"));
+    say(printf(
+        "environment:\n  REGATTA_RESULTS  file to which the measurements are appended, a JSON "
+        "object a line\n  REGATTA_SEED     seed of everything random\n\n"
+        "exit code: 0 success, 1 the measurement failed, 2 wrong usage\n"));
+    say(fflush(stdout));
+}
+
+static const struct lm_option *find(const struct lm_option *options, size_t count,
+                                    const char *argument, size_t length) {
+    for (size_t i = 0; i < count; i++) {
+        if (strlen(options[i].name) == length && strncmp(options[i].name, argument, length) == 0) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
+static void assign(const char *program, const struct lm_option *option, const char *value) {
+    char expected[200];
+    if (option->number != NULL) {
+        if (!lm_number_parse(value, option->minimum, option->maximum, option->number)) {
+            (void)snprintf(expected, sizeof expected, "an integer from %llu to %llu",
+                           (unsigned long long)option->minimum,
+                           (unsigned long long)option->maximum);
+            lm_usage_error(program, option->name, expected, value[0] == '\0' ? "nothing" : value);
+        }
+        return;
+    }
+    if (option->choices != NULL) {
+        size_t used = (size_t)snprintf(expected, sizeof expected, "one of");
+        for (const char *const *choice = option->choices; *choice != NULL; choice++) {
+            if (strcmp(*choice, value) == 0) {
+                *option->text = *choice;
+                return;
+            }
+            if (used < sizeof expected) {
+                used += (size_t)snprintf(expected + used, sizeof expected - used, " %s", *choice);
+            }
+        }
+        lm_usage_error(program, option->name, expected, value[0] == '\0' ? "nothing" : value);
+    }
+    *option->text = value;
+}
+
+void lm_options_parse(const char *program, const char *summary, const struct lm_option *options,
+                      size_t option_count, struct lm_settings *settings, int argc, char **argv) {
+    *settings = (struct lm_settings){.repetitions = LM_DEFAULT_REPETITIONS, .interval_us = 0};
+    const struct lm_option common[] = {
+        {.name = "--repetitions",
+         .help = "how often each series is measured",
+         .number = &settings->repetitions,
+         .minimum = 1,
+         .maximum = MOST_REPETITIONS},
+        {.name = "--interval-us",
+         .help = "least duration of a repetition; 0: as short as can be trusted",
+         .number = &settings->interval_us,
+         .minimum = 0,
+         .maximum = LONGEST_INTERVAL_US},
+    };
+    const size_t common_count = sizeof common / sizeof common[0];
+
+    for (int i = 1; i < argc; i++) {
+        const char *equals = strchr(argv[i], '=');
+        size_t length = equals != NULL ? (size_t)(equals - argv[i]) : strlen(argv[i]);
+        if (strcmp(argv[i], "--help") == 0) {
+            help(program, summary, options, option_count, common, common_count);
+            exit(0);
+        }
+        const struct lm_option *option = find(options, option_count, argv[i], length);
+        if (option == NULL) {
+            option = find(common, common_count, argv[i], length);
+        }
+        if (option == NULL) {
+            lm_usage_error(program, "command line", "an option", argv[i]);
+        }
+        if (equals == NULL && i + 1 == argc) {
+            lm_usage_error(program, option->name, "a value", "nothing");
+        }
+        assign(program, option, equals != NULL ? equals + 1 : argv[++i]);
+    }
+}
