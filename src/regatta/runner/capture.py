@@ -1,0 +1,83 @@
+"""The beginning and the end of what a process prints, however much it prints."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import zlib
+from typing import Any, Optional
+
+_CHUNK_BYTES = 65536
+
+
+class Capture:
+    """Drains the read end of a pipe and keeps `cap_bytes`: the first half of them and the last.
+
+    The rest is counted (and hashed where a digest is asked for) and dropped, so that a gigabyte costs no memory and no disk.
+    """
+
+    def __init__(self, fd: int, cap_bytes: int, hashed: bool) -> None:
+        self.fd = fd
+        self.total = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._half = max(cap_bytes // 2, 1)
+        self._hash = hashlib.sha256() if hashed else None
+        os.set_blocking(fd, False)
+
+    def drain(self) -> bool:
+        """Read what is there now. Returns False at end of file."""
+        while True:
+            try:
+                chunk = os.read(self.fd, _CHUNK_BYTES)
+            except BlockingIOError:
+                return True
+            if not chunk:
+                return False
+            self._keep(chunk)
+            if len(chunk) < _CHUNK_BYTES:
+                return True
+
+    def _keep(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        if self._hash is not None:
+            self._hash.update(chunk)
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        if chunk:
+            self._tail += chunk
+            if len(self._tail) > self._half:
+                del self._tail[: -self._half]
+
+    @property
+    def cut(self) -> bool:
+        """True when something between head and tail was dropped."""
+        return self.total > len(self._head) + len(self._tail)
+
+    @property
+    def kept(self) -> bytes:
+        """Head and tail in one, with a mark where something was dropped."""
+        if self.cut:
+            dropped = self.total - len(self._head) - len(self._tail)
+            return bytes(self._head) + b"\n[... %d bytes dropped ...]\n" % dropped + bytes(self._tail)
+        return bytes(self._head + self._tail)
+
+    @property
+    def sha256(self) -> Optional[str]:
+        """Digest of everything that was printed; None when it was not asked for."""
+        return self._hash.hexdigest() if self._hash is not None else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The record's `stdout` or `stderr`."""
+        if not self.total:
+            return {"bytes": 0, "head": ""}
+        if not self.cut:
+            return {"bytes": self.total, "head": _pack(self._head + self._tail)}
+        return {"bytes": self.total, "head": _pack(self._head), "tail": _pack(self._tail)}
+
+
+def _pack(data: bytearray) -> str:
+    return base64.b64encode(zlib.compress(bytes(data), 1)).decode("ascii")

@@ -1,0 +1,77 @@
+"""One measurement at a time on a host: a lock that dies with its holder and says who it is."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import HostError
+
+DEFAULT_LOCK = "/tmp/regatta-measuring.lock"
+
+
+class HostLock:
+    """An exclusive flock on a file that every user of the host can reach. Waits for the one who holds it."""
+
+    def __init__(self, path: Path, holder: dict[str, Any], wait: bool = True) -> None:
+        """Take the lock.
+
+        Args:
+            path: the lock file.
+            holder: what to write into it: who holds it.
+            wait: wait for another holder, or raise.
+
+        Raises:
+            HostError: the file cannot be used, or it is held and `wait` is false.
+        """
+        self.path = path
+        self._fd = self._open()
+        self.waited_for: str = ""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            self.waited_for = self._holder()
+            if not wait:
+                os.close(self._fd)
+                raise HostError(str(path), "no other measurement", self.waited_for, "wait for it") from error
+            print(f"waiting: {self.waited_for} measures on this host", file=sys.stderr, flush=True)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+        text = json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **holder})
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, text.encode(), 0)
+        except OSError:
+            pass  # somebody else's file: the lock holds all the same, only its text is theirs
+
+    def _open(self) -> int:
+        for flags in (os.O_RDWR | os.O_CREAT, os.O_RDWR, os.O_RDONLY):
+            try:
+                fd = os.open(self.path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            except OSError as error:
+                last = error
+                continue
+            try:
+                os.fchmod(fd, 0o666)
+            except OSError:
+                pass
+            return fd
+        raise HostError(str(self.path), "a lock file", str(last.strerror), "see who made it, and remove it")
+
+    def _holder(self) -> str:
+        try:
+            holder = json.loads(os.pread(self._fd, 4096, 0))
+            return f"process {holder.get('pid')} ({holder.get('experiment')}, since {holder.get('since')})"
+        except ValueError:
+            return "another process"
+
+    def release(self) -> None:
+        """Give the lock up."""
+        os.close(self._fd)

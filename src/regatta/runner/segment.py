@@ -1,0 +1,208 @@
+"""The loop over a segment: every planned invocation that has no final record yet, in plan order."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import HostError
+from regatta.model.record import FAILURES
+from regatta.runner.cgroup import end_stale_groups, open_accounting
+from regatta.runner.host_lock import HostLock
+from regatta.runner.invocation import Bench, measure
+from regatta.runner.journal_writer import JournalWriter
+from regatta.runner.plan_files import HostPlan, Row, check_files, read_plan
+from regatta.runner.process import Interrupted, StopSignals, become_subreaper
+from regatta.runner.state_file import StateFile, end_orphans
+from regatta.runner.topology import choose_cores, read_topology
+from regatta.store.journal import Damage, read_file
+
+
+@dataclass
+class Paths:
+    """Where a segment's things lie."""
+
+    plan: Path
+    journal: Path
+    state: Path
+    scratch: Path
+    lock: Path
+
+
+class History:
+    """What earlier attempts of an invocation ended with, from every journal file of the host."""
+
+    def __init__(self, records: list[dict[str, Any]], retries: int, retry_failed: bool) -> None:
+        self._statuses: dict[str, list[str]] = {}
+        self._retries = retries
+        # Failures that were there at the start are run once more; one that comes now is final.
+        self._again: set[str] = set()
+        for record in records:
+            self.add(record)
+        if retry_failed:
+            self._again = {i for i, statuses in self._statuses.items() if statuses[-1] in FAILURES}
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Note one more record."""
+        self._statuses.setdefault(record["invocation_id"], []).append(record["status"])
+        self._again.discard(record["invocation_id"])
+
+    def attempts(self, invocation_id: str) -> int:
+        """How many records there are."""
+        return len(self._statuses.get(invocation_id, ()))
+
+    def status(self, invocation_id: str) -> str:
+        """The last status; empty when there is none."""
+        return self._statuses.get(invocation_id, [""])[-1]
+
+    def due(self, invocation_id: str) -> bool:
+        """Whether its first try is still to come (or failed, and is to be run again)."""
+        return invocation_id not in self._statuses or invocation_id in self._again
+
+    def disturbed(self, invocation_id: str) -> bool:
+        """Whether its last try was perturbed and another is allowed."""
+        statuses = self._statuses.get(invocation_id, [])
+        return bool(statuses) and statuses[-1] == "perturbed" and statuses.count("perturbed") <= self._retries
+
+
+class SegmentRun:
+    """One segment, from the lock to the receipt."""
+
+    def __init__(self, paths: Paths, segment: int, retry_failed: bool) -> None:
+        self.paths = paths
+        self.segment = segment
+        self.retry_failed = retry_failed
+        self.plan: HostPlan = read_plan(paths.plan)
+        self.blocks = self.plan.blocks(segment)
+        self.counts: dict[str, int] = {}
+
+    def run(self) -> dict[str, Any]:
+        """Measure what is due; returns the receipt.
+
+        Raises:
+            HostError, StoreError: see `check_files`, `JournalWriter`, `HostLock`.
+            Interrupted: told to stop; the records so far are whole.
+        """
+        header = self.plan.header
+        lock = HostLock(self.paths.lock, {"experiment": header["experiment"], "segment": self.segment})
+        try:
+            orphans = end_stale_groups() + end_orphans(str(self.paths.scratch / "results.jsonl"))
+            journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
+            try:
+                return self._measure(journal, orphans)
+            finally:
+                journal.close()
+        finally:
+            lock.release()
+
+    def _history(self, journal: JournalWriter) -> History:
+        records = list(journal.records)
+        for path in sorted(self.paths.journal.glob("*.jsonl")):
+            if path != journal.path:
+                records += [item for item in read_file(path) if not isinstance(item, Damage)]
+        return History(records, self.plan.header["limits"]["retries"], self.retry_failed)
+
+    def _measure(self, journal: JournalWriter, orphans: int) -> dict[str, Any]:
+        header = self.plan.header
+        self.history = self._history(journal)
+        self.total = sum(len(block) for block in self.blocks)
+        due_cells = {
+            row.cell["cell_id"]: row.cell
+            for block in self.blocks
+            for row in block
+            if self.history.due(row.invocation_id) or self.history.disturbed(row.invocation_id)
+        }
+        started_with = journal.sequence
+        if due_cells:
+            check_files(list(due_cells.values()))
+            self._with_bench(journal)
+        statuses: dict[str, int] = {}
+        for block in self.blocks:
+            for row in block:
+                status = self.history.status(row.invocation_id)
+                statuses[status] = statuses.get(status, 0) + 1
+        return {
+            "experiment": header["experiment"],
+            "host": header["host"],
+            "segment": self.segment,
+            "plan_id": header["plan_id"],
+            "planned": self.total,
+            "measured_now": journal.sequence - started_with,
+            "statuses": statuses,
+            "torn_bytes_dropped": journal.torn_bytes,
+            "orphans_ended": orphans,
+        }
+
+    def _with_bench(self, journal: JournalWriter) -> None:
+        header = self.plan.header
+        cores = header["cores"]
+        topology = read_topology()
+        try:
+            measured, own = choose_cores(
+                cores["use"], cores["cpus"], cores["housekeeping"], topology, os.sched_getaffinity(0)
+            )
+        except ValueError as error:
+            raise HostError(f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec") from error
+        become_subreaper()
+        accounting, self.no_accounting = open_accounting()
+        state = StateFile(
+            self.paths.state,
+            {
+                "experiment": header["experiment"], "host": header["host"], "segment": self.segment,
+                "started_utc_s": int(time.time()), "total": self.total,
+            },
+        )  # fmt: skip
+        try:
+            with StopSignals() as stop:
+                bench = Bench(header, self.paths.scratch, measured, accounting, stop)
+                if own is not None:
+                    os.sched_setaffinity(0, own)
+                for block in self.blocks:
+                    self._walk(block, bench, journal, state)
+                bench.clear()
+        finally:
+            self._state(state, None)
+            state.close()
+            if accounting is not None:
+                accounting.close()
+
+    def _walk(self, block: list[Row], bench: Bench, journal: JournalWriter, state: StateFile) -> None:
+        """One block: what is due, then what was disturbed."""
+        for row in block:
+            if self.history.due(row.invocation_id):
+                self._one(row, bench, journal, state)
+        while True:
+            disturbed = [row for row in block if self.history.disturbed(row.invocation_id)]
+            if not disturbed:
+                return
+            for row in disturbed:
+                self._one(row, bench, journal, state)
+
+    def _one(self, row: Row, bench: Bench, journal: JournalWriter, state: StateFile) -> None:
+        if bench.stop.received:
+            raise Interrupted
+        self._state(state, row)
+        record = measure(bench, row, self.history.attempts(row.invocation_id), self.segment)
+        journal.append(record)
+        self.history.add(record)
+        self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
+
+    def _state(self, state: StateFile, row: Any) -> None:
+        state.write(
+            cell=row.cell["label"] if row else None,
+            index=row.index if row else None,
+            since_utc_s=round(time.time(), 3),
+            counts=self.counts,
+        )
+
+
+def write_receipt(path: Path, receipt: dict[str, Any]) -> None:
+    """Write the receipt, temporary then rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(receipt) + "\n")
+    os.replace(temporary, path)
