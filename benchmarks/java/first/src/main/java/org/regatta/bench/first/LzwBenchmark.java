@@ -1,0 +1,37 @@
+package org.regatta.bench.first;
+
+import java.util.Arrays;
+import java.util.Random;
+import org.regatta.bench.Benchmark;
+import org.regatta.bench.OutputDigest;
+import org.regatta.bench.WrongResultException;
+
+/** Compresses seeded text and expands it again; the output is the compressed stream. */
+final class LzwBenchmark implements Benchmark {
+    static final int MAX_SIZE = 1024;
+    private static final int TEXT_BYTES_PER_SIZE = 1024 * 1024;
+
+    private byte[] text;
+    private byte[] compressed;
+    private byte[] expanded;
+
+    @Override
+    public void setup(int size, long seed) {
+        text = GeneratedText.bytes(new Random(seed), size * TEXT_BYTES_PER_SIZE);
+    }
+
+    @Override
+    public long iterate(int iteration) {
+        compressed = Lzw.compress(text);
+        expanded = Lzw.expand(compressed, text.length);
+        return compressed.length * 31L + expanded[expanded.length - 1];
+    }
+
+    @Override
+    public void digest(OutputDigest out) throws WrongResultException {
+        if (!Arrays.equals(text, expanded)) {
+            throw new WrongResultException("compressed text differs after expansion");
+        }
+        out.put(compressed, compressed.length);
+    }
+}

@@ -1,0 +1,125 @@
+package org.regatta.bench;
+
+import java.lang.management.ManagementFactory;
+import java.lang.reflect.Method;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Bytes allocated by all threads.
+ *
+ * <p>From release 21, and in late updates of 17, the JVM keeps the sum over all threads, ended ones too. Before that
+ * the sum is over the threads that live at the end, so that threads which end within the iteration are missing:
+ * benchmarks keep theirs alive.
+ */
+abstract class AllocationMeter {
+    abstract void start();
+
+    /** @return bytes since {@code start}, or -1 when this JVM cannot tell */
+    abstract long stop();
+
+    /** @return how it is counted, for the record */
+    abstract String source();
+
+    static AllocationMeter ofThisJvm() {
+        if (!(ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean threads)
+                || !threads.isThreadAllocatedMemorySupported()) {
+            return new None();
+        }
+        threads.setThreadAllocatedMemoryEnabled(true);
+        try {
+            // By reflection, because the class files are those of release 17.
+            Method total = com.sun.management.ThreadMXBean.class.getMethod("getTotalThreadAllocatedBytes");
+            if ((Long) total.invoke(threads) >= 0) {
+                return new Total(threads, total);
+            }
+        } catch (ReflectiveOperationException e) {
+            // an older JVM: count thread by thread
+        }
+        return new ByThread(threads);
+    }
+
+    private static final class None extends AllocationMeter {
+        @Override
+        void start() {}
+
+        @Override
+        long stop() {
+            return -1;
+        }
+
+        @Override
+        String source() {
+            return "none";
+        }
+    }
+
+    private static final class Total extends AllocationMeter {
+        private final com.sun.management.ThreadMXBean threads;
+        private final Method total;
+        private long startBytes;
+
+        Total(com.sun.management.ThreadMXBean threads, Method total) {
+            this.threads = threads;
+            this.total = total;
+        }
+
+        @Override
+        void start() {
+            startBytes = read();
+        }
+
+        @Override
+        long stop() {
+            return read() - startBytes;
+        }
+
+        @Override
+        String source() {
+            return "all threads";
+        }
+
+        private long read() {
+            try {
+                return (Long) total.invoke(threads);
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException("the JVM's allocation counter worked once and fails now", e);
+            }
+        }
+    }
+
+    private static final class ByThread extends AllocationMeter {
+        private final com.sun.management.ThreadMXBean threads;
+        private final Map<Long, Long> startBytes = new HashMap<>();
+
+        ByThread(com.sun.management.ThreadMXBean threads) {
+            this.threads = threads;
+        }
+
+        @Override
+        void start() {
+            startBytes.clear();
+            long[] ids = threads.getAllThreadIds();
+            long[] bytes = threads.getThreadAllocatedBytes(ids);
+            for (int i = 0; i < ids.length; i++) {
+                startBytes.put(ids[i], Math.max(0, bytes[i]));
+            }
+        }
+
+        @Override
+        long stop() {
+            long[] ids = threads.getAllThreadIds();
+            long[] bytes = threads.getThreadAllocatedBytes(ids);
+            long sum = 0;
+            for (int i = 0; i < ids.length; i++) {
+                sum += Math.max(0, bytes[i] - startBytes.getOrDefault(ids[i], 0L));
+            }
+            return sum;
+        }
+
+        @Override
+        String source() {
+            return "threads alive at the end";
+        }
+    }
+}

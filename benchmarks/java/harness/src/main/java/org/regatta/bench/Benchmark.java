@@ -1,0 +1,37 @@
+package org.regatta.bench;
+
+/**
+ * One workload: deterministic in its size and seed, so that every iteration gives the same output.
+ *
+ * <p>The harness calls {@code setup} once, then for each iteration {@code prepare}, {@code iterate} and
+ * {@code digest}, and {@code teardown} at the end. Only {@code iterate} is timed.
+ */
+public interface Benchmark {
+    /**
+     * Makes the input.
+     *
+     * @param size how much work an iteration is; from 1 to the entry's largest size
+     * @param seed the only source of randomness
+     */
+    void setup(int size, long seed) throws Exception;
+
+    /** Brings the state back to what {@code iterate} starts from; not timed. */
+    default void prepare(int iteration) throws Exception {}
+
+    /**
+     * Does the measured work.
+     *
+     * @return a value that depends on all of the work; the harness sinks it so that the JIT cannot drop the work
+     */
+    long iterate(int iteration) throws Exception;
+
+    /**
+     * Feeds the output of the last iteration to {@code out}, and checks it where it can be checked; not timed.
+     *
+     * @throws WrongResultException if the output is wrong
+     */
+    void digest(OutputDigest out) throws Exception;
+
+    /** Gives back what {@code setup} took. */
+    default void teardown() throws Exception {}
+}

@@ -1,0 +1,105 @@
+package org.regatta.bench;
+
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Runs one benchmark of a suite: the {@code main} of every workload jar. */
+public final class Harness {
+    static final int EXIT_FAILED = 1;
+    static final int EXIT_USAGE = 2;
+
+    private Harness() {}
+
+    /** Does what {@code args} say and ends the process. */
+    public static void main(String[] args, List<Entry> entries) {
+        PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+        String results = System.getenv("REGATTA_RESULTS");
+        Listener listener = results == null ? new PrintedLines(out) : new ResultLines(Path.of(results));
+        // Threads that the workload or a library started end here, if nobody catches what they throw.
+        Thread.setDefaultUncaughtExceptionHandler((thread, thrown) -> fail(thrown, listener));
+        System.exit(run(args, entries, out, listener));
+    }
+
+    private static int run(String[] args, List<Entry> entries, PrintStream out, Listener listener) {
+        List<String> words = List.of(args);
+        if (words.contains("--help")) {
+            out.print(Options.HELP);
+            return 0;
+        }
+        if (words.contains("--list")) {
+            entries.forEach(entry -> out.println(entry.name() + "\t" + entry.description()));
+            return 0;
+        }
+        try {
+            runIterations(Options.parse(args, entries, System.getenv("REGATTA_SEED")), listener);
+            return 0;
+        } catch (UsageException e) {
+            System.err.println("error: " + e.getMessage());
+            return EXIT_USAGE;
+        } catch (Throwable thrown) {
+            fail(thrown, listener);
+            return EXIT_FAILED;
+        }
+    }
+
+    private static void runIterations(Options options, Listener listener) throws Exception {
+        Meters meters = new Meters();
+        listener.started(info(options, meters));
+        Benchmark benchmark = options.entry().factory().get();
+        benchmark.setup(options.size(), options.seed());
+        for (int iteration = 0; iteration < options.iterations(); iteration++) {
+            benchmark.prepare(iteration);
+            listener.iterationStarting(iteration);
+            if (options.gcBefore()) {
+                System.gc();
+            }
+            meters.start();
+            Sink.consume(benchmark.iterate(iteration));
+            List<Measurement> measurements = meters.stop();
+            listener.iterationEnded(iteration, measurements);
+            OutputDigest digest = new OutputDigest();
+            benchmark.digest(digest);
+            listener.digested(iteration, digest.hex());
+        }
+        benchmark.teardown();
+        listener.finished();
+    }
+
+    private static Map<String, Object> info(Options options, Meters meters) {
+        Map<String, Object> info = new LinkedHashMap<>();
+        info.put("benchmark", options.entry().name());
+        info.put("size", options.size());
+        info.put("seed", options.seed());
+        info.put("iterations", options.iterations());
+        info.put("gc_before", options.gcBefore());
+        info.put("java_version", System.getProperty("java.version"));
+        info.put("java_vm", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"));
+        info.put("collectors", meters.collectorNames());
+        info.put("processors", Runtime.getRuntime().availableProcessors());
+        info.put("max_heap_bytes", Runtime.getRuntime().maxMemory());
+        info.put("allocated_counts", meters.allocationSource());
+        return info;
+    }
+
+    /** Ends the process with code 1; an exhausted heap is told apart. */
+    private static void fail(Throwable thrown, Listener listener) {
+        try {
+            if (Fatal.isOutOfMemory(thrown)) {
+                Fatal.haltOutOfMemory(thrown);
+            }
+            thrown.printStackTrace();
+            listener.failed(thrown);
+        } catch (OutOfMemoryError e) {
+            Fatal.haltOutOfMemory(e);
+        } catch (Exception e) {
+            System.err.println("error: the failure could not be recorded: " + e);
+        } finally {
+            // halt, not exit: threads that hang must not keep a failed process alive
+            Runtime.getRuntime().halt(EXIT_FAILED);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+package org.regatta.bench;
+
+import java.util.List;
+import java.util.Map;
+import java.util.StringJoiner;
+
+/** The little JSON that the protocol's lines need; no locale has a say in it. */
+final class Json {
+    private static final String HEX = "0123456789abcdef";
+
+    private Json() {}
+
+    /** @param value a String, Integer, Long, Boolean, List or Map with String keys of these */
+    static String of(Object value) {
+        if (value instanceof String text) {
+            return quote(text);
+        }
+        if (value instanceof Integer || value instanceof Long || value instanceof Boolean) {
+            return value.toString();
+        }
+        if (value instanceof List<?> list) {
+            StringJoiner joiner = new StringJoiner(", ", "[", "]");
+            list.forEach(item -> joiner.add(of(item)));
+            return joiner.toString();
+        }
+        if (value instanceof Map<?, ?> map) {
+            StringJoiner joiner = new StringJoiner(", ", "{", "}");
+            map.forEach((key, item) -> joiner.add(quote((String) key) + ": " + of(item)));
+            return joiner.toString();
+        }
+        throw new IllegalArgumentException("no JSON for " + value);
+    }
+
+    private static String quote(String text) {
+        StringBuilder out = new StringBuilder(text.length() + 2).append('"');
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c == '"' || c == '\\') {
+                out.append('\\').append(c);
+            } else if (c < ' ' || c == 0x7f || Character.isSurrogate(c)) {
+                // Surrogates are escaped too: half a pair has no UTF-8 form.
+                out.append("\\u");
+                for (int shift = 12; shift >= 0; shift -= 4) {
+                    out.append(HEX.charAt(c >>> shift & 0xf));
+                }
+            } else {
+                out.append(c);
+            }
+        }
+        return out.append('"').toString();
+    }
+}

@@ -1,0 +1,45 @@
+package org.regatta.bench;
+
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+
+/**
+ * SHA-256 over typed values. Every value is fed with its length or in a fixed width, so that different
+ * sequences of values cannot give the same bytes.
+ */
+public final class OutputDigest {
+    private final MessageDigest sha;
+
+    public OutputDigest() {
+        try {
+            sha = MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform must have SHA-256", e);
+        }
+    }
+
+    public OutputDigest put(long value) {
+        for (int shift = Long.SIZE - Byte.SIZE; shift >= 0; shift -= Byte.SIZE) {
+            sha.update((byte) (value >>> shift));
+        }
+        return this;
+    }
+
+    public OutputDigest put(byte[] bytes, int length) {
+        put(length);
+        sha.update(bytes, 0, length);
+        return this;
+    }
+
+    public OutputDigest put(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return put(bytes, bytes.length);
+    }
+
+    /** Ends the digest: 64 hexadecimal digits. */
+    public String hex() {
+        return HexFormat.of().formatHex(sha.digest());
+    }
+}
