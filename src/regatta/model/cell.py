@@ -1,0 +1,80 @@
+"""A cell: benchmark x configuration x heap x host, with the exact command. Frozen, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from regatta.model.experiment import Benchmark
+from regatta.model.resolved import File
+
+NO_MODIFIERS = "none"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One thing that is measured. `cell_id` is a hash of all that makes its numbers what they are."""
+
+    cell_id: str
+    host: str
+    platform: str
+    benchmark: Benchmark
+    runtime: str
+    #: "" where there is none
+    collector: str
+    #: names joined by "+", or "none"
+    modifiers: str
+    heap_factor: float | None
+    heap_mib: int | None
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    arrange: Mapping[str, str]
+    check: tuple[str, ...]
+    files: tuple[File, ...]
+
+    @property
+    def label(self) -> str:
+        """What people call it: `first/lzw:small · temurin-21 g1 · 24 MiB (2x)`."""
+        return cell_label(
+            self.benchmark.label, self.runtime, self.collector, self.modifiers, self.heap_factor, self.heap_mib
+        )
+
+    def to_json(self, timeout_s: float) -> dict[str, Any]:
+        """The cell as the runner's plan holds it (docs/protocol.md section 4)."""
+        benchmark = self.benchmark
+        return {
+            "cell_id": self.cell_id,
+            "label": self.label,
+            "benchmark": benchmark.label,
+            "kind": benchmark.kind,
+            "runtime": self.runtime,
+            "collector": self.collector,
+            "modifiers": self.modifiers,
+            "heap_factor": self.heap_factor,
+            "heap_mib": self.heap_mib,
+            "platform": self.platform,
+            "metric": benchmark.metric,
+            "better": benchmark.better,
+            "argv": list(self.argv),
+            "environment": dict(self.environment),
+            "timeout_s": timeout_s,
+            "adapter": {"name": benchmark.adapter, "options": dict(benchmark.adapter_options)},
+            "expect": {
+                "digest": benchmark.expect.digest,
+                "stdout_sha256": benchmark.expect.stdout_sha256,
+                "check_sha256": benchmark.expect.check_sha256,
+            },
+            "arrange": dict(self.arrange),
+            "check": list(self.check),
+            "files": [{"path": f.path, "sha256": f.sha256} for f in self.files],
+        }
+
+
+def cell_label(
+    benchmark: str, runtime: str, collector: str, modifiers: str, heap_factor: float | None, heap_mib: int | None
+) -> str:
+    """Name the parts that are there, in the order benchmark · configuration · heap."""
+    configuration = " ".join(p for p in (runtime, collector, modifiers) if p and p != NO_MODIFIERS)
+    heap = "" if heap_mib is None else f" · {heap_mib} MiB" + (f" ({heap_factor:g}x)" if heap_factor else "")
+    return f"{benchmark} · {configuration}{heap}"

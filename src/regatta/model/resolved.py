@@ -1,0 +1,62 @@
+"""What was found or made on a host for an experiment: runtimes, builds, inputs, facts. Frozen values, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that a cell executes or reads."""
+
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ResolvedRuntime:
+    """A runtime that is there."""
+
+    name: str
+    #: absolute path of the launcher; "" for native
+    program: str
+    #: what people read: `openjdk 21.0.8 ...`
+    version: str
+    #: hash of the build: launcher, libjvm, modules, release file
+    identity: str
+    files: tuple[File, ...] = ()
+    #: collector name -> why the runtime refuses it; "" means that it takes it
+    collectors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ResolvedHost:
+    """All that planning needs to know of one host."""
+
+    name: str
+    platform: str
+    #: facts for people: cpu, cores, memory, kernel, os, architecture
+    facts: Mapping[str, str]
+    #: hash of what makes two hosts the same class: architecture, processor, number of CPUs
+    host_class: str
+    #: runtimes that are there, by name
+    runtimes: Mapping[str, ResolvedRuntime]
+    #: runtimes that are not, with the reason
+    missing_runtimes: Mapping[str, str]
+    #: build name -> output name -> file
+    builds: Mapping[str, Mapping[str, File]]
+    #: benchmark label -> input name -> file
+    inputs: Mapping[str, Mapping[str, File]]
+    #: program named in a command -> the executable
+    programs: Mapping[str, File]
+
+
+@dataclass(frozen=True)
+class Minheap:
+    """Least heap in MiB in which a benchmark completes on a runtime, under every one of the collectors."""
+
+    benchmark: str
+    runtime: str
+    heap_mib: int
+    collectors: tuple[str, ...]

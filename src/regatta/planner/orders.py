@@ -1,0 +1,142 @@
+"""The order of invocations, in columns: nothing here is made for one invocation at a time.
+
+A host's cells are numbered by block group: group g holds the alternatives that are compared. In every round each group is
+one block. All randomness is PCG64's raw output, which numpy keeps the same over its versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from regatta.model.experiment import Order
+
+Ints = npt.NDArray[np.int64]
+
+#: rows made at a time, which bounds memory; a part of the plan's definition, for it decides when numbers are drawn
+CHUNK_ROWS = 1 << 20
+
+
+def host_generator(seed: int, host: str) -> np.random.PCG64:
+    """The host's own stream of random numbers."""
+    digest = hashlib.sha256(host.encode()).digest()
+    return np.random.PCG64(np.random.SeedSequence([seed, *np.frombuffer(digest, dtype="<u4").tolist()]))
+
+
+def williams_square(k: int) -> Ints:
+    """Sequences of k alternatives in which each follows each other one equally often.
+
+    Args:
+        k: number of alternatives, at least 1.
+
+    Returns:
+        Array (k, k) for even k, (2k, k) for odd k: one sequence a row; also each alternative is at each position equally often.
+
+    Source: E. J. Williams, Experimental designs balanced for the estimation of residual effects of treatments, 1949.
+    """
+    first = np.zeros(k, dtype=np.int64)
+    first[1::2] = np.arange(1, (k + 1) // 2 + (1 - k % 2))[: len(first[1::2])]
+    first[2::2] = k - np.arange(1, len(first[2::2]) + 1)
+    square = (first[None, :] + np.arange(k)[:, None]) % k
+    return square if k % 2 == 0 else np.vstack([square, square[:, ::-1]])
+
+
+def _ranks(keys: npt.NDArray[np.uint64]) -> Ints:
+    """Rank of each key along the last axis."""
+    return np.argsort(np.argsort(keys, axis=-1, kind="stable"), axis=-1, kind="stable")
+
+
+def _draw(generator: np.random.PCG64, shape: tuple[int, ...]) -> npt.NDArray[np.uint64]:
+    size = int(np.prod(shape))
+    return np.asarray(generator.random_raw(size), dtype=np.uint64).reshape(shape)
+
+
+class _Sequences:
+    """Which alternative stands at which position, for all groups of one size."""
+
+    def __init__(self, order: Order, groups: Ints, size: int, generator: np.random.PCG64) -> None:
+        self.order, self.groups, self.size = order, groups, size
+        if order == "williams":
+            self.square = williams_square(size)
+            # Each group relabels the alternatives and walks the rows of the square in an order of its own.
+            self.labels = np.argsort(_draw(generator, (len(groups), size)), axis=-1, kind="stable")
+            self.rows = np.argsort(_draw(generator, (len(groups), len(self.square))), axis=-1, kind="stable")
+
+    def at(self, rounds: Ints, generator: np.random.PCG64) -> Ints:
+        """Array (rounds, groups, positions) of alternatives."""
+        shape = (len(rounds), len(self.groups), self.size)
+        if self.order == "randomized-blocks":
+            return np.argsort(_draw(generator, shape), axis=-1, kind="stable")
+        if self.order == "williams":
+            rows = self.rows[:, rounds % len(self.square)].T
+            sequences = self.square[rows]
+            return np.take_along_axis(np.broadcast_to(self.labels, shape), sequences, axis=-1)
+        return np.broadcast_to(np.arange(self.size), shape)
+
+
+def order_rows(
+    group_sizes: list[int], rounds: int, order: Order, generator: np.random.PCG64
+) -> Iterator[npt.NDArray[np.int32]]:
+    """Make the rows of a host's plan in the order in which they run.
+
+    Args:
+        group_sizes: number of alternatives of each block group; the cells of group g are numbered after those of g-1.
+        rounds: how often every block is run.
+        order: `randomized-blocks` shuffles blocks in a round and alternatives in a block; `williams` shuffles blocks and takes
+            alternatives from a Williams square; `interleaved` keeps the spec's order in every round;
+            `back-to-back` runs all rounds of a cell before the next cell.
+        generator: source of all randomness.
+
+    Yields:
+        Arrays (n, 4) of int32: round, block, position in the block, cell.
+    """
+    sizes = np.asarray(group_sizes, dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    cells = int(starts[-1])
+    if not cells or not rounds:
+        return
+    if order == "back-to-back":
+        yield from _back_to_back(sizes, starts, rounds)
+        return
+    sequences = [
+        _Sequences(order, np.flatnonzero(sizes == size), int(size), generator) for size in np.unique(sizes)
+    ]
+    step = max(1, CHUNK_ROWS // cells)
+    shuffled = order in ("randomized-blocks", "williams")
+    for first in range(0, rounds, step):
+        window = np.arange(first, min(first + step, rounds))
+        if shuffled:
+            block_rank = _ranks(_draw(generator, (len(window), len(sizes))))
+        else:
+            block_rank = np.broadcast_to(np.arange(len(sizes)), (len(window), len(sizes)))
+        parts, keys = [], []
+        for sequence in sequences:
+            groups = sequence.groups
+            alternatives = sequence.at(window, generator)
+            part = np.empty((*alternatives.shape, 4), dtype=np.int32)
+            part[..., 0] = window[:, None, None]
+            part[..., 1] = groups[None, :, None]
+            part[..., 2] = np.arange(sequence.size)
+            part[..., 3] = starts[groups][None, :, None] + alternatives
+            place = (window - first)[:, None] * len(sizes) + block_rank[:, groups]
+            keys.append((place[:, :, None] * int(sizes.max()) + np.arange(sequence.size)).ravel())
+            parts.append(part.reshape(-1, 4))
+        rows = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        yield rows[np.argsort(np.concatenate(keys), kind="stable")]
+
+
+def _back_to_back(sizes: Ints, starts: Ints, rounds: int) -> Iterator[npt.NDArray[np.int32]]:
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    positions = np.arange(int(starts[-1])) - starts[groups]
+    step = max(1, CHUNK_ROWS // rounds)
+    for first in range(0, len(groups), step):
+        cells = np.arange(first, min(first + step, len(groups)))
+        rows = np.empty((len(cells), rounds, 4), dtype=np.int32)
+        rows[..., 0] = np.arange(rounds)
+        rows[..., 1] = groups[cells][:, None]
+        rows[..., 2] = positions[cells][:, None]
+        rows[..., 3] = cells[:, None]
+        yield rows.reshape(-1, 4)

@@ -1,0 +1,88 @@
+"""The plan of one host: its cells in block groups, its rows in order, and the header that the runner reads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from regatta.model.cell import Cell
+from regatta.model.experiment import Experiment
+from regatta.planner.cells import Crossing
+from regatta.planner.layout import segment_bounds
+from regatta.planner.orders import host_generator, order_rows
+
+PLAN_VERSION = 1
+
+
+@dataclass
+class HostPlan:
+    """One host's plan. `rows` can be walked any number of times and gives the same arrays each time."""
+
+    experiment: Experiment
+    host: str
+    platform: str
+    #: in the order of their block groups
+    cells: list[Cell]
+    group_sizes: list[int]
+
+    @property
+    def row_count(self) -> int:
+        """Planned invocations on this host."""
+        return len(self.cells) * self.experiment.invocations
+
+    def rows(self) -> Iterator[npt.NDArray[np.int32]]:
+        """Arrays (n, 4) of int32 in the order to run: round, block, position, cell."""
+        generator = host_generator(self.experiment.seed, self.host)
+        return order_rows(self.group_sizes, self.experiment.invocations, self.experiment.order, generator)
+
+    def header(self, rows_sha256: str) -> dict[str, Any]:
+        """`plan.json`; `plan_id` is a hash of the rest and of the rows."""
+        experiment = self.experiment
+        header: dict[str, Any] = {
+            "v": PLAN_VERSION,
+            "experiment": experiment.name,
+            "host": self.host,
+            "platform": self.platform,
+            "seed": experiment.seed,
+            "order": experiment.order,
+            "rounds": experiment.invocations,
+            "rows": self.row_count,
+            "segments": [list(bounds) for bounds in segment_bounds(experiment, self.row_count)],
+            "rows_sha256": rows_sha256,
+            "limits": vars(experiment.limits),
+            "environment": {
+                "allow": list(experiment.environment.allow),
+                "set": dict(experiment.environment.set),
+                "padding_bytes": experiment.environment.padding_bytes,
+            },
+            "rlimits": vars(experiment.rlimits),
+            "cores": {**vars(experiment.cores), "cpus": list(experiment.cores.cpus)},
+            "output_kib": experiment.output_kib,
+            "cells": [cell.to_json(experiment.timeout_s) for cell in self.cells],
+        }
+        text = json.dumps(header, sort_keys=True)
+        return {**header, "plan_id": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def plan_host(experiment: Experiment, host: str, platform: str, crossing: Crossing) -> HostPlan:
+    """Group a host's cells into blocks: alternatives differ only in the factors that the spec compares."""
+    groups: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in crossing.cells:
+        key: tuple[object, ...] = (cell.benchmark.label,)
+        for factor, value in (
+            ("runtime", cell.runtime),
+            ("collector", cell.collector),
+            ("modifiers", cell.modifiers),
+            ("heap", cell.heap_factor if cell.heap_factor is not None else cell.heap_mib),
+        ):
+            if factor not in experiment.compare:
+                key += (factor, value)
+        groups.setdefault(key, []).append(cell)
+    cells = [cell for group in groups.values() for cell in group]
+    return HostPlan(experiment, host, platform, cells, [len(group) for group in groups.values()])
