@@ -205,7 +205,10 @@ class SteadyState:
 
 @dataclass(frozen=True)
 class Exclude:
-    """Cells to leave out: those that match every condition that is not None."""
+    """Cells to leave out: those that match every condition that is not None.
+
+    `benchmark` is a benchmark's label, `modifiers` the name of a set: `a+b`, or `none` for the empty one.
+    """
 
     benchmark: str | None = None
     runtime: str | None = None
@@ -258,3 +261,5 @@ class Experiment:
     #: passes that a heap size must survive under every collector to be accepted as minheap
     minheap_passes: int
     level: float
+    #: folder for results, relative to where the command runs; `--results` on the command line comes first
+    results_directory: str = "results"

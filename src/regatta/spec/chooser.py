@@ -1,0 +1,131 @@
+"""Which benchmarks a spec chooses, from which suites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from regatta.errors import Problem
+from regatta.model.experiment import Benchmark
+from regatta.spec.problems import shown, unknown
+from regatta.spec.registries import read_registry
+from regatta.spec.spec_schema import BenchmarkChoice, Spec
+from regatta.spec.suites import Suite, check_suite, resolve_benchmark
+from regatta.spec.yaml_lines import Document, KeyPath
+
+
+class Chooser:
+    """Reads the suites that a spec names and resolves its benchmarks."""
+
+    def __init__(
+        self,
+        document: Document,
+        spec: Spec,
+        item: Callable[[str, int], KeyPath],
+        home: Path,
+        path: Path,
+        problems: list[Problem],
+    ) -> None:
+        self.document = document
+        self.spec = spec
+        self.item = item
+        self.folder = home / "configs" / "suites"
+        self.beside = path.parent
+        self.problems = problems
+        #: suite -> what was read; None: read, and wrong
+        self.suites: dict[str, Suite | None] = {}
+        #: some benchmarks could not be resolved, so that nothing can be said about all of them
+        self.incomplete = False
+
+    def benchmarks(self) -> list[Benchmark]:
+        """All that are chosen, in the spec's order; each with one label."""
+        self.read_extra()
+        found: dict[str, Benchmark] = {}
+        for index, choice in enumerate(self.spec.benchmarks):
+            path = self.item("benchmarks", index)
+            suite = self.suite(choice.suite, path)
+            if suite is None:
+                self.incomplete = True
+                continue
+            for benchmark in self.chosen(suite, choice, path):
+                if benchmark.label in found:
+                    where = self.document.where(path)
+                    self.problems.append(
+                        Problem(where, "every benchmark and size once", benchmark.label, "remove one")
+                    )
+                found[benchmark.label] = benchmark
+        return list(found.values())
+
+    def read_extra(self) -> None:
+        """The suite files that the spec brings."""
+        for index, text in enumerate(self.spec.suites):
+            where = self.document.where(self.item("suites", index))
+            file = self.beside / text
+            if not file.is_file():
+                self.problems.append(
+                    Problem(where, "a suite file, relative to the spec", shown(text), "check the path")
+                )
+                self.incomplete = True
+                continue
+            before = len(self.problems)
+            document = read_registry(file, self.problems)
+            suite = document and check_suite(document, self.problems, root=str(file.parent.resolve()))
+            if not suite:
+                self.incomplete = True
+                raw = document.value.get("suite") if document and isinstance(document.value, dict) else None
+                if isinstance(raw, str):
+                    self.suites[raw] = None
+                continue
+            name = suite.model.suite
+            if name in self.suites or name in self.names():
+                self.problems.append(
+                    Problem(where, "a suite that no other file has", shown(name), "another name")
+                )
+            self.suites[name] = suite if len(self.problems) == before else None
+
+    def names(self) -> list[str]:
+        """The suites of the home."""
+        return sorted(file.stem for file in self.folder.glob("*.yml")) if self.folder.is_dir() else []
+
+    def suite(self, name: str, path: KeyPath) -> Suite | None:
+        """One suite by name; None, with a problem told once, when there is none or it is wrong."""
+        if name in self.suites:
+            return self.suites[name]
+        known = self.names()
+        if name not in known:
+            where = self.document.where((*path, "suite"))
+            self.problems.append(unknown(where, "a suite", name, [*known, *self.suites]))
+            return None
+        before = len(self.problems)
+        document = read_registry(self.folder / f"{name}.yml", self.problems)
+        suite = document and check_suite(document, self.problems, name)
+        self.suites[name] = suite if suite and len(self.problems) == before else None
+        return self.suites[name]
+
+    def chosen(self, suite: Suite, choice: BenchmarkChoice, path: KeyPath) -> list[Benchmark]:
+        """The benchmarks that one entry means."""
+        table = suite.model.benchmarks
+        names = list(table) if choice.benchmark == ["all"] else choice.benchmark
+        found: list[Benchmark] = []
+        for index, name in enumerate(names):
+            if name not in table:
+                where = self.document.where(self.inner(path, "benchmark", index))
+                what = f"a benchmark of suite `{suite.model.suite}`"
+                self.problems.append(unknown(where, what, name, [*table, "all"]))
+                self.incomplete = True
+                continue
+            for place, size in enumerate(choice.size):
+                if size not in table[name].sizes:
+                    where = self.document.where(self.inner(path, "size", place))
+                    what = f"a size of `{suite.model.suite}/{name}`"
+                    self.problems.append(unknown(where, what, size, table[name].sizes))
+                    self.incomplete = True
+                    continue
+                found.append(resolve_benchmark(suite, name, size, self.problems))
+        return found
+
+    def inner(self, path: KeyPath, key: str, index: int) -> KeyPath:
+        """The path of a name in a list, or of the single name that stands for one."""
+        entry = self.document.value["benchmarks"]
+        entry = entry[path[1]] if len(path) > 1 else entry
+        return (*path, key, index) if isinstance(entry.get(key), list) else (*path, key)

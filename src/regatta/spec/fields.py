@@ -1,0 +1,201 @@
+"""Kinds of values that specs, registries and suites share: names, arguments, numbers that stay exact.
+
+A check that fails raises `refusal(expected, fix)`, which `problems` turns into where · expected · got · fix.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from regatta.spec.yaml_lines import WrittenFloat, WrittenInt, as_plain, as_text
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
+NAME_WORDS = "a name of letters, digits and . _ + - that starts with a letter or digit (at most 64 characters, no `..`)"
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+#: no list or mapping of a spec may be longer; a range of heap factors neither
+MAX_ITEMS = 1000
+
+#: default of a key that holds keys: nothing written, so that each inner key has its own default
+LEFT_OUT: Any = {}
+
+
+class Strict(BaseModel):
+    """Base of all models here: a key that is not described is an error, and "5" is not 5."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        # Defaults are written as a spec would write them.
+        validate_default=True,
+        # Only what a command really reads is built: this is most of the start-up time.
+        defer_build=True,
+    )
+
+
+def refusal(expected: str, fix: str = "") -> PydanticCustomError:
+    """The error of a value that is not what it must be."""
+    return PydanticCustomError("regatta", "{expected}", {"expected": expected, "fix": fix})
+
+
+def _written(value: Any) -> Any:
+    text = as_text(value)
+    if text is None:
+        raise refusal("text", "put it in quotes" if value is None else "")
+    return text
+
+
+def one_line(text: str) -> str:
+    """Refuse what could end an argument or a line of a file early."""
+    if "\0" in text or "\n" in text or "\r" in text:
+        raise refusal("text without NUL and line breaks", "remove them")
+    return text
+
+
+def check_name(text: str) -> str:
+    """Refuse what cannot be the name of a folder, or could leave it."""
+    if not NAME.fullmatch(text) or ".." in text:
+        raise refusal(NAME_WORDS, _suggest_name(text))
+    return text
+
+
+def _suggest_name(text: str) -> str:
+    cleaned = re.sub(r"[^A-Za-z0-9._+-]+", "-", text)
+    cleaned = re.sub(r"\.\.+", ".", cleaned).strip("-._+")[:64]
+    return f"`{cleaned}`" if NAME.fullmatch(cleaned) else ""
+
+
+def _check_modifier(text: str) -> str:
+    check_name(text)
+    if "+" in text or text == "none":
+        raise refusal(
+            "a name without `+` that is not `none` (a set of modifiers is named `a+b`, the empty one `none`)"
+        )
+    return text
+
+
+def _check_variable(text: str) -> str:
+    if not VARIABLE.fullmatch(text):
+        raise refusal("a variable's name: letters, digits and _, not starting with a digit")
+    if text.upper().startswith("REGATTA_"):
+        raise refusal(
+            "a variable that is not REGATTA_* (those are how workloads are spoken to)", "another name"
+        )
+    return text
+
+
+def _check_parameter(text: str) -> str:
+    if not PARAMETER.fullmatch(text):
+        raise refusal("a parameter's name: letters, digits and _, not starting with a digit")
+    if text in ("runtime", "iterations", "seed", "output"):
+        raise refusal(f"a name other than `{text}`, which every command already knows", "another name")
+    return text
+
+
+def _check_sha256(text: str) -> str:
+    if not SHA256.fullmatch(text):
+        fix = (
+            text.lower() if SHA256.fullmatch(text.lower()) else "the first word that `sha256sum FILE` prints"
+        )
+        raise refusal("a SHA-256: 64 hexadecimal digits in lower case", fix)
+    return text
+
+
+def _check_program(arguments: list[str]) -> list[str]:
+    if not arguments:
+        raise refusal("a program and its arguments", "[program, argument]")
+    if not arguments[0]:
+        raise refusal("a program before the arguments", "[program, argument]")
+    return arguments
+
+
+def _check_inside(text: str) -> str:
+    one_line(text)
+    parts = text.split("/")
+    if not text or text.startswith("/") or ".." in parts or "\\" in text:
+        raise refusal("a relative path that stays inside", "remove the leading `/` and every `..`")
+    return text
+
+
+def _check_file_name(text: str) -> str:
+    one_line(text)
+    if not text or "/" in text or text in (".", ".."):
+        raise refusal("a file name without `/`")
+    return text
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, str):
+        return one_line(value)
+    if not isinstance(value, bool | int | float):
+        raise refusal("text, a number, true or false", "put it in quotes" if value is None else "")
+    plain = as_plain(value)
+    if isinstance(plain, float) and not (abs(plain) < float("inf")):
+        raise refusal("a finite number")
+    return plain
+
+
+def _decimal(value: Any) -> Any:
+    """A number as written, so that 0.1 is a tenth."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise refusal("a number", "a number without quotes" if isinstance(value, str) else "")
+    text = value.text if isinstance(value, WrittenInt | WrittenFloat) else str(value)
+    try:
+        number = Decimal(int(value)) if isinstance(value, int) else Decimal(text)
+    except InvalidOperation:
+        raise refusal("a finite number") from None
+    if not number.is_finite():
+        raise refusal("a finite number")
+    if not -6 <= number.adjusted() <= 9 or len(number.as_tuple().digits) > 12:
+        if number == 0:
+            return Decimal(0)
+        raise refusal("a number between 0.000001 and 10,000,000,000 of at most 12 digits")
+    return number
+
+
+def _listed(value: Any) -> Any:
+    """A single value is a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+_WRITTEN = str | int | float | bool
+
+#: text; a plain number or `true` is taken as it is written
+Text = Annotated[str, BeforeValidator(_written, json_schema_input_type=_WRITTEN)]
+Line = Annotated[Text, AfterValidator(one_line)]
+Name = Annotated[Text, AfterValidator(check_name)]
+ModifierName = Annotated[Text, AfterValidator(_check_modifier)]
+Variable = Annotated[str, AfterValidator(_check_variable)]
+ParameterName = Annotated[str, AfterValidator(_check_parameter)]
+Sha256 = Annotated[Text, AfterValidator(_check_sha256)]
+InsidePath = Annotated[Text, AfterValidator(_check_inside)]
+FileName = Annotated[str, AfterValidator(_check_file_name)]
+Command = Annotated[list[Line], AfterValidator(_check_program), Field(max_length=MAX_ITEMS)]
+Flags = Annotated[list[Line], Field(max_length=MAX_ITEMS)]
+Environment = dict[Variable, Line]
+ScalarValue = Annotated[Any, BeforeValidator(_scalar, json_schema_input_type=_WRITTEN)]
+Exact = Annotated[Decimal, BeforeValidator(_decimal, json_schema_input_type=float)]
+Names = Annotated[
+    list[Name],
+    BeforeValidator(_listed, json_schema_input_type=Name | list[Name]),
+    Field(max_length=MAX_ITEMS),
+]
+ModifierNames = Annotated[
+    list[ModifierName],
+    BeforeValidator(_listed, json_schema_input_type=ModifierName | list[ModifierName]),
+    Field(max_length=MAX_ITEMS),
+]
+Lines = Annotated[
+    list[Line],
+    BeforeValidator(_listed, json_schema_input_type=Line | list[Line]),
+    Field(max_length=MAX_ITEMS),
+]

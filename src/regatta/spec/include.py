@@ -1,0 +1,151 @@
+"""`include:` merges other specs under this one, and every value keeps the place where it was written."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import Problem, SpecError
+from regatta.spec.problems import shown
+from regatta.spec.yaml_lines import Document, KeyPath, as_text, read_yaml
+
+#: enough for any sensible tree of specs; a fork bomb of files is not one
+MAX_FILES = 64
+
+
+def read_with_includes(path: Path, name: str | None = None) -> Document:
+    """Read a spec and what it includes, merged.
+
+    Mappings are merged key by key, everything else is replaced. A later file of the list wins over an earlier one, and the
+    including file wins over all.
+
+    Args:
+        path: the spec.
+        name: what problems call it; the path as given when None.
+
+    Returns:
+        values without `include`, and their places in the files they came from.
+
+    Raises:
+        SpecError: a file is missing, is not YAML, or includes itself; every problem of all files at once.
+    """
+    reader = _Reader()
+    document = reader.read(path, name or str(path), ())
+    if reader.problems or document is None:
+        raise SpecError(reader.problems)
+    return document
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.files = 0
+
+    def read(self, path: Path, name: str, above: tuple[Path, ...]) -> Document | None:
+        try:
+            own = read_yaml(path, name)
+        except SpecError as error:
+            self.problems.extend(error.problems)
+            return None
+        if not isinstance(own.value, dict) or "include" not in own.value:
+            return own
+        above = (*above, path.resolve())
+        merged = Document(name, {})
+        for key, text in self.listed(own):
+            base = self.include(path.parent / text, _beside(name, text), own.where(key), text, above)
+            if base is not None:
+                merge(merged, base)
+        del own.value["include"]
+        own.marks = {key: mark for key, mark in own.marks.items() if key[:1] != ("include",)}
+        merge(merged, own)
+        return merged
+
+    def listed(self, own: Document) -> list[tuple[KeyPath, str]]:
+        value = own.value["include"]
+        entries = value if isinstance(value, list) else [value]
+        found: list[tuple[KeyPath, str]] = []
+        for index, entry in enumerate(entries):
+            key: KeyPath = ("include", index) if isinstance(value, list) else ("include",)
+            text = as_text(entry)
+            if not text or "\0" in text:
+                problem = Problem(
+                    own.where(key), "a path or a list of paths", shown(entry), "`include: common.yml`"
+                )
+                self.problems.append(problem)
+            else:
+                found.append((key, text))
+        return found
+
+    def include(
+        self, path: Path, name: str, where: str, text: str, above: tuple[Path, ...]
+    ) -> Document | None:
+        self.files += 1
+        if self.files > MAX_FILES:
+            if self.files == MAX_FILES + 1:
+                self.problems.append(Problem(where, f"at most {MAX_FILES} includes", "more", ""))
+            return None
+        try:
+            resolved = path.resolve()
+            regular = stat.S_ISREG(resolved.stat().st_mode)
+        except (OSError, RuntimeError, ValueError):
+            regular = False
+            resolved = path
+        if not regular:
+            fix = "paths are relative to the file that includes"
+            self.problems.append(Problem(where, "a file that is there", shown(text), fix))
+            return None
+        if resolved in above:
+            chain = " -> ".join([*(p.name for p in above[above.index(resolved) :]), resolved.name])
+            self.problems.append(Problem(where, "no file that includes itself", chain, "remove one include"))
+            return None
+        document = self.read(path, name, above)
+        if document is not None and not isinstance(document.value, dict):
+            if document.value is not None:
+                got = shown(document.value)
+                self.problems.append(Problem(document.where(()), "a mapping of keys to values", got))
+            return None
+        return document
+
+
+def _beside(name: str, text: str) -> str:
+    """What an included file is called: as its includer is, with the path from there."""
+    return str(Path(name).parent / text)
+
+
+def merge(under: Document, over: Document) -> None:
+    """Lay the mapping `over` on the mapping `under`, in place, values and places alike."""
+    under.marks.setdefault((), over.mark(()))
+    if () in over.marks:
+        under.marks[()] = over.marks[()]
+        under.file = over.file
+    _merge_values(under, over, under.value, over.value, ())
+
+
+def _merge_values(
+    under: Document, over: Document, low: dict[str, Any], high: dict[str, Any], path: KeyPath
+) -> None:
+    for key, value in high.items():
+        at = (*path, key)
+        below = low.get(key)
+        if isinstance(below, dict) and isinstance(value, dict):
+            under.marks[at] = over.mark(at)
+            _merge_values(under, over, below, value, at)
+        else:
+            for old in _paths(below, at):
+                under.marks.pop(old, None)
+            for new in _paths(value, at):
+                under.marks[new] = over.mark(new)
+            low[key] = value
+
+
+def _paths(value: Any, path: KeyPath) -> Iterator[KeyPath]:
+    """The paths of a value and of all in it."""
+    yield path
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from _paths(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _paths(child, (*path, index))

@@ -1,0 +1,106 @@
+"""`load_spec`: from the path of a spec to an `Experiment`, or every problem at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from regatta.errors import Problem, SpecError
+from regatta.model.experiment import Experiment
+from regatta.spec.home import find_home
+from regatta.spec.include import read_with_includes
+from regatta.spec.problems import check, shown
+from regatta.spec.registries import read_registries
+from regatta.spec.resolve import Resolver
+from regatta.spec.spec_schema import Spec
+from regatta.spec.yaml_lines import Document
+
+#: stands for a required key that is missing or wrong while the rest is looked through
+_STAND_INS: dict[str, Any] = {
+    "name": "unnamed",
+    "benchmarks": [{"suite": "none", "benchmark": "none"}],
+    "invocations": {"fixed": 1},
+}
+
+
+def load_spec(path: Path, home: Path | None = None) -> Experiment:
+    """Read a spec with its includes, registries and suites. Nothing is created.
+
+    Args:
+        path: the spec.
+        home: folder with `configs/`; found by `find_home` when None.
+
+    Returns:
+        the experiment, with nothing left to look up.
+
+    Raises:
+        SpecError: with every problem of every file.
+        RegattaError: no home.
+    """
+    path = Path(path)
+    document = read_with_includes(path)
+    if not isinstance(document.value, dict):
+        got = shown(document.value)
+        raise SpecError(
+            [Problem(document.where(()), "a spec: a mapping of keys to values", got, "`name: ...`")]
+        )
+    problems: list[Problem] = []
+    spec = check(Spec, document, problems)
+    indices: dict[str, list[int]] = {}
+    known = set(document.value)
+    if spec is None:
+        spec, indices, known = _what_is_right(document)
+    home = find_home(path) if home is None else home
+    registries = read_registries(home, problems)
+    resolver = Resolver(document, spec, known, indices, registries, home, path, problems)
+    experiment = resolver.experiment()
+    if problems or experiment is None:
+        raise SpecError(_in_order(problems, document))
+    return experiment
+
+
+def _what_is_right(document: Document) -> tuple[Spec, dict[str, list[int]], set[str]]:
+    """The part of a wrong spec that is right, so that its references can be checked in the same go.
+
+    Returns:
+        the spec, with stand-ins for what it must have; for lists that lost entries, the place each other had; and the keys
+        that are still the user's.
+    """
+    raw: dict[str, Any] = dict(document.value)
+    indices: dict[str, list[int]] = {}
+    stood_in = {key for key in _STAND_INS if key not in raw}
+    while True:
+        candidate = raw | {key: _STAND_INS[key] for key in stood_in}
+        try:
+            return Spec.model_validate(candidate), indices, set(raw) - stood_in
+        except ValidationError as error:
+            bad: dict[str, set[int]] = {}
+            for detail in error.errors(include_url=False, include_input=False):
+                key = str(detail["loc"][0])
+                index = detail["loc"][1] if len(detail["loc"]) > 1 else None
+                is_entry = isinstance(raw.get(key), list) and isinstance(index, int)
+                bad.setdefault(key, set()).add(index if is_entry and isinstance(index, int) else -1)
+            for key, entries in bad.items():
+                kept = [] if -1 in entries else [i for i in range(len(raw[key])) if i not in entries]
+                if kept:
+                    before = indices.get(key, list(range(len(raw[key]))))
+                    indices[key] = [before[i] for i in kept]
+                    raw[key] = [raw[key][i] for i in kept]
+                else:
+                    raw.pop(key, None)
+                    if key in _STAND_INS:
+                        stood_in.add(key)
+
+
+def _in_order(problems: list[Problem], document: Document) -> list[Problem]:
+    """Problems of the spec first, by line; then those of other files as they were found."""
+
+    def place(problem: Problem) -> tuple[int, int]:
+        rest = problem.where.removeprefix(f"{document.file}:")
+        line = rest.split(":")[0]
+        return (0, int(line)) if rest != problem.where and line.isdigit() else (1, 0)
+
+    unique = list(dict.fromkeys(problems))
+    return sorted(unique, key=place)

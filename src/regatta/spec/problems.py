@@ -1,0 +1,249 @@
+"""From what pydantic says to where · expected · got · fix, in plain words."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from regatta.errors import Problem
+from regatta.spec.yaml_lines import Document, KeyPath, as_text
+
+M = TypeVar("M", bound=BaseModel)
+
+#: a list of what exists is shown up to this many names
+SHORT_LIST = 12
+
+#: pydantic's error type -> what was expected
+_WORDS = {
+    "string_type": "text",
+    "string_unicode": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a smaller whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping of names to values",
+    "none_required": "nothing",
+}
+
+
+def check(model: type[M], document: Document, problems: list[Problem], path: KeyPath = ()) -> M | None:
+    """Validate a document against a model.
+
+    Args:
+        model: what the document must be.
+        document: values and places.
+        problems: every problem found is appended.
+        path: where in the document the values came from; the document's root by default.
+
+    Returns:
+        the model, or None when there was a problem.
+    """
+    try:
+        return model.model_validate(document.value)
+    except ValidationError as error:
+        # An Annotated list of names reports one fault of the list and of its item; one line tells it.
+        seen: set[Problem] = set()
+        for detail in error.errors(include_url=False):
+            problem = _translate(model, document, path, dict(detail))
+            if problem not in seen:
+                seen.add(problem)
+                problems.append(problem)
+        return None
+
+
+def unknown(where: str, what: str, got: str, known: Iterable[str]) -> Problem:
+    """The problem of a name that does not exist: `what` is such as "a runtime"."""
+    names = sorted(set(known))
+    fix = nearest(got, names)
+    if len(names) <= SHORT_LIST:
+        expected = f"{what} ({', '.join(names)})" if names else f"{what} (there is none)"
+    else:
+        expected = f"{what} (there are {len(names)})"
+    return Problem(where, expected, shown(got), fix)
+
+
+def nearest(got: str, known: Sequence[str]) -> str:
+    """ "`name`" for the name that a typo most likely meant, or nothing."""
+    lower = {name.lower(): name for name in reversed(known)}
+    found = difflib.get_close_matches(got.lower()[:80], list(lower), n=1, cutoff=0.6)
+    return f"`{lower[found[0]]}`" if found else ""
+
+
+def shown(value: Any) -> str:
+    """A value in a message: short, on one line, and as it was written."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        if not value:
+            return "an empty mapping"
+        keys = ", ".join(shown(key) for key in list(value)[:4])
+        return f"a mapping ({keys}{', ...' if len(value) > 4 else ''})"
+    if isinstance(value, list):
+        if not value:
+            return "an empty list"
+        return f"a list of {len(value)}"
+    text = repr(value) if isinstance(value, str) else (as_text(value) or repr(value))
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _translate(model: type[BaseModel], document: Document, base: KeyPath, detail: dict[str, Any]) -> Problem:
+    loc = tuple(detail["loc"])
+    kind = detail["type"]
+    missing = kind == "missing"
+    path, value = _place(document.value, loc, missing)
+    where = document.where(base + path)
+    context = detail.get("ctx", {})
+    if kind == "regatta":
+        return Problem(where, context["expected"], shown(value), context["fix"])
+    if missing:
+        owner = _owner(model, loc[:-1])
+        key = str(loc[-1])
+        return Problem(where, f"the key `{key}`{_description(owner, key)}", "nothing", _example(owner, key))
+    if kind == "extra_forbidden":
+        owner = _owner(model, loc[:-1])
+        known = _keys(owner) if owner else []
+        problem = unknown(where, "a key that is known here", str(path[-1]), known)
+        return Problem(where, problem.expected, shown(path[-1]), problem.fix or "remove it")
+    return _wrong_value(model, where, loc, value, kind, context)
+
+
+def _wrong_value(
+    model: type[BaseModel], where: str, loc: tuple[Any, ...], value: Any, kind: str, context: dict[str, Any]
+) -> Problem:
+    if kind in ("model_type", "model_attributes_type"):
+        owner = _owner(model, loc)
+        keys = _keys(owner) if owner else []
+        short = f" ({', '.join(keys)})" if 0 < len(keys) <= SHORT_LIST else ""
+        return Problem(where, f"a mapping of keys to values{short}", shown(value), "")
+    if kind == "literal_error":
+        owner_values = _literals(_annotation(model, loc))
+        return unknown_choice(where, value, owner_values)
+    bounds = {
+        "greater_than": "a number above {gt}",
+        "greater_than_equal": "a number of at least {ge}",
+        "less_than": "a number below {lt}",
+        "less_than_equal": "a number of at most {le}",
+    }
+    if kind in bounds:
+        return Problem(where, bounds[kind].format(**context), shown(value), "")
+    if kind == "too_short":
+        least = context["min_length"]
+        return Problem(where, f"at least {least} {'entry' if least == 1 else 'entries'}", shown(value), "")
+    if kind == "too_long":
+        return Problem(where, f"at most {context['max_length']} entries", shown(value), "")
+    expected = _WORDS.get(kind, "another value")
+    fix = ""
+    if isinstance(value, str) and kind.startswith(("int_", "float_")):
+        fix = "a number without quotes or unit"
+    elif kind == "list_type" and isinstance(value, str | int | float):
+        fix = f"[{as_text(value)}]"[:80]
+    return Problem(where, expected, shown(value), fix)
+
+
+def unknown_choice(where: str, value: Any, choices: Sequence[str]) -> Problem:
+    """The problem of a value that is not one of a fixed few."""
+    return Problem(where, f"one of {', '.join(choices)}", shown(value), nearest(str(value), choices))
+
+
+def _place(value: Any, loc: tuple[Any, ...], missing: bool) -> tuple[KeyPath, Any]:
+    """The path in the data that an error's location means: without union tags and the like."""
+    path: list[str | int] = []
+    here = value
+    for part in loc:
+        if part == "[key]":
+            # The name itself is wrong; it, not its value, is what was got.
+            here = path[-1]
+        elif (isinstance(here, dict) and part in here) or (
+            isinstance(here, list) and isinstance(part, int) and part < len(here)
+        ):
+            path.append(part)
+            here = here[part]
+    if missing:
+        path.append(loc[-1])
+        here = None
+    return tuple(path), here
+
+
+def _owner(model: type[BaseModel], loc: tuple[Any, ...]) -> type[BaseModel] | None:
+    """The model that stands at a location."""
+    found = _annotation(model, loc)
+    for candidate in _flat(found):
+        if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+            return candidate
+    return None
+
+
+def _annotation(model: type[BaseModel], loc: tuple[Any, ...]) -> Any:
+    """The type that a location has, following fields, items and values."""
+    here: Any = model
+    for part in loc:
+        if isinstance(part, str) and part.startswith(("<", "[key]")):
+            continue
+        for candidate in _flat(here):
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                field = _field(candidate, str(part))
+                if field is not None:
+                    here = field.annotation
+                    break
+            elif typing.get_origin(candidate) is list and isinstance(part, int):
+                here = typing.get_args(candidate)[0]
+                break
+            elif typing.get_origin(candidate) is dict:
+                here = typing.get_args(candidate)[1]
+                break
+    return here
+
+
+def _flat(annotation: Any) -> list[Any]:
+    """The members of a union, without what annotates them."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return _flat(typing.get_args(annotation)[0])
+    if origin in (typing.Union, types.UnionType):
+        return [found for part in typing.get_args(annotation) for found in _flat(part)]
+    return [annotation]
+
+
+def _literals(annotation: Any) -> list[str]:
+    return [
+        str(choice)
+        for part in _flat(annotation)
+        if typing.get_origin(part) is typing.Literal
+        for choice in typing.get_args(part)
+    ]
+
+
+def _field(model: type[BaseModel], key: str) -> Any:
+    for name, field in model.model_fields.items():
+        if (field.alias or name) == key:
+            return field
+    return None
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _description(owner: type[BaseModel] | None, key: str) -> str:
+    field = _field(owner, key) if owner else None
+    if field is None or not field.description:
+        return ""
+    sentence = str(field.description).split(". ")[0].rstrip(".")
+    return f" ({sentence})"
+
+
+def _example(owner: type[BaseModel] | None, key: str) -> str:
+    from regatta.spec.schema_docs import flow_yaml
+
+    field = _field(owner, key) if owner else None
+    if field is None or not field.examples:
+        return ""
+    return f"`{key}: {flow_yaml(field.examples[0])}`"

@@ -1,0 +1,156 @@
+"""The registries of a home: runtimes, collectors and platforms, and what a spec defines beside them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from regatta.errors import Problem, SpecError
+from regatta.model.experiment import Archive, Collector, Runtime
+from regatta.spec.problems import check, shown, unknown
+from regatta.spec.registry_schema import (
+    CollectorsFile,
+    CollectorSpec,
+    HostsFile,
+    PlatformSpec,
+    RuntimesFile,
+    RuntimeSpec,
+)
+from regatta.spec.yaml_lines import Document, KeyPath, read_yaml
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass
+class Registries:
+    """What names mean. A name whose definition is wrong is in `broken`: it exists, and its problem is already told."""
+
+    runtimes: dict[str, Runtime] = field(default_factory=dict)
+    collectors: dict[str, Collector] = field(default_factory=dict)
+    #: platform -> its hosts
+    platforms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+
+
+def shown_path(path: Path) -> str:
+    """A path as a person at the terminal would write it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def read_registries(home: Path, problems: list[Problem]) -> Registries:
+    """Read `configs/runtimes.yml`, `configs/collectors.yml` and `configs/hosts/*.yml`; a missing file is an empty one.
+
+    Args:
+        home: what `find_home` found.
+        problems: every problem found is appended.
+    """
+    found = Registries()
+    configs = home / "configs"
+    runtimes = read_registry(configs / "runtimes.yml", problems)
+    if runtimes is not None:
+        models = _entries(RuntimesFile, RuntimeSpec, runtimes, ("runtimes",), problems, found.broken)
+        found.runtimes = {name: as_runtime(name, model) for name, model in models.items()}
+    collectors = read_registry(configs / "collectors.yml", problems)
+    if collectors is not None:
+        models_ = _entries(CollectorsFile, CollectorSpec, collectors, ("collectors",), problems, found.broken)
+        found.collectors = {name: as_collector(name, model) for name, model in models_.items()}
+        refusals = {name: model.refused_by for name, model in models_.items()}
+        check_refusals(collectors, ("collectors",), refusals, {*found.runtimes, *found.broken}, problems)
+    folder = configs / "hosts"
+    for path in sorted(folder.glob("*.yml")) if folder.is_dir() else ():
+        document = read_registry(path, problems)
+        if document is None:
+            continue
+        platforms = _entries(HostsFile, PlatformSpec, document, ("platforms",), problems, found.broken)
+        for name, model in platforms.items():
+            if name in found.platforms:
+                where = document.where(("platforms", name))
+                problems.append(
+                    Problem(
+                        where,
+                        "a platform that no other file in configs/hosts has",
+                        shown(name),
+                        "another name",
+                    )
+                )
+            found.platforms[name] = tuple(model.hosts)
+    return found
+
+
+def read_registry(path: Path, problems: list[Problem]) -> Document | None:
+    """Read one file of the home; None when it is missing or is not YAML (then with a problem)."""
+    if not os.path.lexists(path):
+        return None
+    try:
+        return read_yaml(path, shown_path(path))
+    except SpecError as error:
+        problems.extend(error.problems)
+        return None
+
+
+def _entries(
+    whole: type[BaseModel],
+    each: type[M],
+    document: Document,
+    path: KeyPath,
+    problems: list[Problem],
+    broken: set[str],
+) -> dict[str, M]:
+    """The entries of a registry that are right, though others may be wrong."""
+    model = check(whole, document, problems)
+    if model is not None:
+        found: dict[str, M] = getattr(model, str(path[0]))
+        return found
+    raw: Any = document.value.get(path[0]) if isinstance(document.value, dict) else None
+    good: dict[str, M] = {}
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        try:
+            good[name] = each.model_validate(value)
+        except ValidationError:
+            broken.add(name)
+    return good
+
+
+def check_refusals(
+    document: Document,
+    path: KeyPath,
+    refusals: Mapping[str, Mapping[str, str]],
+    known: Iterable[str],
+    problems: list[Problem],
+) -> None:
+    """Names in `refused_by` must be runtimes."""
+    names = set(known)
+    for collector, refused in refusals.items():
+        for runtime in refused:
+            if runtime not in names:
+                where = document.where((*path, collector, "refused_by", runtime))
+                problems.append(unknown(where, "a runtime", runtime, names))
+
+
+def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
+    """The frozen value of a runtime's entry."""
+    return Runtime(
+        name=name,
+        kind=spec.kind,
+        provider=spec.provider,
+        path=spec.path,
+        package=spec.package or "",
+        version=spec.version or "",
+        archives={arch: Archive(entry.url, entry.sha256) for arch, entry in spec.archives.items()},
+        program=spec.program,
+        flags=tuple(spec.flags),
+        architectures=tuple(spec.architectures),
+    )
+
+
+def as_collector(name: str, spec: CollectorSpec) -> Collector:
+    """The frozen value of a collector's entry."""
+    return Collector(name, tuple(spec.flags), dict(spec.refused_by))

@@ -1,0 +1,501 @@
+"""The spec: every key, what it means, and what it is when left out."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from regatta.model.experiment import Factor, Order
+from regatta.spec.fields import (
+    LEFT_OUT,
+    MAX_ITEMS,
+    Environment,
+    Exact,
+    Flags,
+    InsidePath,
+    Lines,
+    ModifierName,
+    ModifierNames,
+    Name,
+    Names,
+    Strict,
+    Text,
+    Variable,
+    refusal,
+)
+from regatta.spec.registry_schema import CollectorSpec, RuntimeSpec
+
+MAX_SEED = 2**63 - 1
+
+
+def _range_length(first: Decimal, last: Decimal, step: Decimal) -> int:
+    """How many values `from first to last by step` has; refuses one that misses its end."""
+    if step <= 0:
+        raise refusal("a `step` above 0")
+    if last < first:
+        raise refusal("`from` not above `to`", "exchange them")
+    steps = (last - first) / step
+    if steps != steps.to_integral_value():
+        reached = first + step * int(steps)
+        raise refusal("`to` to be `from` plus whole steps", f"`to: {reached.normalize():f}`")
+    if steps >= MAX_ITEMS:
+        raise refusal(f"at most {MAX_ITEMS} values in a range", "a larger `step`")
+    return int(steps) + 1
+
+
+class FactorRange(Strict):
+    """Evenly spaced factors, both ends included."""
+
+    first: Annotated[Exact, Field(gt=0)] = Field(alias="from", description="First factor.", examples=[1])
+    last: Annotated[Exact, Field(gt=0)] = Field(
+        alias="to", description="Last factor, included.", examples=[6]
+    )
+    step: Annotated[Exact, Field(gt=0)] = Field(
+        description="Distance of neighbours; `to` is `from` plus whole steps.", examples=[0.25]
+    )
+
+    @model_validator(mode="after")
+    def _ends(self) -> FactorRange:
+        _range_length(self.first, self.last, self.step)
+        return self
+
+    def values(self) -> list[Decimal]:
+        """The factors, exact: 1 to 6 by 0.25 are 21."""
+        count = _range_length(self.first, self.last, self.step)
+        return [self.first + self.step * i for i in range(count)]
+
+
+class SizeRange(Strict):
+    """Evenly spaced sizes, both ends included."""
+
+    first: int = Field(alias="from", description="First size in MiB.", ge=1, le=2**24, examples=[64])
+    last: int = Field(alias="to", description="Last size in MiB, included.", ge=1, le=2**24, examples=[512])
+    step: int = Field(description="Distance of neighbours in MiB.", ge=1, le=2**24, examples=[64])
+
+    @model_validator(mode="after")
+    def _ends(self) -> SizeRange:
+        _range_length(Decimal(self.first), Decimal(self.last), Decimal(self.step))
+        return self
+
+    def values(self) -> list[int]:
+        """The sizes in MiB."""
+        return list(range(self.first, self.last + 1, self.step))
+
+
+def _list_or_range(value: Any) -> str:
+    return "<range>" if isinstance(value, dict | Strict) else "<list>"
+
+
+_FactorList = Annotated[list[Annotated[Exact, Field(gt=0)]], Field(min_length=1, max_length=MAX_ITEMS)]
+_SizeList = Annotated[list[Annotated[int, Field(ge=1, le=2**24)]], Field(min_length=1, max_length=MAX_ITEMS)]
+Factors = Annotated[
+    Annotated[_FactorList, Tag("<list>")] | Annotated[FactorRange, Tag("<range>")],
+    Discriminator(_list_or_range),
+]
+Sizes = Annotated[
+    Annotated[_SizeList, Tag("<list>")] | Annotated[SizeRange, Tag("<range>")], Discriminator(_list_or_range)
+]
+
+
+class HeapSpec(Strict):
+    """Heap of Java runtimes (`-Xms` and `-Xmx` alike): factors of minheap, or sizes. One of the two."""
+
+    factors: Factors | None = Field(
+        None,
+        description="Multiples of the benchmark's minheap: a list, or `{from, to, step}` with both ends included.",
+        examples=[[1.5, 4], {"from": 1, "to": 6, "step": 0.25}],
+    )
+    sizes_mib: Sizes | None = Field(
+        None,
+        description="Heap sizes in MiB: a list, or `{from, to, step}` with both ends included.",
+        examples=[[64, 256], {"from": 64, "to": 512, "step": 64}],
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> HeapSpec:
+        if (self.factors is None) == (self.sizes_mib is None):
+            raise refusal(
+                "either `factors` or `sizes_mib`",
+                "leave one (in a spec that includes another: set it to null)",
+            )
+        return self
+
+
+class ModifierSpec(Strict):
+    """A named change to flags or environment."""
+
+    flags: Flags = Field(
+        [], description="Added to the runtime's flags.", examples=[["-XX:-TieredCompilation"]]
+    )
+    environment: Environment = Field(
+        {}, description="Variables set for the process.", examples=[{"MALLOC_ARENA_MAX": "1"}]
+    )
+
+
+class BenchmarkChoice(Strict):
+    """Benchmarks of one suite, in one or more sizes."""
+
+    suite: Name = Field(description="The suite's name.", examples=["first"])
+    benchmark: Names = Field(
+        description="A benchmark, a list of them, or `all`.", examples=["lzw", ["lzw", "h2"]]
+    )
+    size: Names = Field(
+        ["default"],
+        description="A size or a list of sizes that the suite gives the benchmark. A benchmark without sizes has `default`.",
+        examples=["small", ["small", "default"]],
+    )
+
+
+class Invocations(Strict):
+    """How often each cell is measured, each time in a fresh process."""
+
+    fixed: int | None = Field(
+        None, description="As many rounds for every cell. Required.", ge=1, le=10_000_000, examples=[10]
+    )
+    adaptive: Any = Field(
+        None,
+        description="Reserved: rounds until the intervals are narrow enough. Not there yet, and refused.",
+    )
+
+    @model_validator(mode="after")
+    def _fixed(self) -> Invocations:
+        if self.adaptive is not None:
+            raise refusal(
+                "`fixed` alone: adaptive invocations are not there yet", "`invocations: {fixed: 10}`"
+            )
+        if self.fixed is None:
+            raise refusal("`fixed`, the number of invocations", "`invocations: {fixed: 10}`")
+        return self
+
+
+class Iterations(Strict):
+    """What one invocation repeats inside, and how that becomes its one number."""
+
+    count: int = Field(
+        1,
+        description="Iterations that a workload is asked for (`{iterations}`).",
+        ge=1,
+        le=1_000_000,
+        examples=[6],
+    )
+    warmup: int = Field(
+        0,
+        description="First iterations that `fixed` leaves out; below `count`.",
+        ge=0,
+        le=1_000_000,
+        examples=[3],
+    )
+    method: Literal["startup", "fixed"] | None = Field(
+        None,
+        description="`startup`: the first iteration is the invocation's number (count 1, warmup 0). "
+        "`fixed`: the mean of those after `warmup`. Left out: `startup` when `count` is 1, else `fixed`.",
+        examples=["fixed"],
+    )
+
+    @model_validator(mode="after")
+    def _window(self) -> Iterations:
+        if self.method == "startup" and (self.count, self.warmup) != (1, 0):
+            raise refusal("`count: 1` and `warmup: 0` with `method: startup`", "`method: fixed`")
+        if self.warmup >= self.count:
+            raise refusal(f"`warmup` below `count` ({self.count})", f"`count: {self.warmup + 1}` or more")
+        return self
+
+
+class Segment(Strict):
+    """What one job does on a host."""
+
+    rounds: int = Field(10, description="Consecutive rounds in a job.", ge=1, le=1_000_000, examples=[10])
+
+
+class CoresSpec(Strict):
+    """Where measured processes run."""
+
+    use: Literal["all", "physical", "cpus"] = Field(
+        "all",
+        description="`all`, `physical` (one hardware thread a core), or `cpus` (those listed).",
+        examples=["physical"],
+    )
+    cpus: list[Annotated[int, Field(ge=0, le=65535)]] = Field(
+        [], description="CPU numbers, with `use: cpus`.", max_length=4096, examples=[[2, 3]]
+    )
+    housekeeping: int = Field(
+        0, description="Cores kept for the runner and the rest of the system.", ge=0, le=4096, examples=[1]
+    )
+
+    @model_validator(mode="after")
+    def _listed(self) -> CoresSpec:
+        if (self.use == "cpus") != bool(self.cpus):
+            raise refusal("`cpus` exactly with `use: cpus`", "`{use: cpus, cpus: [0]}`")
+        if len(set(self.cpus)) != len(self.cpus):
+            raise refusal("every CPU once in `cpus`")
+        return self
+
+
+_Percent = Annotated[float, Field(ge=0, le=100)]
+_Count = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class PerturbationSpec(Strict):
+    """Past any of these an invocation counts as perturbed and is run again at the end of its block. `null`: not judged."""
+
+    steal_percent: _Percent | None = Field(5.0, description="CPU time taken by the hypervisor.", examples=[1])
+    other_cpu_percent: _Percent | None = Field(
+        10.0, description="CPU time of processes that are not measured, over all CPUs.", examples=[5]
+    )
+    memory_pressure_percent: _Percent | None = Field(
+        5.0, description="Time in which tasks waited for memory (PSI, some).", examples=[1]
+    )
+    io_pressure_percent: _Percent | None = Field(
+        None, description="Time in which tasks waited for I/O (PSI, some).", examples=[10]
+    )
+    frequency_drop_percent: _Percent | None = Field(
+        10.0, description="Fall of the measured cores' median frequency.", examples=[5]
+    )
+    swapped_pages: _Count | None = Field(64, description="Pages swapped in or out.", examples=[0])
+    throttle_events: _Count | None = Field(0, description="Thermal throttling events.", examples=[0])
+    retries: int = Field(
+        1,
+        description="How often it is run again before its last try is kept as it is.",
+        ge=0,
+        le=100,
+        examples=[2],
+    )
+
+
+class EnvironmentSpec(Strict):
+    """The environment of measured processes: made, not inherited."""
+
+    allow: list[Variable] = Field(
+        ["PATH", "LANG", "LC_ALL", "TZ"],
+        description="Variables passed on from the runner's own environment.",
+        max_length=MAX_ITEMS,
+        examples=[["PATH"]],
+    )
+    set: Environment = Field({}, description="Variables set for every process.", examples=[{"LC_ALL": "C"}])
+    padding_bytes: int = Field(
+        0,
+        description="Upper bound of a padding of random length, because the environment's size alone shifts results. 0: none.",
+        ge=0,
+        le=65536,
+        examples=[4096],
+    )
+
+
+class LimitsSpec(Strict):
+    """Resource limits (`setrlimit`) of measured processes. `null`: as they are."""
+
+    address_space_mib: Annotated[int, Field(ge=1, le=2**40)] | None = Field(
+        None, description="Virtual memory. JVMs reserve much more than they use.", examples=[65536]
+    )
+    open_files: Annotated[int, Field(ge=16, le=2**31)] | None = Field(
+        None, description="Open files.", examples=[1024]
+    )
+    processes: Annotated[int, Field(ge=1, le=2**31)] | None = Field(
+        None, description="Processes and threads of the user.", examples=[4096]
+    )
+    core_mib: Annotated[int, Field(ge=0, le=2**40)] | None = Field(
+        0, description="Core dumps; 0: none.", examples=[0]
+    )
+
+
+class ExcludeSpec(Strict):
+    """Leaves out the cells that match every key given. Each names something the spec itself uses."""
+
+    suite: Name | None = Field(None, description="Benchmarks of this suite.", examples=["first"])
+    benchmark: Name | None = Field(None, description="This benchmark.", examples=["h2"])
+    size: Name | None = Field(None, description="This size.", examples=["small"])
+    runtime: Name | None = Field(None, description="This runtime.", examples=["temurin-21"])
+    collector: Name | None = Field(None, description="This collector.", examples=["z"])
+    modifiers: ModifierNames | None = Field(
+        None,
+        description="This set of modifiers, in any order; `[]` is the empty one.",
+        examples=[["no-tiering"]],
+    )
+    heap_factor: Exact | None = Field(None, description="This heap factor.", examples=[1])
+    heap_mib: int | None = Field(None, description="This heap size in MiB.", examples=[64])
+    host: Name | None = Field(None, description="This host.", examples=["local"])
+
+    @model_validator(mode="after")
+    def _something(self) -> ExcludeSpec:
+        if not self.model_dump(exclude_none=True):
+            raise refusal("at least one key to match", "remove this entry")
+        return self
+
+
+class BaselineSpec(Strict):
+    """The alternative that others are compared with. A key left out: each value of it is compared with itself."""
+
+    runtime: Name | None = Field(None, description="One of `runtimes`.", examples=["temurin-21"])
+    collector: Name | None = Field(None, description="One of `collectors`.", examples=["serial"])
+    modifiers: ModifierNames | None = Field(
+        None, description="One of the sets of modifiers; `[]` is the empty one.", examples=[[]]
+    )
+
+
+class MinheapSpec(Strict):
+    """The search for the least heap."""
+
+    passes: int = Field(
+        3,
+        description="Runs under every collector that a size must survive to be accepted.",
+        ge=1,
+        le=100,
+        examples=[5],
+    )
+
+
+class ResultsSpec(Strict):
+    """Where results go."""
+
+    directory: InsidePath = Field(
+        "results",
+        description="Folder, relative to where the command is run, in which the experiment gets its own, named after it. "
+        "`--results` on the command line comes first.",
+        examples=["results"],
+    )
+
+
+class Define(Strict):
+    """Runtimes and collectors that only this spec has. Names that the registries have are refused: one name, one meaning."""
+
+    runtimes: dict[Name, RuntimeSpec] = Field(
+        {},
+        description="As in `configs/runtimes.yml`.",
+        examples=[{"my-jdk": {"provider": "path", "path": "/opt/my-jdk/bin/java"}}],
+    )
+    collectors: dict[Name, CollectorSpec] = Field(
+        {},
+        description="As in `configs/collectors.yml`.",
+        examples=[{"g1-small-regions": {"flags": ["-XX:+UseG1GC", "-XX:G1HeapRegionSize=1m"]}}],
+    )
+
+
+class Spec(Strict):
+    """One experiment: a question, and what is measured to answer it."""
+
+    name: Name = Field(description="Names the experiment and its folder in the results.", examples=["demo"])
+    question: Text = Field(
+        "",
+        description="What the experiment is to answer; the report opens with it.",
+        examples=["Which collector wins?"],
+    )
+    include: Lines = Field(
+        [],
+        description="Other specs, relative to this file, whose keys this one takes over. Mappings are merged key by key, "
+        "everything else is replaced; a later file wins over an earlier one and this file over all.",
+        examples=["common.yml", ["machines.yml", "collectors.yml"]],
+    )
+    platforms: Names = Field(
+        ["local"],
+        description="Classes of machine, from `configs/hosts/`.",
+        min_length=1,
+        examples=[["local"]],
+    )
+    runtimes: Names = Field(
+        [],
+        description="What executes the benchmarks, from `configs/runtimes.yml` or `define`. Native benchmarks need none: "
+        "`native` is added for them. A runtime that no benchmark can use is an error.",
+        examples=[["temurin-21", "temurin-25"]],
+    )
+    collectors: Names = Field(
+        [],
+        description="Garbage collectors, from `configs/collectors.yml` or `define`. None with Java benchmarks: the JVM "
+        "chooses, and the results call it `default`. Native benchmarks have none.",
+        examples=[["serial", "parallel", "g1"]],
+    )
+    define: Define = Field(LEFT_OUT, description=str(Define.__doc__))
+    modifiers: dict[ModifierName, ModifierSpec] = Field(
+        {},
+        description="Named changes to flags or environment. No name has a `+` or is `none`.",
+        max_length=MAX_ITEMS,
+        examples=[{"no-tiering": {"flags": ["-XX:-TieredCompilation"]}}],
+    )
+    modifier_sets: list[Annotated[list[ModifierName], Field(max_length=64)]] | None = Field(
+        None,
+        description="Sets of modifiers that are used together; `[]` is the plain configuration. "
+        "Left out: the plain configuration, and each modifier alone.",
+        min_length=1,
+        max_length=MAX_ITEMS,
+        examples=[[[], ["no-tiering"], ["no-tiering", "one-arena"]]],
+    )
+    heap: HeapSpec | None = Field(
+        None,
+        description="Heap sizes of Java benchmarks, which need it: what a JVM takes by itself depends on the machine. "
+        "Native benchmarks have none.",
+        examples=[{"factors": [1.5, 4]}],
+    )
+    suites: Lines = Field(
+        [],
+        description="Suite files beside those in `configs/suites/`, relative to the spec.",
+        examples=[["my-suite.yml"]],
+    )
+    benchmarks: list[BenchmarkChoice] = Field(
+        description="What is measured.",
+        min_length=1,
+        max_length=MAX_ITEMS,
+        examples=[[{"suite": "first", "benchmark": "lzw", "size": "small"}]],
+    )
+    invocations: Invocations = Field(description=str(Invocations.__doc__), examples=[{"fixed": 10}])
+    iterations: Iterations = Field(
+        LEFT_OUT, description=str(Iterations.__doc__), examples=[{"count": 6, "warmup": 3}]
+    )
+    order: Order = Field(
+        "randomized-blocks",
+        description="How the alternatives of a block follow each other. `randomized-blocks`: shuffled in every block; "
+        "`interleaved`: one order, block after block; `williams`: balanced, so that each follows every other equally "
+        "often; `back-to-back`: all invocations of one, then of the next (for comparison with such data only).",
+        examples=["williams"],
+    )
+    seed: int = Field(
+        1,
+        description="Of every random choice: order, inputs, padding.",
+        ge=0,
+        le=MAX_SEED,
+        examples=[20070101],
+    )
+    compare: list[Factor] = Field(
+        ["runtime", "collector", "modifiers"],
+        description="Alternatives that differ only in these share a block, close together in time.",
+        min_length=1,
+        max_length=4,
+        examples=[["collector", "heap"]],
+    )
+    segment: Segment = Field(LEFT_OUT, description=str(Segment.__doc__), examples=[{"rounds": 20}])
+    timeout_s: float = Field(
+        300.0, description="Seconds after which an invocation is ended.", gt=0, le=604800, examples=[60]
+    )
+    output_kib: int = Field(
+        32,
+        description="KiB of standard output and of standard error kept a record.",
+        ge=0,
+        le=65536,
+        examples=[256],
+    )
+    cores: CoresSpec = Field(
+        LEFT_OUT, description=str(CoresSpec.__doc__), examples=[{"use": "physical", "housekeeping": 1}]
+    )
+    perturbation: PerturbationSpec = Field(
+        LEFT_OUT, description=str(PerturbationSpec.__doc__), examples=[{"steal_percent": 1, "retries": 2}]
+    )
+    environment: EnvironmentSpec = Field(
+        LEFT_OUT, description=str(EnvironmentSpec.__doc__), examples=[{"set": {"LC_ALL": "C"}}]
+    )
+    limits: LimitsSpec = Field(LEFT_OUT, description=str(LimitsSpec.__doc__), examples=[{"open_files": 1024}])
+    exclude: list[ExcludeSpec] = Field(
+        [],
+        description="Cells to leave out of the full crossing.",
+        max_length=MAX_ITEMS,
+        examples=[[{"collector": "z", "heap_factor": 1}]],
+    )
+    baseline: BaselineSpec = Field(
+        LEFT_OUT, description=str(BaselineSpec.__doc__), examples=[{"collector": "serial"}]
+    )
+    minheap: MinheapSpec = Field(LEFT_OUT, description=str(MinheapSpec.__doc__), examples=[{"passes": 5}])
+    level: float = Field(
+        0.95, description="Confidence level of every interval.", ge=0.5, le=0.9999, examples=[0.99]
+    )
+    results: ResultsSpec = Field(
+        LEFT_OUT, description=str(ResultsSpec.__doc__), examples=[{"directory": "results"}]
+    )

@@ -1,0 +1,153 @@
+"""The suite: benchmarks as YAML alone."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from regatta.spec.fields import (
+    LEFT_OUT,
+    Command,
+    Environment,
+    FileName,
+    InsidePath,
+    Line,
+    Name,
+    ParameterName,
+    ScalarValue,
+    Sha256,
+    Strict,
+    Text,
+    check_name,
+    refusal,
+)
+
+#: what `regatta.adapters.ADAPTERS` holds; a test keeps the two alike, because neither package may import the other
+KNOWN_ADAPTERS = ("process", "regatta", "regex")
+
+
+def _check_build(text: str) -> str:
+    check_name(text)
+    if "." in text or text == "input":
+        raise refusal(
+            "a name without `.` that is not `input` (commands say `{build.output}` and `{input.name}`)"
+        )
+    return text
+
+
+BuildName = Annotated[str, AfterValidator(_check_build)]
+
+
+class BuildSpec(Strict):
+    """Something built from sources, in a copy of their directory."""
+
+    directory: InsidePath = Field(
+        description="The sources: from the project's root for suites in `configs/suites/`, from the suite's own folder for "
+        "suite files that a spec brings.",
+        examples=["benchmarks/java"],
+    )
+    command: Command = Field(description="Run in the copy.", examples=[["mvn", "-q", "-B", "package"]])
+    outputs: dict[Name, InsidePath] = Field(
+        description="Name to file in the copy; `{build.output}` in a command is its path.",
+        min_length=1,
+        examples=[{"jar": "target/regatta-bench.jar"}],
+    )
+    needs: list[Line] = Field([], description="Programs that must be on PATH.", examples=[["mvn", "javac"]])
+
+
+class InputSpec(Strict):
+    """A file made once by a seeded program, and kept by content."""
+
+    command: Command = Field(
+        description="Writes the file `{output}`; knows the parameters of the size, `{seed}` and `{build.output}`.",
+        examples=[["python3", "generate.py", "--kib", "{kib}", "--seed", "{seed}", "--output", "{output}"]],
+    )
+
+
+class CheckSpec(Strict):
+    """A command run after the measurement, not timed."""
+
+    command: Command = Field(description="Must exit with 0.", examples=[["./prog"]])
+
+
+class ExpectSpec(Strict):
+    """What a correct run gives. A difference makes the invocation failed."""
+
+    digest: Sha256 | None = Field(
+        None, description="SHA-256 that each iteration reports.", examples=["0" * 64]
+    )
+    stdout_sha256: Sha256 | None = Field(
+        None, description="SHA-256 of all of standard output.", examples=["0" * 64]
+    )
+    check_sha256: Sha256 | None = Field(
+        None, description="SHA-256 of the standard output of `check`.", examples=["0" * 64]
+    )
+
+
+class SizeSpec(Strict):
+    """One size of a benchmark."""
+
+    parameters: dict[ParameterName, ScalarValue] = Field(
+        {}, description="Name to value; `{name}` in a command.", examples=[{"kib": 256}]
+    )
+    expect: ExpectSpec = Field(LEFT_OUT, description=str(ExpectSpec.__doc__), examples=[{"digest": "0" * 64}])
+
+
+class BenchmarkSpec(Strict):
+    """One program."""
+
+    description: Text = Field("", description="What it does.", examples=["LZW compression of a seeded text"])
+    kind: Literal["java", "native"] = Field(
+        "native", description="Which kind of runtime executes it.", examples=["java"]
+    )
+    command: Command = Field(
+        description="Program and arguments; no shell reads them. `{name}` is replaced inside an argument: a parameter of the "
+        "size, `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`. `{runtime}` stands alone and becomes the "
+        "runtime's program and flags; a java benchmark has it once. `{{` and `}}` are braces.",
+        examples=[["gzip", "-9", "-n", "-c", "{input.text}"]],
+    )
+    adapter: Name = Field(
+        "process",
+        description="What reads its measurements: `process` (wall time and rusage alone), `regatta` (its lines in "
+        "`REGATTA_RESULTS`), `regex` ...",
+        examples=["regatta"],
+    )
+    adapter_options: dict[ParameterName, ScalarValue] = Field(
+        {}, description="Options of the adapter.", examples=[{"pattern": "time: (?P<value>[0-9.]+) s"}]
+    )
+    metric: Name = Field(
+        "elapsed", description="The metric that comparisons are about.", examples=["latency"]
+    )
+    better: Literal["lower", "higher"] = Field(
+        "lower", description="Which values of the metric are better.", examples=["higher"]
+    )
+    environment: Environment = Field({}, description="Variables set for it.", examples=[{"LC_ALL": "C"}])
+    arrange: dict[FileName, Line] = Field(
+        {},
+        description="File name in the working directory to the file that is copied there before the start, not timed.",
+        examples=[{"input.txt": "{input.text}"}],
+    )
+    check: CheckSpec | None = Field(
+        None, description=str(CheckSpec.__doc__), examples=[{"command": ["./prog"]}]
+    )
+    sizes: dict[Name, SizeSpec] = Field(
+        {"default": LEFT_OUT},
+        description="Name to size. Left out: one size, `default`, without parameters.",
+        min_length=1,
+        examples=[{"small": {"parameters": {"kib": 256}}}],
+    )
+
+
+class SuiteFile(Strict):
+    """`configs/suites/<suite>.yml`: a collection of benchmarks."""
+
+    suite: Name = Field(description="Its name; in `configs/suites/` the file's too.", examples=["first"])
+    description: Text = Field("", description="What it holds.", examples=["Programs that check themselves"])
+    builds: dict[BuildName, BuildSpec] = Field({}, description="What must be built first.")
+    inputs: dict[Name, InputSpec] = Field({}, description="Files that its benchmarks read.")
+    benchmarks: dict[Name, BenchmarkSpec] = Field(
+        description="Name to benchmark. None is called `all`.",
+        min_length=1,
+        examples=[{"sort": {"command": ["sort", "/etc/services"]}}],
+    )

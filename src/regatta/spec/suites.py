@@ -1,0 +1,223 @@
+"""Suites: read, and resolved into benchmarks with every template checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic_core import PydanticCustomError
+
+from regatta.errors import Problem
+from regatta.model.experiment import Benchmark, Build, Expectation, Input
+from regatta.spec.problems import check, shown, unknown
+from regatta.spec.suite_schema import KNOWN_ADAPTERS, BenchmarkSpec, SizeSpec, SuiteFile
+from regatta.spec.templates import placeholders
+from regatta.spec.yaml_lines import Document, KeyPath
+from regatta.units import UNITS
+
+_ALWAYS = ("iterations", "seed")
+
+
+@dataclass
+class Suite:
+    """One suite file. `root` is put before the directories of its builds: "" for suites of the home."""
+
+    document: Document
+    model: SuiteFile
+    root: str = ""
+
+
+def check_suite(
+    document: Document, problems: list[Problem], name: str | None = None, root: str = ""
+) -> Suite | None:
+    """Validate a suite file.
+
+    Args:
+        document: its values and places.
+        problems: every problem found is appended.
+        name: what the suite must be called; any name when None.
+        root: folder that its builds' directories are relative to; "" for the home.
+    """
+    model = check(SuiteFile, document, problems)
+    if model is None:
+        return None
+    if name is not None and model.suite != name:
+        where = document.where(("suite",))
+        problems.append(
+            Problem(where, f"`{name}`, as the file is called", shown(model.suite), f"`suite: {name}`")
+        )
+    if "all" in model.benchmarks:
+        where = document.where(("benchmarks", "all"))
+        problems.append(Problem(where, "a benchmark's name other than `all`", "'all'", "another name"))
+    return Suite(document, model, root)
+
+
+def resolve_benchmark(suite: Suite, name: str, size: str, problems: list[Problem]) -> Benchmark:
+    """Make the benchmark of one size, with only the builds and inputs that it uses.
+
+    Args:
+        suite: holds the benchmark and its size.
+        name: the benchmark.
+        size: one of its sizes.
+        problems: every problem of its templates is appended.
+    """
+    spec = suite.model.benchmarks[name]
+    sized = spec.sizes[size]
+    checker = _Templates(suite, sized, size, problems)
+    path: KeyPath = ("benchmarks", name)
+    checker.command(spec.command, (*path, "command"), runtime=True)
+    if spec.kind == "java" and checker.runtimes != 1:
+        where = suite.document.where((*path, "command"))
+        got = f"{checker.runtimes} of them"
+        checker.add(Problem(where, "`{runtime}` once, because `kind` is java", got, 'begin with "{runtime}"'))
+    if spec.kind == "native" and checker.runtimes:
+        where = suite.document.where((*path, "command"))
+        checker.add(Problem(where, "no `{runtime}`, because `kind` is native", "`{runtime}`", "`kind: java`"))
+    for file, source in spec.arrange.items():
+        checker.text(source, (*path, "arrange", file))
+    if spec.check is not None:
+        checker.command(spec.check.command, (*path, "check", "command"))
+    for used in sorted(checker.inputs):
+        checker.input(used)
+    _check_adapter(suite, path, spec, checker)
+    return _assemble(suite, name, size, spec, sized, checker)
+
+
+def _assemble(
+    suite: Suite, name: str, size: str, spec: BenchmarkSpec, sized: SizeSpec, used: _Templates
+) -> Benchmark:
+    builds = {
+        build: Build(
+            name=build,
+            directory=str(Path(suite.root) / model.directory) if suite.root else model.directory,
+            command=tuple(model.command),
+            outputs=dict(model.outputs),
+            needs=tuple(model.needs),
+        )
+        for build, model in suite.model.builds.items()
+        if build in used.builds
+    }
+    inputs = {
+        key: Input(key, tuple(model.command))
+        for key, model in suite.model.inputs.items()
+        if key in used.inputs
+    }
+    expect = sized.expect
+    return Benchmark(
+        suite=suite.model.suite,
+        name=name,
+        size=size,
+        kind=spec.kind,
+        command=tuple(spec.command),
+        adapter=spec.adapter,
+        adapter_options=dict(spec.adapter_options),
+        metric=spec.metric,
+        better=spec.better,
+        parameters=dict(sized.parameters),
+        environment=dict(spec.environment),
+        arrange=dict(spec.arrange),
+        check=tuple(spec.check.command) if spec.check else (),
+        expect=Expectation(expect.digest or "", expect.stdout_sha256 or "", expect.check_sha256 or ""),
+        builds=builds,
+        inputs=inputs,
+    )
+
+
+class _Templates:
+    """Checks the templates of one benchmark and size, and notes which builds and inputs they name."""
+
+    def __init__(self, suite: Suite, sized: SizeSpec, size: str, problems: list[Problem]) -> None:
+        self.suite = suite
+        self.parameters = set(sized.parameters)
+        self.size = size
+        self.problems = problems
+        self.builds: set[str] = set()
+        self.inputs: set[str] = set()
+        self.runtimes = 0
+
+    def add(self, problem: Problem) -> None:
+        """Tell a problem once, though every size of a benchmark meets it."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def command(
+        self, arguments: Sequence[str], path: KeyPath, runtime: bool = False, output: bool = False
+    ) -> bool:
+        """Check each argument; tells whether one names `{output}`."""
+        named: list[str] = []
+        for index, argument in enumerate(arguments):
+            named += self.text(argument, (*path, index), runtime=runtime, output=output)
+        return "output" in named
+
+    def text(self, text: str, path: KeyPath, runtime: bool = False, output: bool = False) -> list[str]:
+        """Check one template; gives the names in it."""
+        where = self.suite.document.where(path)
+        try:
+            names = placeholders(text)
+        except PydanticCustomError as error:
+            context = error.context or {}
+            self.add(Problem(where, str(context["expected"]), shown(text), str(context["fix"])))
+            return []
+        for name in names:
+            if name == "runtime" and runtime:
+                self.runtimes += 1
+                if text != "{runtime}":
+                    fix = 'make "{runtime}" an argument of its own'
+                    self.add(Problem(where, "`{runtime}` alone in its argument", shown(text), fix))
+            elif not (name in self.parameters or name in _ALWAYS or (output and name == "output")):
+                self.reference(name, where, inputs=not output, extra=("output",) if output else ())
+        return names
+
+    def reference(self, name: str, where: str, inputs: bool, extra: tuple[str, ...]) -> None:
+        """`{build.output}` or `{input.name}`; anything else is a problem."""
+        model = self.suite.model
+        first, _, second = name.partition(".")
+        if first == "input" and inputs and second in model.inputs:
+            self.inputs.add(second)
+        elif first in model.builds and second in model.builds[first].outputs:
+            self.builds.add(first)
+        else:
+            known = [*self.parameters, *_ALWAYS, *extra]
+            known += [
+                f"{build}.{output}" for build, entry in model.builds.items() for output in entry.outputs
+            ]
+            known += [f"input.{entry}" for entry in model.inputs] if inputs else []
+            problem = unknown(where, f"a name that size `{self.size}` knows", name, known)
+            fix = problem.fix.replace("`", "").join(("`{", "}`")) if problem.fix else ""
+            self.add(Problem(where, problem.expected, f"`{{{name}}}`", fix))
+
+    def input(self, name: str) -> None:
+        """Check the command that makes an input."""
+        path: KeyPath = ("inputs", name, "command")
+        if not self.command(self.suite.model.inputs[name].command, path, output=True):
+            where = self.suite.document.where(path)
+            self.add(Problem(where, "`{output}`, the file to write", "none", 'an argument "{output}"'))
+
+
+def _check_adapter(suite: Suite, path: KeyPath, spec: BenchmarkSpec, checker: _Templates) -> None:
+    document = suite.document
+    if spec.adapter not in KNOWN_ADAPTERS:
+        checker.add(unknown(document.where((*path, "adapter")), "an adapter", spec.adapter, KNOWN_ADAPTERS))
+    if spec.adapter != "regex":
+        return
+    where = document.where((*path, "adapter_options"))
+    expected = "a `pattern` with a group `(?P<value>...)`"
+    pattern = spec.adapter_options.get("pattern")
+    if not isinstance(pattern, str):
+        checker.add(
+            Problem(where, expected, shown(pattern), 'adapter_options: {pattern: "(?P<value>[0-9.]+)"}')
+        )
+        return
+    try:
+        if "value" not in re.compile(pattern).groupindex:
+            checker.add(
+                Problem(where, expected, shown(pattern), "name the group that holds the number `value`")
+            )
+    except re.error as error:
+        checker.add(Problem(where, "a regular expression of Python", f"{shown(pattern)} ({error})", ""))
+    unit = spec.adapter_options.get("unit", "ns")
+    if unit not in UNITS:
+        where = document.where((*path, "adapter_options", "unit"))
+        checker.add(unknown(where, "a unit", str(unit), UNITS))
