@@ -9,7 +9,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from regatta.spec.yaml_lines import WrittenFloat, WrittenInt, as_plain, as_text
@@ -42,9 +42,9 @@ class Strict(BaseModel):
     )
 
 
-def refusal(expected: str, fix: str = "") -> PydanticCustomError:
-    """The error of a value that is not what it must be."""
-    return PydanticCustomError("regatta", "{expected}", {"expected": expected, "fix": fix})
+def refusal(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
+    """The error of a value that is not what it must be; `key`: the key of a mapping that is to blame."""
+    return PydanticCustomError("regatta", "{expected}", {"expected": expected, "fix": fix, "key": key})
 
 
 def _written(value: Any) -> Any:
@@ -167,14 +167,20 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-_WRITTEN = str | int | float | bool
+_TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_NAME_SCHEMA: dict[str, Any] = _TEXT_SCHEMA | {"pattern": f"^{NAME.pattern}$"}
+
+
+def _one_or_list(schema: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema({"anyOf": [schema, {"type": "array", "items": schema}]})
+
 
 #: text; a plain number or `true` is taken as it is written
-Text = Annotated[str, BeforeValidator(_written, json_schema_input_type=_WRITTEN)]
+Text = Annotated[str, BeforeValidator(_written), WithJsonSchema(_TEXT_SCHEMA)]
 Line = Annotated[Text, AfterValidator(one_line)]
-Name = Annotated[Text, AfterValidator(check_name)]
-ModifierName = Annotated[Text, AfterValidator(_check_modifier)]
-Variable = Annotated[str, AfterValidator(_check_variable)]
+Name = Annotated[Text, AfterValidator(check_name), WithJsonSchema(_NAME_SCHEMA)]
+ModifierName = Annotated[Text, AfterValidator(_check_modifier), WithJsonSchema(_NAME_SCHEMA)]
+Variable = Annotated[Text, AfterValidator(_check_variable)]
 ParameterName = Annotated[str, AfterValidator(_check_parameter)]
 Sha256 = Annotated[Text, AfterValidator(_check_sha256)]
 InsidePath = Annotated[Text, AfterValidator(_check_inside)]
@@ -182,20 +188,14 @@ FileName = Annotated[str, AfterValidator(_check_file_name)]
 Command = Annotated[list[Line], AfterValidator(_check_program), Field(max_length=MAX_ITEMS)]
 Flags = Annotated[list[Line], Field(max_length=MAX_ITEMS)]
 Environment = dict[Variable, Line]
-ScalarValue = Annotated[Any, BeforeValidator(_scalar, json_schema_input_type=_WRITTEN)]
-Exact = Annotated[Decimal, BeforeValidator(_decimal, json_schema_input_type=float)]
+ScalarValue = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema(_TEXT_SCHEMA)]
+Exact = Annotated[Decimal, BeforeValidator(_decimal), WithJsonSchema({"type": "number"})]
 Names = Annotated[
-    list[Name],
-    BeforeValidator(_listed, json_schema_input_type=Name | list[Name]),
-    Field(max_length=MAX_ITEMS),
+    list[Name], BeforeValidator(_listed), Field(max_length=MAX_ITEMS), _one_or_list(_NAME_SCHEMA)
 ]
 ModifierNames = Annotated[
-    list[ModifierName],
-    BeforeValidator(_listed, json_schema_input_type=ModifierName | list[ModifierName]),
-    Field(max_length=MAX_ITEMS),
+    list[ModifierName], BeforeValidator(_listed), Field(max_length=MAX_ITEMS), _one_or_list(_NAME_SCHEMA)
 ]
 Lines = Annotated[
-    list[Line],
-    BeforeValidator(_listed, json_schema_input_type=Line | list[Line]),
-    Field(max_length=MAX_ITEMS),
+    list[Line], BeforeValidator(_listed), Field(max_length=MAX_ITEMS), _one_or_list(_TEXT_SCHEMA)
 ]

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from regatta.errors import Problem
+from regatta.spec.flow import flow_yaml
 from regatta.spec.yaml_lines import Document, KeyPath, as_text
 
 M = TypeVar("M", bound=BaseModel)
@@ -84,7 +85,7 @@ def shown(value: Any) -> str:
     if isinstance(value, dict):
         if not value:
             return "an empty mapping"
-        keys = ", ".join(shown(key) for key in list(value)[:4])
+        keys = ", ".join(shown(key)[1:-1] for key in list(value)[:4])
         return f"a mapping ({keys}{', ...' if len(value) > 4 else ''})"
     if isinstance(value, list):
         if not value:
@@ -99,8 +100,10 @@ def _translate(model: type[BaseModel], document: Document, base: KeyPath, detail
     kind = detail["type"]
     missing = kind == "missing"
     path, value = _place(document.value, loc, missing)
-    where = document.where(base + path)
     context = detail.get("ctx", {})
+    if kind == "regatta" and context["key"]:
+        path, value = (*path, context["key"]), value.get(context["key"]) if isinstance(value, dict) else value
+    where = document.where(base + path)
     if kind == "regatta":
         return Problem(where, context["expected"], shown(value), context["fix"])
     if missing:
@@ -241,8 +244,6 @@ def _description(owner: type[BaseModel] | None, key: str) -> str:
 
 
 def _example(owner: type[BaseModel] | None, key: str) -> str:
-    from regatta.spec.schema_docs import flow_yaml
-
     field = _field(owner, key) if owner else None
     if field is None or not field.examples:
         return ""

@@ -96,19 +96,21 @@ class RuntimeSpec(Strict):
     @model_validator(mode="after")
     def _keys_of_provider(self) -> RuntimeSpec:
         if (self.kind == "native") != (self.provider == "none"):
-            raise refusal("`provider: none` exactly with `kind: native`")
+            raise refusal("`provider: none` exactly with `kind: native`", key="provider")
         needed = PROVIDER_KEYS[self.provider]
         for key in needed:
             if not getattr(self, key):
-                raise refusal(f"`{key}`, which provider `{self.provider}` needs", f"add `{key}:`")
+                raise refusal(f"`{key}`, which provider `{self.provider}` needs", f"add `{key}:`", key=key)
         allowed = {*needed, "program"} if self.provider == "archive" else set(needed)
         for key in ("path", "package", "version", "archives", "program"):
             if getattr(self, key) and key not in allowed:
-                raise refusal(f"no `{key}` with provider `{self.provider}`", f"remove `{key}`")
+                raise refusal(f"no `{key}` with provider `{self.provider}`", f"remove `{key}`", key=key)
         if self.provider == "apt" and not self.program.startswith("/"):
-            raise refusal("an absolute `program` with provider `apt`", "/usr/lib/jvm/.../bin/java")
+            raise refusal(
+                "an absolute `program` with provider `apt`", "/usr/lib/jvm/.../bin/java", key="program"
+            )
         if self.provider == "archive" and (self.program.startswith("/") or ".." in self.program.split("/")):
-            raise refusal("a `program` inside the archive", "bin/java")
+            raise refusal("a `program` inside the archive", "bin/java", key="program")
         return self
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from regatta.errors import Problem
 from regatta.model.experiment import (
-    Baseline,
     Benchmark,
     Collector,
     Cores,
-    Exclude,
     Experiment,
     Heap,
     Host,
@@ -25,19 +22,16 @@ from regatta.model.experiment import (
     SteadyState,
 )
 from regatta.spec.chooser import Chooser
+from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.problems import shown, unknown
 from regatta.spec.registries import Registries, as_collector, as_runtime, check_refusals
-from regatta.spec.spec_schema import ExcludeSpec, FactorRange, SizeRange, Spec
+from regatta.spec.selections import Selector, Used, modifiers_label
+from regatta.spec.spec_schema import Spec
 from regatta.spec.yaml_lines import Document, KeyPath
 
 #: what the collector is called when the spec names none and the JVM chooses
 DEFAULT_COLLECTOR = Collector("default", ())
 NATIVE = Runtime("native", "native", "none")
-
-
-def modifiers_label(names: Sequence[str]) -> str:
-    """What a set of modifiers is called in results: `a+b`, or `none`."""
-    return "+".join(names) or "none"
 
 
 class Resolver:
@@ -91,8 +85,21 @@ class Resolver:
         modifiers = self.modifiers()
         heaps = self.heaps(benchmarks)
         self.unique("compare", spec.compare)
-        excludes = self.excludes(benchmarks, runtimes, collectors, modifiers, heaps, hosts)
-        baseline = self.baseline(runtimes, collectors, modifiers)
+        incomplete = self.chooser.incomplete or "benchmarks" in self.partial
+        used = Used(
+            benchmarks=None if incomplete else benchmarks,
+            modifiers=None if self.partial & {"modifiers", "modifier_sets"} else modifiers,
+            runtimes=self.names("runtimes", spec.runtimes, runtimes),
+            collectors=self.names("collectors", spec.collectors, collectors),
+            hosts=self.names("platforms", (), hosts),
+            heap_factors=None if "heap" in self.partial else factors(spec.heap),
+            heap_sizes_mib=None if "heap" in self.partial else sizes_mib(spec.heap),
+        )
+        selector = Selector(self.document, used, self.problems)
+        excludes = [
+            e for i, x in enumerate(spec.exclude) for e in selector.exclude(x, self.item("exclude", i))
+        ]
+        baseline = selector.baseline(spec.baseline)
         if self.problems:
             return None
         method = spec.iterations.method or ("startup" if spec.iterations.count == 1 else "fixed")
@@ -157,6 +164,12 @@ class Resolver:
         if "define" not in self.known and isinstance(raw, dict):
             for part in raw.values():
                 registries.broken.update(part if isinstance(part, dict) else ())
+
+    def names(self, key: str, given: Sequence[str], found: Sequence[Any]) -> list[str] | None:
+        """What the list of a key comes to, those that do not exist included; None when part of it is wrong."""
+        return (
+            None if key in self.partial else list(dict.fromkeys([*given, *(entry.name for entry in found)]))
+        )
 
     def unique(self, key: str, names: Sequence[str]) -> None:
         """Every name once in a list at the top."""
@@ -265,8 +278,8 @@ class Resolver:
                 expected = "`heap`, because a benchmark of the spec is Java's"
                 self.problem(("heap",), expected, None, "`heap: {factors: [1.5, 4]}`")
             return []
-        found = [Heap(factor=float(factor)) for factor in self.factors()]
-        found += [Heap(size_mib=int(size)) for size in self.sizes()]
+        found = [Heap(factor=float(factor)) for factor in factors(self.spec.heap)]
+        found += [Heap(size_mib=int(size)) for size in sizes_mib(self.spec.heap)]
         key = "factors" if self.spec.heap.factors is not None else "sizes_mib"
         for index, heap in enumerate(found):
             if heap in found[:index]:
@@ -274,128 +287,3 @@ class Resolver:
                     ("heap", key, index), "every value once", heap.factor or heap.size_mib, "remove one"
                 )
         return found if java else []
-
-    def factors(self) -> list[Decimal]:
-        """The heap factors, exact."""
-        given = self.spec.heap.factors if self.spec.heap else None
-        return given.values() if isinstance(given, FactorRange) else list(given or ())
-
-    def sizes(self) -> list[int]:
-        """The heap sizes in MiB."""
-        given = self.spec.heap.sizes_mib if self.spec.heap else None
-        return given.values() if isinstance(given, SizeRange) else list(given or ())
-
-    def one_of(self, path: KeyPath, key: str, name: Any, used: Iterable[Any]) -> None:
-        """A name in `exclude` or `baseline` must be one that the spec uses."""
-        names = [str(entry) for entry in used]
-        if str(name) not in names:
-            self.problems.append(
-                unknown(self.document.where(path), f"one of the spec's {key}", str(name), names)
-            )
-
-    def set_name(self, path: KeyPath, names: Sequence[str], sets: list[tuple[Modifier, ...]]) -> str:
-        """The label of the set that `names` means, in whatever order they come."""
-        labels = {
-            frozenset(m.name for m in entry): modifiers_label([m.name for m in entry]) for entry in sets
-        }
-        label = labels.get(frozenset(names))
-        if label is None and not {"modifiers", "modifier_sets"} & self.partial:
-            expected = "one of the spec's sets of modifiers"
-            self.problems.append(
-                unknown(self.document.where(path), expected, modifiers_label(names), labels.values())
-            )
-        return label or ""
-
-    def baseline(
-        self, runtimes: list[Runtime], collectors: list[Collector], sets: list[tuple[Modifier, ...]]
-    ) -> Baseline:
-        """The baseline, checked against what the spec uses."""
-        given = self.spec.baseline
-        if given.runtime is not None and "runtimes" not in self.partial:
-            self.one_of(
-                ("baseline", "runtime"),
-                "runtimes",
-                given.runtime,
-                [*self.spec.runtimes, *(r.name for r in runtimes)],
-            )
-        if given.collector is not None and "collectors" not in self.partial:
-            names = [*self.spec.collectors, *(c.name for c in collectors)]
-            self.one_of(("baseline", "collector"), "collectors", given.collector, names)
-        modifiers = None
-        if given.modifiers is not None:
-            modifiers = self.set_name(("baseline", "modifiers"), given.modifiers, sets)
-        return Baseline(given.runtime, given.collector, modifiers)
-
-    def excludes(
-        self,
-        benchmarks: list[Benchmark],
-        runtimes: list[Runtime],
-        collectors: list[Collector],
-        sets: list[tuple[Modifier, ...]],
-        heaps: list[Heap],
-        hosts: list[Host],
-    ) -> list[Exclude]:
-        """The excludes; one that names benchmarks becomes one for each of their labels."""
-        used: dict[str, Iterable[Any]] = {
-            "runtime": [*self.spec.runtimes, *(r.name for r in runtimes)],
-            "collector": [*self.spec.collectors, *(c.name for c in collectors)],
-            "heap_mib": self.sizes(),
-            "host": [h.name for h in hosts],
-        }
-        lists = {"runtime": "runtimes", "collector": "collectors", "heap_mib": "heap", "host": "platforms"}
-        words = lists | {"heap_mib": "heap sizes", "host": "hosts"}
-        found: list[Exclude] = []
-        for index, given in enumerate(self.spec.exclude):
-            path = self.item("exclude", index)
-            for key, names in used.items():
-                value = getattr(given, key)
-                if value is not None and lists[key] not in self.partial:
-                    self.one_of((*path, key), words[key], value, names)
-            if (
-                given.heap_factor is not None
-                and "heap" not in self.partial
-                and given.heap_factor not in self.factors()
-            ):
-                factors = [f"{factor.normalize():f}" for factor in self.factors()]
-                self.one_of(
-                    (*path, "heap_factor"), "heap factors", f"{given.heap_factor.normalize():f}", factors
-                )
-            label = None
-            if given.modifiers is not None:
-                label = self.set_name((*path, "modifiers"), given.modifiers, sets)
-            for benchmark in self.excluded_benchmarks(given, path, benchmarks):
-                found.append(
-                    Exclude(
-                        benchmark=benchmark,
-                        runtime=given.runtime,
-                        collector=given.collector,
-                        modifiers=label,
-                        heap_factor=None if given.heap_factor is None else float(given.heap_factor),
-                        heap_mib=given.heap_mib,
-                        host=given.host,
-                    )
-                )
-        return found
-
-    def excluded_benchmarks(
-        self, given: ExcludeSpec, path: KeyPath, benchmarks: list[Benchmark]
-    ) -> list[str | None]:
-        """The labels that an exclude means; one None when it says nothing of benchmarks."""
-        wanted = {"suite": given.suite, "name": given.benchmark, "size": given.size}
-        named = {key: value for key, value in wanted.items() if value is not None}
-        if not named:
-            return [None]
-        labels: list[str | None] = [
-            b.label for b in benchmarks if all(getattr(b, key) == value for key, value in named.items())
-        ]
-        if labels or self.chooser.incomplete or "benchmarks" in self.partial:
-            return labels
-        before = len(self.problems)
-        for key, value in named.items():
-            shown_key = "benchmark" if key == "name" else key
-            self.one_of((*path, shown_key), f"{shown_key}s", value, [getattr(b, key) for b in benchmarks])
-        if len(self.problems) == before:
-            self.problem(
-                path, "a benchmark and size that the spec chooses together", " ".join(named.values())
-            )
-        return []

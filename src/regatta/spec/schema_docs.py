@@ -1,7 +1,194 @@
-"""stub"""
+"""The schemas as JSON Schema for editors, and as the reference page `docs/spec.md`."""
 
-from typing import Any
+from __future__ import annotations
+
+import copy
+import types
+import typing
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from regatta.spec import fields
+from regatta.spec.flow import flow_yaml
+from regatta.spec.registry_schema import CollectorsFile, HostsFile, RuntimesFile
+from regatta.spec.spec_schema import Spec
+from regatta.spec.suite_schema import SuiteFile
+
+Kind = Literal["spec", "suite", "runtimes", "collectors", "hosts"]
+
+KINDS: dict[Kind, type[BaseModel]] = {
+    "spec": Spec,
+    "suite": SuiteFile,
+    "runtimes": RuntimesFile,
+    "collectors": CollectorsFile,
+    "hosts": HostsFile,
+}
+
+_TITLES: dict[Kind, str] = {
+    "spec": "The spec",
+    "suite": "A suite: `configs/suites/<suite>.yml`",
+    "runtimes": "Runtimes: `configs/runtimes.yml`",
+    "collectors": "Collectors: `configs/collectors.yml`",
+    "hosts": "Hosts: `configs/hosts/*.yml`",
+}
+
+_INTRODUCTION = """\
+# Spec reference
+
+Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page from the schema, and
+`regatta schema` prints JSON Schema for editors (`--kind suite`, `runtimes`, `collectors` or `hosts` for the other files):
+
+    # yaml-language-server: $schema=spec.schema.json
+
+YAML is 1.2 and data only: no tags, no merge keys (`<<`), every key once. A key that is not listed here is an error. Where
+text is expected, a plain number is taken as it is written, so that `-9` in a command needs no quotes. Names of experiments,
+runtimes, collectors, modifiers, suites, benchmarks and hosts have letters, digits and `. _ + -`, start with a letter or
+digit, and have at most 64 characters.
+"""
+
+#: Annotated types that have a name of their own
+_NAMED: list[tuple[Any, str]] = [
+    (fields.Text, "text"),
+    (fields.Line, "text"),
+    (fields.Name, "name"),
+    (fields.ModifierName, "name"),
+    (fields.Variable, "variable"),
+    (fields.ParameterName, "name"),
+    (fields.Sha256, "SHA-256"),
+    (fields.InsidePath, "relative path"),
+    (fields.FileName, "file name"),
+    (fields.Names, "name or list of names"),
+    (fields.ModifierNames, "name or list of names"),
+    (fields.Lines, "text or list of texts"),
+    (fields.Command, "list of texts"),
+    (fields.Flags, "list of texts"),
+    (fields.ScalarValue, "text, number, true or false"),
+    (fields.Exact, "number"),
+]
 
 
-def flow_yaml(value: Any) -> str:
-    return str(value)
+def schema_of(kind: Kind) -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of one kind of file."""
+    schema = KINDS[kind].model_json_schema(by_alias=True)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    found: dict[str, Any] = _without_titles(schema)
+    return found
+
+
+def spec_json_schema() -> dict[str, Any]:
+    """JSON Schema of the spec."""
+    return schema_of("spec")
+
+
+def spec_markdown() -> str:
+    """The reference page of all kinds of files: every key with type, default, meaning and example."""
+    parts = [_INTRODUCTION]
+    done: set[type[BaseModel]] = set()
+    for kind, model in KINDS.items():
+        parts.append(f"## {_TITLES[kind]}\n")
+        parts += _sections(model, "", done)
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _without_titles(value: Any, names: bool = False) -> Any:
+    """Pydantic's generated titles repeat the keys; `names` tells a mapping whose keys are the user's words."""
+    if isinstance(value, dict):
+        return {
+            key: _without_titles(copy.copy(item), names=key in ("properties", "$defs") and not names)
+            for key, item in value.items()
+            if names or key != "title" or not isinstance(item, str)
+        }
+    return [_without_titles(item) for item in value] if isinstance(value, list) else value
+
+
+def _sections(model: type[BaseModel], path: str, done: set[type[BaseModel]]) -> list[str]:
+    """The table of a model, then those of the models in it, each once."""
+    if model in done:
+        return []
+    done.add(model)
+    heading = [f"### `{path}`\n"] if path else []
+    lines = [
+        *heading,
+        f"{_cell(str(model.__doc__))}\n",
+        "| key | type | default | meaning | example |",
+        "|---|---|---|---|---|",
+    ]
+    inner: list[tuple[str, type[BaseModel]]] = []
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        example = f"`{key}: {flow_yaml(field.examples[0])}`" if field.examples else ""
+        row = (f"`{key}`", _type(model, name, field), _default(field), field.description or "", example)
+        lines.append("| " + " | ".join(_cell(part) for part in row) + " |")
+        inner += [
+            (f"{path}.{key}".lstrip(".") + suffix, found) for suffix, found in _models(field.annotation)
+        ]
+    sections = ["\n".join(lines) + "\n"]
+    for where, found in inner:
+        sections += _sections(found, where, done)
+    return sections
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if field.default is None or field.default in ("", [], {}):
+        return ""
+    return f"`{flow_yaml(field.default)}`"
+
+
+def _models(annotation: Any, suffix: str = "") -> list[tuple[str, type[BaseModel]]]:
+    """The models within a type, with how one comes to them: `[]` through a list, `.<name>` through a mapping."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [(suffix, annotation)]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _models(arguments[0], suffix)
+    if origin is list:
+        return _models(arguments[0], suffix + "[]")
+    if origin is dict:
+        return _models(arguments[1], suffix + ".<name>")
+    if origin in (typing.Union, types.UnionType):
+        return [found for part in arguments for found in _models(part, suffix)]
+    return []
+
+
+def _type(model: type[BaseModel], name: str, field: FieldInfo) -> str:
+    hints = typing.get_type_hints(model, include_extras=True)
+    return _words(hints[name])
+
+
+def _words(annotation: Any) -> str:
+    """A type in the words of a reader of YAML."""
+    for known, words in _NAMED:
+        if annotation is known or annotation == known:
+            return words
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "mapping"
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _words(arguments[0])
+    if origin is Literal:
+        return ", ".join(f"`{choice}`" for choice in arguments)
+    if origin is list:
+        return f"list of {_plural(_words(arguments[0]))}"
+    if origin is dict:
+        return f"mapping of {_words(arguments[0])} to {_words(arguments[1])}"
+    if origin in (typing.Union, types.UnionType):
+        parts = [_words(part) for part in arguments if part is not type(None)]
+        null = type(None) in arguments and parts[0] in ("number", "whole number")
+        return " or ".join(dict.fromkeys(parts)) + (" or null" if null else "")
+    plain = {str: "text", int: "whole number", float: "number", Decimal: "number", bool: "true or false"}
+    return plain.get(annotation, "any")
+
+
+def _plural(words: str) -> str:
+    return (
+        words + "s" if words in ("text", "name", "number", "whole number", "mapping", "variable") else words
+    )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from regatta.model.experiment import Factor, Order
 from regatta.spec.fields import (
@@ -22,105 +21,13 @@ from regatta.spec.fields import (
     Names,
     Strict,
     Text,
-    Variable,
     refusal,
 )
+from regatta.spec.heap_schema import HeapSpec
+from regatta.spec.process_schema import CoresSpec, EnvironmentSpec, LimitsSpec, PerturbationSpec
 from regatta.spec.registry_schema import CollectorSpec, RuntimeSpec
 
 MAX_SEED = 2**63 - 1
-
-
-def _range_length(first: Decimal, last: Decimal, step: Decimal) -> int:
-    """How many values `from first to last by step` has; refuses one that misses its end."""
-    if step <= 0:
-        raise refusal("a `step` above 0")
-    if last < first:
-        raise refusal("`from` not above `to`", "exchange them")
-    steps = (last - first) / step
-    if steps != steps.to_integral_value():
-        reached = first + step * int(steps)
-        raise refusal("`to` to be `from` plus whole steps", f"`to: {reached.normalize():f}`")
-    if steps >= MAX_ITEMS:
-        raise refusal(f"at most {MAX_ITEMS} values in a range", "a larger `step`")
-    return int(steps) + 1
-
-
-class FactorRange(Strict):
-    """Evenly spaced factors, both ends included."""
-
-    first: Annotated[Exact, Field(gt=0)] = Field(alias="from", description="First factor.", examples=[1])
-    last: Annotated[Exact, Field(gt=0)] = Field(
-        alias="to", description="Last factor, included.", examples=[6]
-    )
-    step: Annotated[Exact, Field(gt=0)] = Field(
-        description="Distance of neighbours; `to` is `from` plus whole steps.", examples=[0.25]
-    )
-
-    @model_validator(mode="after")
-    def _ends(self) -> FactorRange:
-        _range_length(self.first, self.last, self.step)
-        return self
-
-    def values(self) -> list[Decimal]:
-        """The factors, exact: 1 to 6 by 0.25 are 21."""
-        count = _range_length(self.first, self.last, self.step)
-        return [self.first + self.step * i for i in range(count)]
-
-
-class SizeRange(Strict):
-    """Evenly spaced sizes, both ends included."""
-
-    first: int = Field(alias="from", description="First size in MiB.", ge=1, le=2**24, examples=[64])
-    last: int = Field(alias="to", description="Last size in MiB, included.", ge=1, le=2**24, examples=[512])
-    step: int = Field(description="Distance of neighbours in MiB.", ge=1, le=2**24, examples=[64])
-
-    @model_validator(mode="after")
-    def _ends(self) -> SizeRange:
-        _range_length(Decimal(self.first), Decimal(self.last), Decimal(self.step))
-        return self
-
-    def values(self) -> list[int]:
-        """The sizes in MiB."""
-        return list(range(self.first, self.last + 1, self.step))
-
-
-def _list_or_range(value: Any) -> str:
-    return "<range>" if isinstance(value, dict | Strict) else "<list>"
-
-
-_FactorList = Annotated[list[Annotated[Exact, Field(gt=0)]], Field(min_length=1, max_length=MAX_ITEMS)]
-_SizeList = Annotated[list[Annotated[int, Field(ge=1, le=2**24)]], Field(min_length=1, max_length=MAX_ITEMS)]
-Factors = Annotated[
-    Annotated[_FactorList, Tag("<list>")] | Annotated[FactorRange, Tag("<range>")],
-    Discriminator(_list_or_range),
-]
-Sizes = Annotated[
-    Annotated[_SizeList, Tag("<list>")] | Annotated[SizeRange, Tag("<range>")], Discriminator(_list_or_range)
-]
-
-
-class HeapSpec(Strict):
-    """Heap of Java runtimes (`-Xms` and `-Xmx` alike): factors of minheap, or sizes. One of the two."""
-
-    factors: Factors | None = Field(
-        None,
-        description="Multiples of the benchmark's minheap: a list, or `{from, to, step}` with both ends included.",
-        examples=[[1.5, 4], {"from": 1, "to": 6, "step": 0.25}],
-    )
-    sizes_mib: Sizes | None = Field(
-        None,
-        description="Heap sizes in MiB: a list, or `{from, to, step}` with both ends included.",
-        examples=[[64, 256], {"from": 64, "to": 512, "step": 64}],
-    )
-
-    @model_validator(mode="after")
-    def _one(self) -> HeapSpec:
-        if (self.factors is None) == (self.sizes_mib is None):
-            raise refusal(
-                "either `factors` or `sizes_mib`",
-                "leave one (in a spec that includes another: set it to null)",
-            )
-        return self
 
 
 class ModifierSpec(Strict):
@@ -166,7 +73,7 @@ class Invocations(Strict):
                 "`fixed` alone: adaptive invocations are not there yet", "`invocations: {fixed: 10}`"
             )
         if self.fixed is None:
-            raise refusal("`fixed`, the number of invocations", "`invocations: {fixed: 10}`")
+            raise refusal("`fixed`, the number of invocations", "`invocations: {fixed: 10}`", key="fixed")
         return self
 
 
@@ -197,9 +104,13 @@ class Iterations(Strict):
     @model_validator(mode="after")
     def _window(self) -> Iterations:
         if self.method == "startup" and (self.count, self.warmup) != (1, 0):
-            raise refusal("`count: 1` and `warmup: 0` with `method: startup`", "`method: fixed`")
+            raise refusal(
+                "`count: 1` and `warmup: 0` with `method: startup`", "`method: fixed`", key="method"
+            )
         if self.warmup >= self.count:
-            raise refusal(f"`warmup` below `count` ({self.count})", f"`count: {self.warmup + 1}` or more")
+            raise refusal(
+                f"`warmup` below `count` ({self.count})", f"`count: {self.warmup + 1}` or more", key="warmup"
+            )
         return self
 
 
@@ -207,97 +118,6 @@ class Segment(Strict):
     """What one job does on a host."""
 
     rounds: int = Field(10, description="Consecutive rounds in a job.", ge=1, le=1_000_000, examples=[10])
-
-
-class CoresSpec(Strict):
-    """Where measured processes run."""
-
-    use: Literal["all", "physical", "cpus"] = Field(
-        "all",
-        description="`all`, `physical` (one hardware thread a core), or `cpus` (those listed).",
-        examples=["physical"],
-    )
-    cpus: list[Annotated[int, Field(ge=0, le=65535)]] = Field(
-        [], description="CPU numbers, with `use: cpus`.", max_length=4096, examples=[[2, 3]]
-    )
-    housekeeping: int = Field(
-        0, description="Cores kept for the runner and the rest of the system.", ge=0, le=4096, examples=[1]
-    )
-
-    @model_validator(mode="after")
-    def _listed(self) -> CoresSpec:
-        if (self.use == "cpus") != bool(self.cpus):
-            raise refusal("`cpus` exactly with `use: cpus`", "`{use: cpus, cpus: [0]}`")
-        if len(set(self.cpus)) != len(self.cpus):
-            raise refusal("every CPU once in `cpus`")
-        return self
-
-
-_Percent = Annotated[float, Field(ge=0, le=100)]
-_Count = Annotated[int, Field(ge=0, le=2**53)]
-
-
-class PerturbationSpec(Strict):
-    """Past any of these an invocation counts as perturbed and is run again at the end of its block. `null`: not judged."""
-
-    steal_percent: _Percent | None = Field(5.0, description="CPU time taken by the hypervisor.", examples=[1])
-    other_cpu_percent: _Percent | None = Field(
-        10.0, description="CPU time of processes that are not measured, over all CPUs.", examples=[5]
-    )
-    memory_pressure_percent: _Percent | None = Field(
-        5.0, description="Time in which tasks waited for memory (PSI, some).", examples=[1]
-    )
-    io_pressure_percent: _Percent | None = Field(
-        None, description="Time in which tasks waited for I/O (PSI, some).", examples=[10]
-    )
-    frequency_drop_percent: _Percent | None = Field(
-        10.0, description="Fall of the measured cores' median frequency.", examples=[5]
-    )
-    swapped_pages: _Count | None = Field(64, description="Pages swapped in or out.", examples=[0])
-    throttle_events: _Count | None = Field(0, description="Thermal throttling events.", examples=[0])
-    retries: int = Field(
-        1,
-        description="How often it is run again before its last try is kept as it is.",
-        ge=0,
-        le=100,
-        examples=[2],
-    )
-
-
-class EnvironmentSpec(Strict):
-    """The environment of measured processes: made, not inherited."""
-
-    allow: list[Variable] = Field(
-        ["PATH", "LANG", "LC_ALL", "TZ"],
-        description="Variables passed on from the runner's own environment.",
-        max_length=MAX_ITEMS,
-        examples=[["PATH"]],
-    )
-    set: Environment = Field({}, description="Variables set for every process.", examples=[{"LC_ALL": "C"}])
-    padding_bytes: int = Field(
-        0,
-        description="Upper bound of a padding of random length, because the environment's size alone shifts results. 0: none.",
-        ge=0,
-        le=65536,
-        examples=[4096],
-    )
-
-
-class LimitsSpec(Strict):
-    """Resource limits (`setrlimit`) of measured processes. `null`: as they are."""
-
-    address_space_mib: Annotated[int, Field(ge=1, le=2**40)] | None = Field(
-        None, description="Virtual memory. JVMs reserve much more than they use.", examples=[65536]
-    )
-    open_files: Annotated[int, Field(ge=16, le=2**31)] | None = Field(
-        None, description="Open files.", examples=[1024]
-    )
-    processes: Annotated[int, Field(ge=1, le=2**31)] | None = Field(
-        None, description="Processes and threads of the user.", examples=[4096]
-    )
-    core_mib: Annotated[int, Field(ge=0, le=2**40)] | None = Field(
-        0, description="Core dumps; 0: none.", examples=[0]
-    )
 
 
 class ExcludeSpec(Strict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -19,7 +20,6 @@ from regatta.spec.fields import (
     Sha256,
     Strict,
     Text,
-    check_name,
     refusal,
 )
 
@@ -27,16 +27,28 @@ from regatta.spec.fields import (
 KNOWN_ADAPTERS = ("process", "regatta", "regex")
 
 
+_BUILD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
 def _check_build(text: str) -> str:
-    check_name(text)
-    if "." in text or text == "input":
+    if not _BUILD.fullmatch(text) or text == "input":
         raise refusal(
-            "a name without `.` that is not `input` (commands say `{build.output}` and `{input.name}`)"
+            "a name of letters, digits, _ and - that is not `input` (commands say `{build.output}`)"
+        )
+    return text
+
+
+def _check_part(text: str) -> str:
+    if not _PART.fullmatch(text) or ".." in text:
+        raise refusal(
+            "a name of letters, digits and . _ - (commands say `{build.output}` and `{input.name}`)"
         )
     return text
 
 
 BuildName = Annotated[str, AfterValidator(_check_build)]
+PartName = Annotated[str, AfterValidator(_check_part)]
 
 
 class BuildSpec(Strict):
@@ -48,7 +60,7 @@ class BuildSpec(Strict):
         examples=["benchmarks/java"],
     )
     command: Command = Field(description="Run in the copy.", examples=[["mvn", "-q", "-B", "package"]])
-    outputs: dict[Name, InsidePath] = Field(
+    outputs: dict[PartName, InsidePath] = Field(
         description="Name to file in the copy; `{build.output}` in a command is its path.",
         min_length=1,
         examples=[{"jar": "target/regatta-bench.jar"}],
@@ -145,7 +157,7 @@ class SuiteFile(Strict):
     suite: Name = Field(description="Its name; in `configs/suites/` the file's too.", examples=["first"])
     description: Text = Field("", description="What it holds.", examples=["Programs that check themselves"])
     builds: dict[BuildName, BuildSpec] = Field({}, description="What must be built first.")
-    inputs: dict[Name, InputSpec] = Field({}, description="Files that its benchmarks read.")
+    inputs: dict[PartName, InputSpec] = Field({}, description="Files that its benchmarks read.")
     benchmarks: dict[Name, BenchmarkSpec] = Field(
         description="Name to benchmark. None is called `all`.",
         min_length=1,

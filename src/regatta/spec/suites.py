@@ -13,7 +13,7 @@ from regatta.errors import Problem
 from regatta.model.experiment import Benchmark, Build, Expectation, Input
 from regatta.spec.problems import check, shown, unknown
 from regatta.spec.suite_schema import KNOWN_ADAPTERS, BenchmarkSpec, SizeSpec, SuiteFile
-from regatta.spec.templates import placeholders
+from regatta.spec.templates import names_in
 from regatta.spec.yaml_lines import Document, KeyPath
 from regatta.units import UNITS
 
@@ -78,7 +78,7 @@ def resolve_benchmark(suite: Suite, name: str, size: str, problems: list[Problem
     for file, source in spec.arrange.items():
         checker.text(source, (*path, "arrange", file))
     if spec.check is not None:
-        checker.command(spec.check.command, (*path, "check", "command"))
+        checker.command(spec.check.command, (*path, "check", "command"), runtime=spec.kind == "java")
     for used in sorted(checker.inputs):
         checker.input(used)
     _check_adapter(suite, path, spec, checker)
@@ -155,7 +155,7 @@ class _Templates:
         """Check one template; gives the names in it."""
         where = self.suite.document.where(path)
         try:
-            names = placeholders(text)
+            names = names_in(text)
         except PydanticCustomError as error:
             context = error.context or {}
             self.add(Problem(where, str(context["expected"]), shown(text), str(context["fix"])))

@@ -1,24 +1,21 @@
-"""The templates of commands: `{name}` inside an argument, `{{` and `}}` for braces."""
+"""The templates of commands, strictly: every brace belongs to a name or is doubled."""
 
 from __future__ import annotations
 
 import re
 
+from regatta.model.template import placeholders
 from regatta.spec.fields import refusal
 
-_TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_][A-Za-z0-9._+-]*)\}|\{|\}")
+_FINE = re.compile(r"\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 
-def placeholders(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """The names that a template mentions, in order.
 
     Raises:
         PydanticCustomError: a brace that belongs to no name and is not doubled.
     """
-    names: list[str] = []
-    for match in _TOKEN.finditer(text):
-        if match.group(1) is not None:
-            names.append(match.group(1))
-        elif match.group(0) in "{}":
-            raise refusal("`{name}`, or doubled braces for braces", "write `{{` and `}}` for braces")
-    return names
+    if re.search(r"[{}]", _FINE.sub("", text)):
+        raise refusal("`{name}`, or doubled braces for braces", "write `{{` and `}}` for braces")
+    return placeholders(text)

@@ -1,0 +1,115 @@
+"""The heap of a spec: factors of minheap or sizes, each a list or an exact range."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from regatta.spec.fields import MAX_ITEMS, Exact, Strict, refusal
+
+
+def _range_length(first: Decimal, last: Decimal, step: Decimal) -> int:
+    """How many values `from first to last by step` has; refuses one that misses its end."""
+    if step <= 0:
+        raise refusal("a `step` above 0", key="step")
+    if last < first:
+        raise refusal("`from` not above `to`", "exchange them", key="from")
+    steps = (last - first) / step
+    if steps != steps.to_integral_value():
+        reached = first + step * int(steps)
+        raise refusal("`to` to be `from` plus whole steps", f"`to: {reached.normalize():f}`", key="to")
+    if steps >= MAX_ITEMS:
+        raise refusal(f"at most {MAX_ITEMS} values in a range", "a larger `step`", key="step")
+    return int(steps) + 1
+
+
+class FactorRange(Strict):
+    """Evenly spaced factors, both ends included."""
+
+    first: Annotated[Exact, Field(gt=0)] = Field(alias="from", description="First factor.", examples=[1])
+    last: Annotated[Exact, Field(gt=0)] = Field(
+        alias="to", description="Last factor, included.", examples=[6]
+    )
+    step: Annotated[Exact, Field(gt=0)] = Field(
+        description="Distance of neighbours; `to` is `from` plus whole steps.", examples=[0.25]
+    )
+
+    @model_validator(mode="after")
+    def _ends(self) -> FactorRange:
+        _range_length(self.first, self.last, self.step)
+        return self
+
+    def values(self) -> list[Decimal]:
+        """The factors, exact: 1 to 6 by 0.25 are 21."""
+        count = _range_length(self.first, self.last, self.step)
+        return [self.first + self.step * i for i in range(count)]
+
+
+class SizeRange(Strict):
+    """Evenly spaced sizes, both ends included."""
+
+    first: int = Field(alias="from", description="First size in MiB.", ge=1, le=2**24, examples=[64])
+    last: int = Field(alias="to", description="Last size in MiB, included.", ge=1, le=2**24, examples=[512])
+    step: int = Field(description="Distance of neighbours in MiB.", ge=1, le=2**24, examples=[64])
+
+    @model_validator(mode="after")
+    def _ends(self) -> SizeRange:
+        _range_length(Decimal(self.first), Decimal(self.last), Decimal(self.step))
+        return self
+
+    def values(self) -> list[int]:
+        """The sizes in MiB."""
+        return list(range(self.first, self.last + 1, self.step))
+
+
+def _list_or_range(value: Any) -> str:
+    return "<range>" if isinstance(value, dict | Strict) else "<list>"
+
+
+_FactorList = Annotated[list[Annotated[Exact, Field(gt=0)]], Field(min_length=1, max_length=MAX_ITEMS)]
+_SizeList = Annotated[list[Annotated[int, Field(ge=1, le=2**24)]], Field(min_length=1, max_length=MAX_ITEMS)]
+Factors = Annotated[
+    Annotated[_FactorList, Tag("<list>")] | Annotated[FactorRange, Tag("<range>")],
+    Discriminator(_list_or_range),
+]
+Sizes = Annotated[
+    Annotated[_SizeList, Tag("<list>")] | Annotated[SizeRange, Tag("<range>")], Discriminator(_list_or_range)
+]
+
+
+class HeapSpec(Strict):
+    """Heap of Java runtimes (`-Xms` and `-Xmx` alike): factors of minheap, or sizes. One of the two."""
+
+    factors: Factors | None = Field(
+        None,
+        description="Multiples of the benchmark's minheap: a list, or `{from, to, step}` with both ends included.",
+        examples=[[1.5, 4], {"from": 1, "to": 6, "step": 0.25}],
+    )
+    sizes_mib: Sizes | None = Field(
+        None,
+        description="Heap sizes in MiB: a list, or `{from, to, step}` with both ends included.",
+        examples=[[64, 256], {"from": 64, "to": 512, "step": 64}],
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> HeapSpec:
+        if (self.factors is None) == (self.sizes_mib is None):
+            raise refusal(
+                "either `factors` or `sizes_mib`",
+                "leave one (in a spec that includes another: set it to null)",
+            )
+        return self
+
+
+def factors(heap: HeapSpec | None) -> list[Decimal]:
+    """The heap factors that a spec asks for, exact."""
+    given = heap.factors if heap else None
+    return given.values() if isinstance(given, FactorRange) else list(given or ())
+
+
+def sizes_mib(heap: HeapSpec | None) -> list[int]:
+    """The heap sizes that a spec asks for, in MiB."""
+    given = heap.sizes_mib if heap else None
+    return given.values() if isinstance(given, SizeRange) else list(given or ())

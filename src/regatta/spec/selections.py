@@ -1,0 +1,123 @@
+"""What `exclude` and `baseline` select: it must be something that the spec itself uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from regatta.errors import Problem
+from regatta.model.cell import NO_MODIFIERS
+from regatta.model.experiment import Baseline, Benchmark, Exclude, Modifier
+from regatta.spec.problems import unknown
+from regatta.spec.spec_schema import BaselineSpec, ExcludeSpec
+from regatta.spec.yaml_lines import Document, KeyPath
+
+ModifierSet = tuple[Modifier, ...]
+
+
+def modifiers_label(names: Sequence[str]) -> str:
+    """What a set of modifiers is called in results: `a+b`, or `none`."""
+    return "+".join(names) or NO_MODIFIERS
+
+
+@dataclass(frozen=True)
+class Used:
+    """What a spec uses. None: part of it is wrong, so nothing can be said about it."""
+
+    benchmarks: list[Benchmark] | None
+    modifiers: list[ModifierSet] | None
+    runtimes: list[str] | None
+    collectors: list[str] | None
+    hosts: list[str] | None
+    heap_factors: list[Decimal] | None
+    heap_sizes_mib: list[int] | None
+
+
+class Selector:
+    """Resolves selections of one spec; each that leads nowhere becomes a problem."""
+
+    def __init__(self, document: Document, used: Used, problems: list[Problem]) -> None:
+        self.document = document
+        self.used = used
+        self.problems = problems
+
+    def baseline(self, given: BaselineSpec) -> Baseline:
+        """The baseline, with the label of its set of modifiers."""
+        self.one_of(("baseline", "runtime"), "runtimes", given.runtime, self.used.runtimes)
+        self.one_of(("baseline", "collector"), "collectors", given.collector, self.used.collectors)
+        return Baseline(
+            given.runtime, given.collector, self.label(("baseline", "modifiers"), given.modifiers)
+        )
+
+    def exclude(self, given: ExcludeSpec, path: KeyPath) -> list[Exclude]:
+        """The excludes that one entry at `path` means: one for each benchmark that it names."""
+        used = self.used
+        self.one_of((*path, "runtime"), "runtimes", given.runtime, used.runtimes)
+        self.one_of((*path, "collector"), "collectors", given.collector, used.collectors)
+        self.one_of((*path, "host"), "hosts", given.host, used.hosts)
+        self.one_of((*path, "heap_mib"), "heap sizes", given.heap_mib, used.heap_sizes_mib)
+        self.one_of((*path, "heap_factor"), "heap factors", given.heap_factor, used.heap_factors)
+        label = self.label((*path, "modifiers"), given.modifiers)
+        return [
+            Exclude(
+                benchmark=benchmark,
+                runtime=given.runtime,
+                collector=given.collector,
+                modifiers=label,
+                heap_factor=None if given.heap_factor is None else float(given.heap_factor),
+                heap_mib=given.heap_mib,
+                host=given.host,
+            )
+            for benchmark in self.benchmarks(given, path)
+        ]
+
+    def one_of(
+        self,
+        path: KeyPath,
+        what: str,
+        value: str | int | Decimal | None,
+        used: Iterable[str | int | Decimal] | None,
+    ) -> None:
+        """Note a problem when a value is not among those that the spec uses."""
+        if value is None or used is None or value in (choices := list(used)):
+            return
+        where = self.document.where(path)
+        self.problems.append(unknown(where, f"one of the spec's {what}", _text(value), map(_text, choices)))
+
+    def label(self, path: KeyPath, names: Sequence[str] | None) -> str | None:
+        """The label of the set that `names` means, in whatever order they come."""
+        if names is None or self.used.modifiers is None:
+            return None
+        sets = [[modifier.name for modifier in entry] for entry in self.used.modifiers]
+        for entry in sets:
+            if set(entry) == set(names):
+                return modifiers_label(entry)
+        self.one_of(path, "sets of modifiers", modifiers_label(names), map(modifiers_label, sets))
+        return None
+
+    def benchmarks(self, given: ExcludeSpec, path: KeyPath) -> list[str | None]:
+        """The labels that an exclude means; one None when it says nothing of benchmarks."""
+        wanted = {"suite": given.suite, "benchmark": given.benchmark, "size": given.size}
+        named = {key: value for key, value in wanted.items() if value is not None}
+        if not named:
+            return [None]
+        chosen = self.used.benchmarks
+        if chosen is None:
+            return []
+        parts = {b.label: {"suite": b.suite, "benchmark": b.name, "size": b.size} for b in chosen}
+        labels = [label for label, part in parts.items() if named.items() <= part.items()]
+        if labels:
+            return list(labels)
+        before = len(self.problems)
+        for key, value in named.items():
+            self.one_of((*path, key), f"{key}s", value, [part[key] for part in parts.values()])
+        if len(self.problems) == before:
+            where = self.document.where(path)
+            expected = "a benchmark and size that the spec chooses together"
+            self.problems.append(unknown(where, expected, " ".join(named.values()), parts))
+        return []
+
+
+def _text(value: str | int | Decimal) -> str:
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else str(value)
