@@ -7,6 +7,7 @@ The same arguments give the same bytes on every machine and every Python from 3.
 splitmix64 in integers, and nothing depends on floating point, the locale, the time zone or the order of a set.
 Standard library only.
 """
+# ruff: noqa: SIM905 - lists of many words are read more easily as one string
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def zipf_table(words: Sequence[str]) -> list[str]:
     entries = 1 << TABLE_BITS
     table: list[str] = []
     reached = 0
-    for word, weight in zip(words, weights):
+    for word, weight in zip(words, weights):  # noqa: B905 - strict came with 3.10
         reached += weight
         table.extend([word] * (reached * entries // total - len(table)))
     return table
