@@ -8,12 +8,14 @@ from regatta.adapters.result import Left, Reported
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give one iteration: `elapsed` and `user`, `system` in time, `max_rss` in KiB."""
-    return Reported(
+    """Give one iteration: `elapsed` and `user`, `system` in time, `max_rss` in KiB where it is known."""
+    reported = Reported(
         iterations=[
             [0, "elapsed", left.elapsed_ns, "ns", None, None],
             [0, "user", left.user_s, "s", None, None],
             [0, "system", left.system_s, "s", None, None],
-            [0, "max_rss", left.max_rss_kib, "KiB", None, None],
         ]
     )
+    if left.max_rss_kib is not None:
+        reported.iterations.append([0, "max_rss", left.max_rss_kib, "KiB", None, None])
+    return reported

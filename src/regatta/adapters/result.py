@@ -14,7 +14,8 @@ class Left:
     elapsed_ns: int
     user_s: float
     system_s: float
-    max_rss_kib: int
+    #: None: not above what the process inherited from the runner, so not known
+    max_rss_kib: Optional[int]
     #: bytes of the file named in REGATTA_RESULTS; None when the workload made none
     results: Optional[bytes]
     #: what was kept of standard output, and whether some of it was dropped

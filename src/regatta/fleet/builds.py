@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,20 +13,8 @@ from regatta.fleet.cache import cache_dir, file_sha256, made_directory
 from regatta.fleet.commands import run_command
 from regatta.model.experiment import Benchmark, Build, Input
 from regatta.model.resolved import File
+from regatta.spec.sources import source_files
 from regatta.model.template import fill, placeholders
-
-_NOT_SOURCES = {"target", "build", "__pycache__", ".git"}
-
-
-def source_files(home: Path, directory: str) -> list[Path]:
-    """Files of a build's directory, without what builds leave there."""
-    root = home / directory
-    found = []
-    for current, directories, names in os.walk(root):
-        directories[:] = sorted(d for d in directories if d not in _NOT_SOURCES)
-        found += [Path(current) / name for name in sorted(names)]
-    return found
-
 
 def build(build: Build, home: Path) -> dict[str, File]:
     """Build in a copy of the sources, unless these sources were built before.

@@ -154,7 +154,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     outcome, tree = bench.run(cell, environment)
     ended_ns = time.monotonic_ns()
     after = bench.state.read()
-    reported = report_of(cell, outcome, bench.read_results())
+    usage = outcome.usage
+    reported = report_of(cell, outcome, bench.read_results(), peak_rss_kib(usage))
     oom_kills = (tree.oom_kills if tree else 0) + _difference(before, after, "oom_kills")
     status, reason = judge(cell, outcome, reported, oom_kills)
     if status == "ok" and cell.get("check"):
@@ -162,7 +163,6 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         if wrong:
             status, reason = "failed", wrong
     perturbation: list[dict[str, Any]] = []
-    usage = outcome.usage
     if status == "ok":
         own_cpu_s = usage.ru_utime + usage.ru_stime
         if tree is not None and tree.cpu_ns is not None:
@@ -200,7 +200,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         "rusage": {
             "user_s": usage.ru_utime,
             "system_s": usage.ru_stime,
-            "max_rss_kib": usage.ru_maxrss,
+            "max_rss_kib": peak_rss_kib(usage),
             "minor_faults": usage.ru_minflt,
             "major_faults": usage.ru_majflt,
             "voluntary_switches": usage.ru_nvcsw,
@@ -231,6 +231,15 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
             "after_ns": time.monotonic_ns() - ended_ns,
         },
     }
+
+
+def peak_rss_kib(usage: resource.struct_rusage) -> Optional[int]:
+    """The process' peak resident memory; None where it cannot be told.
+
+    Linux hands a process' peak on through fork and exec, so that no child shows less than the runner's own.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return usage.ru_maxrss if usage.ru_maxrss > own else None
 
 
 def _difference(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> int:

@@ -22,13 +22,15 @@ _OOM_MARKS = (
 )
 
 
-def report_of(cell: Mapping[str, Any], outcome: Outcome, results: Optional[bytes]) -> Reported:
+def report_of(
+    cell: Mapping[str, Any], outcome: Outcome, results: Optional[bytes], max_rss_kib: Optional[int]
+) -> Reported:
     """Let the cell's adapter read what was left."""
     left = Left(
         elapsed_ns=outcome.elapsed_ns,
         user_s=outcome.usage.ru_utime,
         system_s=outcome.usage.ru_stime,
-        max_rss_kib=outcome.usage.ru_maxrss,
+        max_rss_kib=max_rss_kib,
         results=results,
         stdout=outcome.stdout.kept,
         stdout_cut=outcome.stdout.cut,

@@ -1,0 +1,23 @@
+# The way of an experiment from its spec to its report. Every rule calls the CLI; rules hold no logic.
+#   snakemake --profile local                                    the experiments named in configs/config.yml
+#   snakemake --profile local --config spec=FILE results=DIR     another one
+
+configfile: workflow.source_path("configs/config.yml")
+
+
+include: "workflows/rules/common.smk"
+include: "workflows/rules/build.smk"
+include: "workflows/rules/provision.smk"
+include: "workflows/rules/calibrate.smk"
+include: "workflows/rules/measure.smk"
+include: "workflows/rules/verify.smk"
+include: "workflows/rules/ingest.smk"
+include: "workflows/rules/analyse.smk"
+include: "workflows/rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        [f"{RESULTS}/{name}/receipts/verified.txt" for name in EXPERIMENTS],
+        [f"{RESULTS}/{name}/report.html" for name in EXPERIMENTS],

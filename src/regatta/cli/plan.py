@@ -1,0 +1,147 @@
+"""`regatta plan SPEC`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regatta.cli.options import Ready, json_option, make_ready, results_option, spec_argument
+
+if TYPE_CHECKING:
+    from regatta.planner.plan import HostPlan
+
+
+@click.command()
+@spec_argument
+@results_option
+@json_option
+@click.option("--write", is_flag=True, help="Write the plan where the runner finds it.")
+@click.option("--rows", "shown_rows", type=int, default=12, show_default=True, help="How many rows of the order to show.")
+def plan(spec: Path, results: Path, as_json: bool, write: bool, shown_rows: int) -> None:
+    """Show the cells of SPEC, their order, what is recorded already, and how long the rest takes."""
+    from regatta.planner.plan import plan_host
+
+    ready = make_ready(spec, results)
+    crossings = ready.crossings()
+    plans = {
+        name: plan_host(ready.experiment, name, ready.hosts[name].platform, crossing) for name, crossing in crossings.items()
+    }
+    impossible = [item for crossing in crossings.values() for item in crossing.impossible]
+    if write:
+        _write(ready, plans, impossible)
+        if not as_json:
+            return
+    value = _describe(ready, plans, impossible, sum(c.excluded for c in crossings.values()))
+    if as_json:
+        click.echo(json.dumps(value))
+    else:
+        _show(value, plans, shown_rows)
+
+
+def _write(ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]]) -> None:
+    from regatta.store.plans import write_experiment, write_host_plan, write_runner
+
+    for host_plan in plans.values():
+        write_host_plan(ready.folder, host_plan)
+    write_runner(ready.folder.runner)
+    write_experiment(ready.folder, ready.experiment, ready.hosts, impossible)
+    total = sum(p.row_count for p in plans.values())
+    click.echo(f"planned {total} invocations of {sum(len(p.cells) for p in plans.values())} cells", err=True)
+
+
+def _describe(
+    ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
+) -> dict[str, Any]:
+    from regatta.planner.layout import segment_count
+    from regatta.store.progress import recorded_cells
+
+    recorded = recorded_cells(ready.folder)
+    cells = []
+    remaining_s = 0.0
+    unknown = 0
+    rounds = ready.experiment.invocations
+    for host_plan in plans.values():
+        for cell in host_plan.cells:
+            done = recorded.get((cell.host, cell.cell_id))
+            count = min(done.invocations, rounds) if done else 0
+            if done is None:
+                unknown += rounds
+            else:
+                remaining_s += (rounds - count) * done.median_elapsed_s
+            cells.append(
+                {
+                    "cell_id": cell.cell_id,
+                    "label": cell.label,
+                    "host": cell.host,
+                    "benchmark": cell.benchmark.label,
+                    "runtime": cell.runtime,
+                    "collector": cell.collector,
+                    "modifiers": cell.modifiers,
+                    "heap_factor": cell.heap_factor,
+                    "heap_mib": cell.heap_mib,
+                    "recorded": count,
+                    "planned": rounds,
+                }
+            )
+    invocations = sum(p.row_count for p in plans.values())
+    measured = invocations - unknown
+    if unknown and measured:
+        known_s = [r.median_elapsed_s for r in recorded.values()]
+        remaining_s += unknown * sum(known_s) / len(known_s)
+    return {
+        "experiment": ready.experiment.name,
+        "order": ready.experiment.order,
+        "seed": ready.experiment.seed,
+        "hosts": list(plans),
+        "cells": cells,
+        "invocations": invocations,
+        "recorded": sum(c["recorded"] for c in cells),
+        "segments": segment_count(ready.experiment),
+        "blocks_a_round": {name: len(p.group_sizes) for name, p in plans.items()},
+        "excluded": excluded,
+        "impossible": [list(item) for item in impossible],
+        #: null: no cell was measured yet, so nothing is known
+        "remaining_s": remaining_s if measured or not unknown else None,
+    }
+
+
+def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(title=f"{value['experiment']}: {len(value['cells'])} cells", title_justify="left")
+    for name in ("cell", "benchmark", "configuration", "heap"):
+        table.add_column(name, overflow="fold")
+    table.add_column("recorded", justify="right")
+    for cell in value["cells"]:
+        heap = "" if cell["heap_mib"] is None else f"{cell['heap_mib']} MiB"
+        heap += f" ({cell['heap_factor']:g}x)" if cell["heap_factor"] else ""
+        configuration = " ".join(p for p in (cell["runtime"], cell["collector"], cell["modifiers"]) if p and p != "none")
+        table.add_row(cell["cell_id"], cell["benchmark"], configuration, heap, f"{cell['recorded']}/{cell['planned']}")
+    console.print(table)
+    for label, reason in value["impossible"]:
+        console.print(f"impossible: {label}: {reason}", markup=False)
+    if value["excluded"]:
+        console.print(f"excluded by the spec: {value['excluded']} cells")
+    for host, host_plan in plans.items():
+        console.print(f"order on {host} ({value['order']}, seed {value['seed']}), first {shown_rows} rows:")
+        rows = next(host_plan.rows(), None)
+        for round_, block, position, cell in (rows[:shown_rows].tolist() if rows is not None else []):
+            console.print(f"  round {round_} block {block} position {position}  {host_plan.cells[cell].label}", markup=False)
+    left = value["invocations"] - value["recorded"]
+    time = "unknown until something is measured" if value["remaining_s"] is None else _duration(value["remaining_s"])
+    console.print(
+        f"{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
+        f"{value['recorded']} recorded, {left} to run; time: {time}"
+    )
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"

@@ -1,0 +1,158 @@
+"""Minheaps measured on this machine: every attempt is a record, kept with the identity of what ran."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import HostError
+from regatta.model.cell import Cell
+from regatta.model.experiment import Benchmark, Experiment, Heap, PerturbationLimits, Runtime
+from regatta.model.resolved import ResolvedHost
+from regatta.planner.cells import cross
+from regatta.planner.minheap import Attempt, NoHeapIsEnough, search_minheap
+from regatta.store.journal import Damage, read_file
+
+#: a heap so tight that the program takes this many times as long as in a roomy one is no heap it completes in
+SLOW_FACTOR = 10
+LEAST_TIMEOUT_S = 10.0
+#: share of the machine's memory that a heap may take
+_MEMORY_SHARE = 0.75
+
+
+class NotMeasured(Exception):
+    """The search needs an attempt that nobody has made yet."""
+
+
+def largest_heap_mib() -> int:
+    """The largest heap that is tried here."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return int(memory * _MEMORY_SHARE) >> 20
+
+
+def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmark, Runtime]]:
+    """The benchmarks and runtimes of an experiment that need a minheap here."""
+    if not any(heap.factor is not None for heap in experiment.heaps):
+        return
+    for benchmark in experiment.benchmarks:
+        if benchmark.kind == "java":
+            for runtime in experiment.runtimes:
+                if runtime.kind == "java" and runtime.name in host.runtimes:
+                    yield benchmark, runtime
+
+
+class Attempts:
+    """The attempts for one benchmark and runtime, in a file that is only appended to."""
+
+    def __init__(self, directory: Path, experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime) -> None:
+        """Find the cells' identities and read what was tried before."""
+        self.experiment, self.host, self.benchmark, self.runtime = experiment, host, benchmark, runtime
+        self.path = directory / host.name / f"{benchmark.suite}-{benchmark.name}-{benchmark.size}-{runtime.name}.jsonl"
+        self.collectors = [
+            c.name
+            for c in experiment.collectors
+            if runtime.name not in c.refused_by and not host.runtimes[runtime.name].collectors.get(c.name, "")
+        ]
+        self._outcomes: dict[str, list[dict[str, Any]]] = {}
+        if self.path.exists():
+            for record in read_file(self.path):
+                if not isinstance(record, Damage):
+                    self.add(record)
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Note an attempt."""
+        self._outcomes.setdefault(record["cell_id"], []).append(record)
+
+    def cell(self, collector: str, heap_mib: int) -> Cell:
+        """The cell of one attempt: without modifiers, for a minheap belongs to benchmark and runtime."""
+        narrow = dataclasses.replace(
+            self.experiment,
+            benchmarks=(self.benchmark,),
+            runtimes=(self.runtime,),
+            collectors=tuple(c for c in self.experiment.collectors if c.name == collector),
+            modifiers=((),),
+            heaps=(Heap(size_mib=heap_mib),),
+            excludes=(),
+            # A disturbed machine makes an attempt slow, not wrong.
+            limits=PerturbationLimits(*[None] * 7, retries=0),  # type: ignore[arg-type]
+            environment=dataclasses.replace(self.experiment.environment, padding_bytes=0),
+        )
+        return cross(narrow, self.host, {}).cells[0]
+
+    def remembered(self, collector: str, heap_mib: int, nth: int) -> dict[str, Any] | None:
+        """The record of an attempt that was made before."""
+        records = self._outcomes.get(self.cell(collector, heap_mib).cell_id, [])
+        return records[nth] if nth < len(records) else None
+
+    def roomy_s(self) -> float:
+        """Longest time in which a completing attempt ended in the roomiest heaps, for the timeout; 0 when none did."""
+        done = [r["elapsed_ns"] / 1e9 for rs in self._outcomes.values() for r in rs if r["status"] == "ok"]
+        return min(done, default=0.0)
+
+    def known(self) -> int:
+        """The minheap, from what is recorded.
+
+        Raises:
+            NotMeasured: an attempt is missing.
+            HostError: no heap is enough.
+        """
+
+        def ask(collector: str, heap_mib: int, nth: int) -> Attempt:
+            record = self.remembered(collector, heap_mib, nth)
+            if record is None:
+                raise NotMeasured
+            return attempt_of(record)
+
+        return self.search(ask)
+
+    def search(self, ask: Any) -> int:
+        """Run the search with the given source of attempts.
+
+        Raises:
+            HostError: no heap is enough, or no collector is taken.
+        """
+        where = f"minheap of {self.benchmark.label} on {self.runtime.name}"
+        collectors = self.collectors or [""]
+        try:
+            return search_minheap(ask, collectors, self.experiment.minheap_passes, largest_heap_mib())
+        except NoHeapIsEnough as error:
+            raise HostError(
+                where, f"to complete in {error.heap_mib} MiB", f"{error.outcome} under {error.collector or 'the default'}",
+                f"see the last record in {self.path}",
+            ) from error  # fmt: skip
+
+
+def attempt_of(record: dict[str, Any]) -> Attempt:
+    """What an attempt's record says of its heap size."""
+    status = record["status"]
+    return "ok" if status in ("ok", "perturbed") else status
+
+
+def known_minheaps(experiment: Experiment, host: ResolvedHost, directory: Path) -> dict[tuple[str, str], int]:
+    """All minheaps of an experiment that are recorded; those that are not are left out."""
+    found = {}
+    for benchmark, runtime in pairs(experiment, host):
+        try:
+            found[benchmark.label, runtime.name] = Attempts(directory, experiment, host, benchmark, runtime).known()
+        except NotMeasured:
+            continue
+    return found
+
+
+@contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """An empty directory that is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="regatta-minheap-") as directory:
+        yield Path(directory)
+
+
+def summary(minheaps: dict[tuple[str, str], int]) -> list[dict[str, Any]]:
+    """As JSON."""
+    return [{"benchmark": b, "runtime": r, "heap_mib": m} for (b, r), m in minheaps.items()]
+
+

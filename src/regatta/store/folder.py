@@ -1,0 +1,119 @@
+"""The folder of one experiment: what lies where. Paths only; nothing is read or made here except temporaries and their renames."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import StoreError
+
+DEFAULT_RESULTS = Path("results")
+
+
+class Folder:
+    """`results/<experiment>/` and its parts."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.plan = path / "plan"
+        self.experiment = path / "plan" / "experiment.json"
+        self.runner = path / "plan" / "runner.pyz"
+        self.journal = path / "journal"
+        self.receipts = path / "receipts"
+        self.state = path / "state"
+        self.scratch = path / "scratch"
+        self.logs = path / "logs"
+        self.verdict = path / "verify.json"
+        self.answer = path / "answer.json"
+        self.report = path / "report.html"
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.path.name
+
+    def host_plan(self, host: str) -> Path:
+        """Folder of a host's `plan.json` and `rows.i32`."""
+        return self.plan / host
+
+    def planned_hosts(self) -> list[str]:
+        """Hosts that have a plan."""
+        return sorted(p.parent.name for p in self.plan.glob("*/plan.json"))
+
+    def host_header(self, host: str) -> dict[str, Any]:
+        """The `plan.json` of a host.
+
+        Raises:
+            StoreError: it is missing or is not JSON.
+        """
+        return read_json(self.host_plan(host) / "plan.json", "run `regatta plan SPEC --write`")
+
+
+def minheap_dir(results: Path) -> Path:
+    """Where attempts to find minheaps are kept, for all experiments. No experiment's name begins with `_`."""
+    return results / "_minheap"
+
+
+def find_folder(experiment: str, results: Path) -> Folder:
+    """The folder of an experiment that is there already, by its name or its path.
+
+    Raises:
+        StoreError: there is none; says which there are.
+    """
+    for path in (results / experiment, Path(experiment)):
+        if (path / "plan").is_dir() or (path / "journal").is_dir():
+            return Folder(path)
+    names = sorted(p.parent.name for p in results.glob("*/plan"))
+    raise StoreError(
+        str(results / experiment), "an experiment's folder", "none",
+        f"there are {', '.join(names)}" if names else "`regatta run SPEC` makes one",
+    )  # fmt: skip
+
+
+def read_json(path: Path, fix: str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        StoreError: it is missing or is none.
+    """
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise StoreError(str(path), "a JSON object", str(error), fix) from error
+    if not isinstance(value, dict):
+        raise StoreError(str(path), "a JSON object", type(value).__name__, fix)
+    return value
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`, renamed to it when the block ends well, and removed when it does not.
+
+    Raises:
+        StoreError: the disk is full or the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        os.close(fd)
+        os.chmod(name, 0o644)
+        temporary = Path(name)
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(str(path), "a file to write", str(error.strerror or error), "make room, or choose --results") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON, temporary then rename."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

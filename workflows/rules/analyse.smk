@@ -1,0 +1,11 @@
+rule analyse:
+    input:
+        database=rules.ingest.output.database,
+    output:
+        answer=f"{RESULTS}/{{experiment}}/answer.json",
+    log:
+        f"{RESULTS}/{{experiment}}/logs/analyse.log",
+    params:
+        folder=f"{RESULTS}/{{experiment}}",
+    shell:
+        "regatta analyze {params.folder:q} --json > {output.answer:q} 2> {log:q}"

@@ -1,0 +1,49 @@
+# The specs, and from them the graph: hosts x segments. Cells are never part of it.
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from regatta.errors import RegattaError
+from regatta.planner.layout import segment_count
+from regatta.spec.home import find_home
+from regatta.spec.load import load_spec
+from regatta.spec.sources import source_paths
+
+RESULTS = str(config["results"])
+
+try:
+    HOME = find_home()
+    SPECS = {
+        load_spec(Path(path), HOME).name: str(path)
+        for path in ([config["spec"]] if "spec" in config else config["experiments"])
+    }
+    EXPERIMENTS = {name: load_spec(Path(path), HOME) for name, path in SPECS.items()}
+except RegattaError as error:
+    raise WorkflowError(str(error))
+
+
+wildcard_constraints:
+    experiment="[^/]+",
+    host="[^/]+",
+    segment=r"\d{5}",
+
+
+def spec_of(wildcards):
+    return SPECS[wildcards.experiment]
+
+
+def last_receipts(wildcards):
+    """The last segment of every host; each waits for the one before it."""
+    experiment = EXPERIMENTS[wildcards.experiment]
+    last = segment_count(experiment) - 1
+    return [
+        f"{RESULTS}/{experiment.name}/receipts/{host.name}/{last:05d}.json"
+        for host in experiment.hosts
+    ]
+
+
+def previous_receipt(wildcards):
+    number = int(wildcards.segment)
+    if number == 0:
+        return []
+    return f"{RESULTS}/{wildcards.experiment}/receipts/{wildcards.host}/{number - 1:05d}.json"

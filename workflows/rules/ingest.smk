@@ -1,0 +1,11 @@
+rule ingest:
+    input:
+        verdict=rules.verify.output.verdict,
+    output:
+        database=f"{RESULTS}/{{experiment}}/store/regatta.duckdb",
+    log:
+        f"{RESULTS}/{{experiment}}/logs/ingest.log",
+    params:
+        folder=f"{RESULTS}/{{experiment}}",
+    shell:
+        "regatta store rebuild {params.folder:q} > {log:q} 2>&1"

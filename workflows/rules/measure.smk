@@ -1,0 +1,18 @@
+# One job is one segment on one host; it waits for the host's segment before it. Its output is a receipt:
+# the journal itself belongs to nobody who might delete it.
+rule measure:
+    input:
+        plan=rules.plan.output.experiment,
+        previous=previous_receipt,
+    output:
+        receipt=f"{RESULTS}/{{experiment}}/receipts/{{host}}/{{segment}}.json",
+    log:
+        f"{RESULTS}/{{experiment}}/logs/measure-{{host}}-{{segment}}.log",
+    params:
+        folder=f"{RESULTS}/{{experiment}}",
+        segment=lambda wildcards: int(wildcards.segment),
+    resources:
+        measuring=1,
+    shell:
+        "regatta segment {params.folder:q} --host {wildcards.host:q} --segment {params.segment}"
+        " --receipt {output.receipt:q} > {log:q} 2>&1"

@@ -1,0 +1,12 @@
+rule report:
+    input:
+        database=rules.ingest.output.database,
+        answer=rules.analyse.output.answer,
+    output:
+        page=f"{RESULTS}/{{experiment}}/report.html",
+    log:
+        f"{RESULTS}/{{experiment}}/logs/report.log",
+    params:
+        folder=f"{RESULTS}/{{experiment}}",
+    shell:
+        "regatta report {params.folder:q} --output {output.page:q} > {log:q} 2>&1"

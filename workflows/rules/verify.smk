@@ -1,0 +1,24 @@
+# What failed is written down first, so that the answer can be made of the rest; `verified` then fails loudly.
+rule verify:
+    input:
+        receipts=last_receipts,
+    output:
+        verdict=f"{RESULTS}/{{experiment}}/verify.json",
+    log:
+        f"{RESULTS}/{{experiment}}/logs/verify.log",
+    params:
+        folder=f"{RESULTS}/{{experiment}}",
+    shell:
+        "regatta verify {params.folder:q} --write {output.verdict:q} > {log:q} 2>&1"
+
+
+rule verified:
+    input:
+        verdict=rules.verify.output.verdict,
+        report=f"{RESULTS}/{{experiment}}/report.html",
+    output:
+        f"{RESULTS}/{{experiment}}/receipts/verified.txt",
+    log:
+        f"{RESULTS}/{{experiment}}/logs/verified.log",
+    shell:
+        "regatta verify --verdict {input.verdict:q} > {output:q} 2> {log:q}"
