@@ -1,0 +1,82 @@
+"""What the plan says about an experiment: its question, how values are made, the machines, what could not exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import StoreError
+from regatta.model.experiment import Baseline, SteadyState
+
+_DEFAULT_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`plan/experiment.json`, as far as the analysis needs it."""
+
+    name: str
+    question: str
+    seed: int
+    order: str
+    level: float
+    steady: SteadyState
+    baseline: Baseline
+    hosts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    runtimes: Mapping[str, str] = field(default_factory=dict)
+    impossible: tuple[tuple[str, str], ...] = ()
+
+
+def read_facts(experiment_dir: Path) -> Facts:
+    """Read the facts of a planned experiment.
+
+    Args:
+        experiment_dir: `results/<experiment>`.
+
+    Raises:
+        StoreError: there is no such file, or it is not one.
+    """
+    path = experiment_dir / "plan" / "experiment.json"
+    try:
+        return _facts(json.loads(path.read_bytes()))
+    except OSError as error:
+        raise StoreError(
+            str(path),
+            "the plan of an experiment",
+            error.strerror or str(error),
+            "run `regatta run` with its spec",
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            str(path),
+            "the plan of an experiment",
+            f"{type(error).__name__}: {error}",
+            "plan the experiment again",
+        ) from error
+
+
+def _facts(document: Mapping[str, Any]) -> Facts:
+    experiment = document["experiment"]
+    steady, baseline = experiment["steady"], experiment.get("baseline") or {}
+    return Facts(
+        name=str(experiment["name"]),
+        question=str(experiment.get("question") or ""),
+        seed=int(experiment["seed"]),
+        order=str(experiment["order"]),
+        level=float(experiment.get("level", _DEFAULT_LEVEL)),
+        steady=SteadyState(steady["method"], int(steady["iterations"]), int(steady["warmup"])),
+        baseline=Baseline(*(_name(baseline.get(key)) for key in ("runtime", "collector", "modifiers"))),
+        hosts={
+            str(host): {str(key): str(value) for key, value in facts.items()}
+            for host, facts in (document.get("hosts") or {}).items()
+        },
+        runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
+        impossible=tuple((str(cell), str(reason)) for cell, reason in document.get("impossible") or ()),
+    )
+
+
+def _name(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,109 @@
+"""The first sentences of an answer: which collector wins where; without collectors, what the comparisons or the means say."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from regatta.analysis.families import winner
+from regatta.analysis.names import Names, configuration
+from regatta.analysis.samples import PlannedCell
+from regatta.analysis.words import counted, measured
+from regatta.model.answer import CellAnswer, Comparison, Family
+from regatta.model.experiment import Better
+from regatta.units import display_scale
+
+#: more sets of parameters than this are told in one sentence
+_FEW = 3
+
+_Place = tuple[str, str, float | None, int | None, str, str]
+
+
+def headline(
+    cells: Sequence[PlannedCell],
+    answers: Sequence[CellAnswer],
+    comparisons: Sequence[Comparison],
+    families: Sequence[Family],
+    names: Names,
+) -> list[str]:
+    """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan.
+
+    Args:
+        cells: planned, in order.
+        answers: of the same cells; only their own metric is spoken of.
+        comparisons: with the baseline, for cells that are in no family.
+        families: of collectors.
+        names: for the sentences.
+    """
+    sentences: list[str] = []
+    better = {_place(cell): cell.better for cell in cells}
+    of_place: dict[_Place, list[Family]] = {}
+    for family in families:
+        of_place.setdefault(_place(family), []).append(family)
+    for place, many in of_place.items():
+        sentences += (
+            [f.words for f in many] if len(many) <= _FEW else [_many_families(many, better[place], names)]
+        )
+    told = set(of_place)
+    found: dict[tuple[str, str], list[Comparison]] = {}
+    for comparison in comparisons:
+        found.setdefault((comparison.host, comparison.a), []).append(comparison)
+    of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
+    for answer in answers:
+        of_cell.setdefault((answer.host, answer.cell_id), []).append(answer)
+    baselines = {(c.host, c.b) for c in comparisons}
+    for cell in cells:
+        key = (cell.host, cell.cell_id)
+        if _place(cell) in told:
+            continue
+        if key in found and len(found[key]) <= _FEW:
+            sentences += [c.words for c in found[key]]
+        elif key in found or key not in baselines:
+            sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
+    return [
+        sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
+        for sentence in sentences
+    ]
+
+
+def _place(of: PlannedCell | Family) -> _Place:
+    return of.host, of.benchmark, of.heap_factor, of.heap_mib, of.runtime, of.modifiers
+
+
+def _many_families(families: Sequence[Family], better: Better, names: Names) -> str:
+    """One sentence for a benchmark that measures many settings."""
+    first = families[0]
+    wins = Counter(winner(family.pairs, family.names, better) for family in families)
+    parts = [f"{name} leads in {count}" for name, count in sorted(wins.items()) if name]
+    if wins[""]:
+        parts.append(f"no single leader is shown in {wins['']}")
+    settings = _settings([family.parameters for family in families])
+    return f"{names.benchmark(first.benchmark)} over {settings}: {', '.join(parts)}"
+
+
+def _means(cell: PlannedCell, answers: Sequence[CellAnswer], names: Names) -> list[str]:
+    who = names.benchmark(cell.benchmark)
+    named = configuration(cell)
+    who += f" ({named})" if named else ""
+    if len(answers) <= _FEW:
+        return [
+            f"{names.place(cell, a.parameters)}: {measured(a.estimate, a.unit)} {a.metric},"
+            f" {counted(a.estimate.n, 'invocation')}, on {names.host(cell)}"
+            for a in answers
+        ]
+    points = [(a.estimate.point, a.unit) for a in answers if not math.isnan(a.estimate.point)]
+    settings = _settings([a.parameters for a in answers])
+    if not points:
+        return [f"{who}: no value over {settings}"]
+    low, high = min(points), max(points)
+    ends = []
+    for value, unit in (low, high):
+        factor, shown = display_scale(value, unit)
+        ends.append(f"{value * factor:.3g} {shown}")
+    return [f"{who}: {cell.metric} from {ends[0]} to {ends[1]} over {settings}, on {names.host(cell)}"]
+
+
+def _settings(parameters: Sequence[Mapping[str, object]]) -> str:
+    keys = sorted({key for given in parameters for key in given})
+    return f"{len(parameters)} settings of {' and '.join(keys)}" if keys else f"{len(parameters)} series"

@@ -1,0 +1,87 @@
+"""How people name what is compared: benchmarks, heaps, configurations, places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from regatta.analysis.samples import PlannedCell
+from regatta.model.cell import NO_MODIFIERS
+from regatta.model.experiment import Scalar
+
+
+class Names:
+    """Short names that are still unique in one experiment."""
+
+    def __init__(self, cells: Iterable[PlannedCell]) -> None:
+        cells = list(cells)
+        self._hosts = {cell.host for cell in cells}
+        self._runtimes: dict[str, set[str]] = {}
+        labels: dict[str, set[str]] = {}
+        for cell in cells:
+            labels.setdefault(_program(cell.benchmark), set()).add(cell.benchmark)
+            self._runtimes.setdefault(cell.benchmark, set()).add(cell.runtime)
+        self._unique = {name for name, full in labels.items() if len(full) == 1}
+
+    def benchmark(self, label: str) -> str:
+        """`h2` for `first/h2:small`, when no other benchmark of the experiment is called so."""
+        name = _program(label)
+        return name if name in self._unique else label
+
+    def place(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
+        """`h2 (size_bytes 4096) at 2 x minheap`."""
+        given = ", ".join(f"{key} {_show(value)}" for key, value in sorted(parameters.items()))
+        name = self.benchmark(cell.benchmark)
+        return (f"{name} ({given})" if given else name) + heap_words(cell)
+
+    def within(self, cell: PlannedCell, told: Iterable[str] = ()) -> str:
+        """`, temurin-21 with thp`: what stays the same and is not told by the alternatives' names."""
+        told = set(told)
+        parts = []
+        if len(self._runtimes[cell.benchmark]) > 1 and "runtime" not in told:
+            parts.append(cell.runtime)
+        if cell.modifiers != NO_MODIFIERS and "modifiers" not in told:
+            parts.append(f"with {cell.modifiers}")
+        return f", {' '.join(parts)}" if parts else ""
+
+    def host(self, cell: PlannedCell) -> str:
+        """`this host`, or its name where there are several."""
+        return "this host" if len(self._hosts) == 1 else f"host {cell.host}"
+
+
+def heap_words(cell: PlannedCell) -> str:
+    """` at 2 x minheap`, ` in a heap of 64 MiB`, or nothing."""
+    if cell.heap_factor is not None:
+        return f" at {cell.heap_factor:g} x minheap"
+    if cell.heap_mib is not None:
+        return f" in a heap of {cell.heap_mib} MiB"
+    return ""
+
+
+def configuration(cell: PlannedCell) -> str:
+    """Runtime, collector and modifiers as one name, as `CellAnswer.configuration` says it."""
+    return " ".join(
+        part for part in (cell.runtime, cell.collector, cell.modifiers) if part and part != NO_MODIFIERS
+    )
+
+
+def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
+    """Name two alternatives by the factors in which they differ, and say which those are."""
+    differ = {
+        factor for factor in ("runtime", "collector", "modifiers") if getattr(a, factor) != getattr(b, factor)
+    }
+
+    def name(cell: PlannedCell) -> str:
+        parts = [cell.runtime if "runtime" in differ else "", cell.collector if "collector" in differ else ""]
+        if "modifiers" in differ:
+            parts.append("no modifiers" if cell.modifiers == NO_MODIFIERS else cell.modifiers)
+        return " ".join(part for part in parts if part) or configuration(cell)
+
+    return name(a), name(b), differ
+
+
+def _program(label: str) -> str:
+    return label.rsplit("/", 1)[-1].split(":", 1)[0]
+
+
+def _show(value: Scalar) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,242 @@
+"""Records to samples: one number an invocation, from the embedded database.
+
+Iterations are never replicates (design: how results are trusted). DuckDB reduces them, out of core where it must; what
+comes here is one value for each invocation, metric and set of parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.model.answer import Failure, Sample
+from regatta.model.experiment import Better, Scalar, SteadyState
+from regatta.model.record import FAILURES
+
+#: what makes two samples partners: plan, round and block; None where an invocation has none
+BlockKey = tuple[str, int, int]
+
+#: An invocation that was run again counts as its last attempt went.
+_LAST = """
+create temp table last as
+select record, host, cell_id, invocation_id, status, coalesce(reason, '') as reason, "order", plan_id, round, block,
+       position, started_utc_ns
+from read_parquet($invocations)
+qualify row_number() over (partition by host, invocation_id order by attempt desc, record desc) = 1
+"""
+
+_CELLS = (
+    "select row_number() over (order by host, place) - 1 as cell, * from read_parquet($cells) order by cell"
+)
+
+#: A series of one iteration has no warm-up to leave out: that is its value (programs measured from outside).
+_VALUES = {
+    "startup": "arg_min(value, iteration)",
+    "fixed": "case when count(*) = 1 then any_value(value) else favg(value) filter (iteration >= $warmup) end",
+}
+
+_SAMPLES = """
+with counted as (
+    select l.*, c.cell from last l join cells c using (host, cell_id) where status in ('ok', 'perturbed')
+), reduced as (
+    select record, metric, unit, coalesce(parameters, '') as parameters, {value} as value
+    from read_parquet($iterations) semi join counted using (record) group by all
+)
+select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
+       block, position, started_utc_ns,
+       dense_rank() over (order by cell, metric, unit, parameters) as series
+from reduced join counted using (record)
+where value is not null
+order by series, started_utc_ns, record
+"""
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell as the plan holds it. `number` orders all cells by host and place in the plan."""
+
+    number: int
+    host: str
+    platform: str
+    cell_id: str
+    label: str
+    benchmark: str
+    runtime: str
+    collector: str
+    modifiers: str
+    heap_factor: float | None
+    heap_mib: int | None
+    metric: str
+    better: Better
+    planned: int
+
+    @property
+    def heap(self) -> tuple[str, float]:
+        """Cells of equal heap compare: equal factors (whose sizes differ between runtimes), else equal sizes."""
+        if self.heap_factor is not None:
+            return "factor", self.heap_factor
+        return "mib", -1.0 if self.heap_mib is None else float(self.heap_mib)
+
+
+@dataclass(frozen=True)
+class Series:
+    """All samples of one cell, metric and set of parameters, in order of time."""
+
+    cell: PlannedCell
+    metric: str
+    unit: str
+    #: canonical JSON, "" when there are none
+    parameters_text: str
+    samples: tuple[Sample, ...]
+    perturbed: tuple[Sample, ...]
+    #: shape (n,): the values of `samples`
+    values: NDArray[np.float64]
+    #: the value of each block, of samples that were measured interleaved
+    by_block: Mapping[BlockKey, float]
+
+    @property
+    def parameters(self) -> Mapping[str, Scalar]:
+        """The metric's parameters."""
+        return json.loads(self.parameters_text) if self.parameters_text else {}
+
+
+@dataclass
+class Samples:
+    """All that the records of an experiment say."""
+
+    cells: list[PlannedCell] = field(default_factory=list)
+    #: by cell number
+    series: dict[int, list[Series]] = field(default_factory=lambda: defaultdict(list))
+    #: by cell number: status -> invocations
+    statuses: dict[int, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    failures: list[Failure] = field(default_factory=list)
+    #: invocations of planned cells that have a record
+    recorded: int = 0
+    #: recorded but no longer planned: cells, invocations
+    unplanned: tuple[int, int] = (0, 0)
+
+
+def load_samples(database: Path, steady: SteadyState) -> Samples:
+    """Read the samples of an experiment.
+
+    Args:
+        database: the folder of its Parquet files (`regatta.store.database.ensure_database`).
+        steady: how the iterations of an invocation become its one number.
+
+    Returns:
+        Series of planned cells only, each metric and set of parameters apart; perturbed samples apart.
+
+    Raises:
+        duckdb.Error: the files are not there.
+    """
+    files = {name: str(database / f"{name}.parquet") for name in ("invocations", "iterations", "cells")}
+    with duckdb.connect() as connection:
+        connection.execute(_LAST, {"invocations": files["invocations"]})
+        connection.execute(f"create temp table cells as {_CELLS}", {"cells": files["cells"]})
+        result = Samples()
+        result.cells = _read_cells(connection)
+        _read_statuses(connection, result)
+        parameters: dict[str, Any] = {"iterations": files["iterations"]}
+        if steady.method == "fixed":
+            parameters["warmup"] = steady.warmup
+        query = _SAMPLES.format(value=_VALUES[steady.method])
+        columns = connection.execute(query, parameters).fetchnumpy()
+    _fill_series(result, columns)
+    return result
+
+
+def _read_cells(connection: duckdb.DuckDBPyConnection) -> list[PlannedCell]:
+    rows = connection.execute(
+        "select cell, host, platform, cell_id, label, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
+        " metric, better, planned from cells order by cell"
+    ).fetchall()
+    return [PlannedCell(*row) for row in rows]
+
+
+def _read_statuses(connection: duckdb.DuckDBPyConnection, result: Samples) -> None:
+    for number, status, count in connection.execute(
+        "select cell, status, count(*) from last join cells using (host, cell_id) group by all order by cell, status"
+    ).fetchall():
+        result.statuses[number][status] = count
+        result.recorded += count
+    unplanned = connection.execute(
+        "select count(distinct (host, cell_id)), count(*) from last anti join cells using (host, cell_id)"
+    ).fetchone()
+    result.unplanned = unplanned if unplanned is not None else (0, 0)
+    for number, status, reason, count, ids in connection.execute(
+        "select cell, status, reason, count(*), list(invocation_id order by started_utc_ns, invocation_id)"
+        " from last join cells using (host, cell_id) where list_contains($failures, status)"
+        " group by all order by cell, status, reason",
+        {"failures": list(FAILURES)},
+    ).fetchall():
+        cell = result.cells[number]
+        result.failures.append(
+            Failure(cell.cell_id, cell.label, cell.host, status, reason, count, tuple(ids))
+        )
+
+
+def _fill_series(result: Samples, columns: Mapping[str, NDArray[Any]]) -> None:
+    ends = np.flatnonzero(np.diff(columns["series"])) + 1
+    bounds = [0, *ends.tolist(), len(columns["series"])]
+    lists = {name: np.asarray(column).tolist() for name, column in columns.items()}
+    for first, end in pairwise(bounds):
+        if first == end:
+            continue
+        series = _one_series(result.cells[lists["cell"][first]], lists, first, end)
+        result.series[series.cell.number].append(series)
+    for number, many in result.series.items():
+        primary = result.cells[number].metric
+        many.sort(key=lambda s: (s.metric != primary, s.metric, s.unit, _in_order(s.parameters)))
+
+
+def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, end: int) -> Series:
+    samples: list[Sample] = []
+    perturbed: list[Sample] = []
+    by_block: dict[BlockKey, float] = {}
+    names = (
+        "invocation_id",
+        "value",
+        "round",
+        "block",
+        "position",
+        "started_utc_ns",
+        "perturbed",
+        "plan_id",
+        "order",
+    )
+    for row in zip(*(lists[name][first:end] for name in names), strict=True):
+        sample = Sample(*row[:7])
+        if sample.perturbed:
+            perturbed.append(sample)
+            continue
+        samples.append(sample)
+        # Back to back, the invocations of one round are hours apart: they are no block.
+        if row[8] != "back-to-back":
+            by_block[row[7], sample.round, sample.block] = sample.value
+    return Series(
+        cell=cell,
+        metric=lists["metric"][first],
+        unit=lists["unit"][first],
+        parameters_text=lists["parameters"][first],
+        samples=tuple(samples),
+        perturbed=tuple(perturbed),
+        values=np.array([sample.value for sample in samples], dtype=np.float64),
+        by_block=by_block,
+    )
+
+
+def _in_order(parameters: Mapping[str, Scalar]) -> list[tuple[str, int, float, str]]:
+    """Sort parameters as people do: numbers by size, text by letters."""
+    return [
+        (name, 0, float(value), "") if isinstance(value, int | float) else (name, 1, 0.0, value)
+        for name, value in sorted(parameters.items())
+    ]

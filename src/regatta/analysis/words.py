@@ -1,0 +1,84 @@
+"""Answers that can be read aloud, and say no more than was shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.model.answer import Estimate
+from regatta.model.experiment import Better
+from regatta.units import UNITS, display_scale
+
+
+def is_speed(unit: str, better: Better) -> bool:
+    """Is it a matter of fast and slow: a time that should be low, or a rate that should be high?"""
+    dimension = UNITS.get(unit, ("", 1.0))[0]
+    return (dimension, better) in (("time", "lower"), ("rate", "higher"), ("bandwidth", "higher"))
+
+
+def shows_difference(ratio: Estimate) -> bool:
+    """Does the interval of a ratio leave out 1?"""
+    return ratio.low > 1.0 or ratio.high < 1.0
+
+
+def compared(a: str, b: str, ratio: Estimate, metric: str, unit: str, better: Better) -> str:
+    """`g1 is 4.1 % (3.2 to 5.0) faster than serial`: per cent of b's value, for a ratio a/b that differs from 1."""
+    how_much = _how_much(ratio)
+    if is_speed(unit, better):
+        faster = (ratio.point < 1.0) == (better == "lower")
+        return f"{a} is {how_much} {'faster' if faster else 'slower'} than {b}"
+    return f"{a} has {how_much} {'lower' if ratio.point < 1.0 else 'higher'} {metric} than {b}"
+
+
+def superlative(metric: str, unit: str, better: Better) -> str:
+    """`is fastest`, or `has the lowest max_rss`."""
+    if is_speed(unit, better):
+        return "is fastest"
+    return f"has the {'lowest' if better == 'lower' else 'highest'} {metric}"
+
+
+def bound_words(ratios: Sequence[Estimate]) -> str:
+    """`any is likely below 2.3 %`: never "no difference", because none was excluded."""
+    largest = max((abs(edge - 1.0) for r in ratios for edge in (r.low, r.high)), default=math.nan) * 100.0
+    if not math.isfinite(largest):
+        return "how large one might be is not known"
+    decimals = _decimals(largest / 2)
+    up = math.ceil(largest * 10**decimals - 1e-9) / 10**decimals
+    return f"any is likely below {up:.{decimals}f} %"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def counted(n: int, what: str) -> str:
+    """`1 block`, `18 blocks`."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def measured(estimate: Estimate, unit: str) -> str:
+    """`1.23 s (1.20 to 1.26)`, in the unit in which a person reads it."""
+    if math.isnan(estimate.point):
+        return f"no value ({estimate.reason})"
+    factor, shown = display_scale(estimate.point, unit)
+    if math.isnan(estimate.low):
+        return f"{estimate.point * factor:.4g} {shown} (no interval: {estimate.reason})"
+    half = (estimate.high - estimate.low) / 2 * factor
+    decimals = min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
+    point, low, high = (f"{x * factor:,.{decimals}f}" for x in (estimate.point, estimate.low, estimate.high))
+    return f"{point} {shown} ({low} to {high})"
+
+
+def _how_much(ratio: Estimate) -> str:
+    point, *edges = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
+    if point < 0:
+        point, edges = -point, [-edge for edge in edges]
+    low, high = sorted(edges)
+    decimals = _decimals((high - low) / 2)
+    return f"{point:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"
+
+
+def _decimals(half_width: float) -> int:
+    """Digits that the interval's width lets one speak of."""
+    return next((digits for digits, least in enumerate((10.0, 0.1, 0.01)) if half_width >= least), 3)

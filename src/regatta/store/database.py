@@ -1,0 +1,264 @@
+"""The embedded database of an experiment, made from its journal: Parquet files, and DuckDB with the same tables.
+
+The journal is the only truth: `store/` may be deleted at any time and is made again. Every file is written beside its
+place and renamed into it, so a kill leaves the old one or the new one whole; each carries the fingerprint of the journal
+and plan it was made from, so files of two generations are never read together.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from regatta.errors import StoreError
+from regatta.store.journal import Damage, journal_files, read_file
+from regatta.store.tables import (
+    CELLS,
+    INVOCATIONS,
+    ITERATIONS,
+    TABLES_VERSION,
+    cell_rows,
+    invocation_rows,
+    iteration_rows,
+)
+
+DATABASE = "regatta.duckdb"
+TABLES = ("invocations", "iterations", "cells")
+
+_FINGERPRINT = b"regatta.fingerprint"
+_NEW = ".new"
+#: A batch is written at the first of these: what a rebuild holds in memory at a time, some 100 MB.
+_BATCH_RECORDS = 2_000
+_BATCH_MEASUREMENTS = 200_000
+
+#: Retries leave several records of one invocation; this is the one that counts.
+_LAST_ATTEMPTS = """
+create view last_attempts as
+select * from invocations
+qualify row_number() over (partition by host, invocation_id order by attempt desc, record desc) = 1
+"""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What a rebuild wrote, and how many lines of the journal were no records."""
+
+    directory: Path
+    invocations: int
+    iterations: int
+    cells: int
+    damaged: int
+
+
+def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> Path:
+    """Give the folder of a database that is up to date with the journal and the plan, making it again where it is not.
+
+    Raises:
+        StoreError: see `rebuild`.
+    """
+    directory = experiment_dir / "store"
+    if not _is_current(directory, fingerprint(experiment_dir)):
+        rebuild(experiment_dir, progress)
+    return directory
+
+
+def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
+    """Make `store/*.parquet` and `store/regatta.duckdb` from the journal and the plan, in batches.
+
+    Args:
+        experiment_dir: `results/<experiment>`.
+        progress: called with bytes of the journal read and in all.
+
+    Returns:
+        How many rows each table has. Torn and damaged lines are counted, not used; `regatta verify` names them.
+
+    Raises:
+        StoreError: the folder cannot be written, the plan cannot be read, or a record holds a value of a wrong type.
+    """
+    directory = experiment_dir / "store"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with _alone(directory):
+            # Taken first: what is appended while we read makes the next reader rebuild.
+            mark = fingerprint(experiment_dir)
+            new = {name: directory / f"{name}.parquet{_NEW}" for name in TABLES}
+            invocations, iterations, damaged = _write_records(experiment_dir, new, mark, progress)
+            cells = _write_cells(experiment_dir, new["cells"], mark)
+            _write_duckdb(directory / f"{DATABASE}{_NEW}", new)
+            for path in (*new.values(), directory / f"{DATABASE}{_NEW}"):
+                _put_in_place(path)
+    except (OSError, pa.ArrowException, duckdb.Error) as error:
+        raise StoreError(
+            str(directory),
+            "a folder in which the database can be written",
+            str(error),
+            "make room, or mend its permissions",
+        ) from error
+    return Rebuilt(directory, invocations, iterations, cells, damaged)
+
+
+def fingerprint(experiment_dir: Path) -> str:
+    """What the journal and the plan look like from outside (names, sizes, times), with the version of the tables."""
+    digest = hashlib.sha256(f"tables {TABLES_VERSION}\n".encode())
+    for path in (*journal_files(experiment_dir), *_plan_files(experiment_dir)):
+        for file in (path, path.with_name("rows.i32")) if path.name == "plan.json" else (path,):
+            if file.exists():
+                stat = file.stat()
+                name = file.relative_to(experiment_dir).as_posix()
+                digest.update(f"{name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _is_current(directory: Path, mark: str) -> bool:
+    for name in TABLES:
+        try:
+            metadata = pq.read_schema(directory / f"{name}.parquet").metadata or {}
+        except (OSError, pa.ArrowException):
+            return False
+        if metadata.get(_FINGERPRINT) != mark.encode():
+            return False
+    return (directory / DATABASE).exists()
+
+
+def _write_records(
+    experiment_dir: Path, new: dict[str, Path], mark: str, progress: Progress | None
+) -> tuple[int, int, int]:
+    written = measured = damaged = 0
+    batch: list[dict[str, Any]] = []
+    pending = 0
+    with (
+        _parquet(new["invocations"], INVOCATIONS, mark) as invocations,
+        _parquet(new["iterations"], ITERATIONS, mark) as iterations,
+    ):
+
+        def flush() -> None:
+            nonlocal written, measured, pending
+            if batch:
+                try:
+                    rows, lines = invocation_rows(written, batch), iteration_rows(written, batch)
+                except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+                    raise _foreign_record(experiment_dir, batch, error) from error
+                invocations.write_table(rows)
+                iterations.write_table(lines)
+                written += len(batch)
+                measured += lines.num_rows
+            batch.clear()
+            pending = 0
+
+        for item in _journal(experiment_dir, progress):
+            if isinstance(item, Damage):
+                damaged += 1
+                continue
+            batch.append(item)
+            pending += len(item.get("iterations") or ())
+            if len(batch) >= _BATCH_RECORDS or pending >= _BATCH_MEASUREMENTS:
+                flush()
+        flush()
+    return written, measured, damaged
+
+
+def _journal(experiment_dir: Path, progress: Progress | None) -> Iterator[dict[str, Any] | Damage]:
+    files = journal_files(experiment_dir)
+    sizes = [path.stat().st_size for path in files]
+    done, total = 0, sum(sizes)
+    for path, size in zip(files, sizes, strict=True):
+        yield from read_file(path)
+        done += size
+        if progress is not None:
+            progress(done, total)
+
+
+def _foreign_record(experiment_dir: Path, batch: list[dict[str, Any]], error: Exception) -> StoreError:
+    """Find the record that does not fit, so that a person can look at it."""
+    for record in batch:
+        try:
+            invocation_rows(0, [record])
+            iteration_rows(0, [record])
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as reason:
+            where = f"{experiment_dir / 'journal' / str(record.get('host'))}: {record.get('invocation_id')}"
+            return StoreError(
+                where, "a record as docs/protocol.md says", str(reason), "was it written by another version?"
+            )
+    return StoreError(str(experiment_dir / "journal"), "records as docs/protocol.md says", str(error))
+
+
+def _plan_files(experiment_dir: Path) -> list[Path]:
+    return sorted((experiment_dir / "plan").glob("*/plan.json"))
+
+
+def _write_cells(experiment_dir: Path, path: Path, mark: str) -> int:
+    count = 0
+    with _parquet(path, CELLS, mark) as writer:
+        for plan_path in _plan_files(experiment_dir):
+            try:
+                plan = json.loads(plan_path.read_bytes())
+                rows = cell_rows(plan, _rows_a_cell(plan_path.with_name("rows.i32"), len(plan["cells"])))
+            except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
+                raise StoreError(
+                    str(plan_path),
+                    "the plan of a host",
+                    f"{type(error).__name__}: {error}",
+                    "run `regatta plan` again",
+                ) from error
+            writer.write_table(rows)
+            count += rows.num_rows
+    return count
+
+
+def _rows_a_cell(path: Path, cells: int) -> list[int]:
+    """How many planned invocations each cell has: the fourth number of every row, in pieces of 4 MB."""
+    counts = np.zeros(cells, dtype=np.int64)
+    with path.open("rb") as file:
+        while data := file.read(1 << 22):
+            column = np.frombuffer(data, dtype="<i4").reshape(-1, 4)[:, 3]
+            counts += np.bincount(column, minlength=cells)
+    planned: list[int] = counts.tolist()
+    return planned
+
+
+def _write_duckdb(path: Path, new: dict[str, Path]) -> None:
+    path.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as connection:
+        for name, parquet in new.items():
+            connection.execute(f"create table {name} as from read_parquet($1)", [str(parquet)])
+        connection.execute(_LAST_ATTEMPTS)
+
+
+@contextmanager
+def _parquet(path: Path, schema: pa.Schema, mark: str) -> Iterator[pq.ParquetWriter]:
+    with pq.ParquetWriter(
+        path, schema.with_metadata({_FINGERPRINT: mark.encode()}), compression="zstd"
+    ) as writer:
+        yield writer
+
+
+def _put_in_place(path: Path) -> None:
+    """Rename a finished file into its place, durable before it can be seen."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    path.replace(path.with_name(path.name.removesuffix(_NEW)))
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """One rebuild at a time; the lock goes with the process that holds it."""
+    with (directory / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
