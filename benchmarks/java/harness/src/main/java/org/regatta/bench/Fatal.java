@@ -24,7 +24,22 @@ final class Fatal {
 
     private static final FileOutputStream STDERR = new FileOutputStream(FileDescriptor.err);
 
+    /** Given back before a failure is handled: what failed may still hold the rest of the heap. */
+    private static final int RESERVE_BYTES = 256 * 1024;
+
+    private static volatile byte[] reserve;
+
     private Fatal() {}
+
+    /** Loads what handling a failure needs, and sets the reserve aside: afterwards it would be too late. */
+    static void prepare() {
+        isOutOfMemory(new IllegalStateException("rehearsal", new IllegalStateException("cause")));
+        reserve = new byte[RESERVE_BYTES];
+    }
+
+    static void releaseReserve() {
+        reserve = null;
+    }
 
     /** Whether an exhausted heap is at the root of {@code thrown}, under whatever wrapping. */
     static boolean isOutOfMemory(Throwable thrown) {

@@ -16,6 +16,7 @@ public final class Harness {
 
     /** Does what {@code args} say and ends the process. */
     public static void main(String[] args, List<Entry> entries) {
+        Fatal.prepare();
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         String results = System.getenv("REGATTA_RESULTS");
         Listener listener = results == null ? new PrintedLines(out) : new ResultLines(Path.of(results));
@@ -87,6 +88,7 @@ public final class Harness {
 
     /** Ends the process with code 1; an exhausted heap is told apart. */
     private static void fail(Throwable thrown, Listener listener) {
+        Fatal.releaseReserve();
         try {
             if (Fatal.isOutOfMemory(thrown)) {
                 Fatal.haltOutOfMemory(thrown);
@@ -95,7 +97,7 @@ public final class Harness {
             listener.failed(thrown);
         } catch (OutOfMemoryError e) {
             Fatal.haltOutOfMemory(e);
-        } catch (Exception e) {
+        } catch (Throwable e) {
             System.err.println("error: the failure could not be recorded: " + e);
         } finally {
             // halt, not exit: threads that hang must not keep a failed process alive

@@ -13,8 +13,8 @@ import org.regatta.bench.WrongResultException;
 final class OrderDatabase {
     static final int WAREHOUSES = 4;
     static final int DISTRICTS = 10;
-    static final int CUSTOMERS_PER_DISTRICT = 60;
-    static final int ITEMS = 2000;
+    static final int CUSTOMERS_PER_DISTRICT = 200;
+    static final int ITEMS = 5000;
 
     /** A stock's quantity stays within these, see {@link Terminal}. */
     private static final int LEAST_STOCK = 10;

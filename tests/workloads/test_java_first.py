@@ -1,0 +1,243 @@
+"""The suite `first`: its three Java programs are run as the runner would run them, and their lines are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from regatta.units import UNITS
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "first.yml").read_text(encoding="utf-8"))
+BENCHMARKS = sorted(SUITE["benchmarks"])
+OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+PER_ITERATION = {"elapsed": "ns", "cpu": "ns", "gc_time": "ns", "gc_count": "count", "allocated": "bytes"}
+TIMEOUT_S = 120
+
+
+@dataclass
+class Run:
+    """What one process left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def digests(self) -> list[str]:
+        return [line["digest"] for line in self.lines if "digest" in line]
+
+    def values(self, metric: str) -> list[int]:
+        return [line["value"] for line in self.lines if line.get("metric") == metric]
+
+
+@dataclass
+class Jar:
+    """The built jar, and how the suite's commands are run with it."""
+
+    path: Path
+    work: Path
+    runs: int = 0
+
+    def benchmark(self, name: str, *, flags: tuple[str, ...] = (), **changed: int) -> Run:
+        """Run the suite's command of a benchmark at size small; `changed` replaces parameters."""
+        entry = SUITE["benchmarks"][name]
+        parameters = {**entry["sizes"]["small"]["parameters"], "iterations": 2, **changed}
+        command = [
+            argument.format(**parameters) if "java-bench" not in argument else str(self.path)
+            for argument in entry["command"]
+            if argument != "{runtime}"
+        ]
+        return self.java(*flags, *command)
+
+    def main(self, *arguments: str, **environment: str) -> Run:
+        return self.java("-cp", str(self.path), "org.regatta.bench.first.Main", *arguments, **environment)
+
+    def java(self, *arguments: str, **environment: str) -> Run:
+        self.runs += 1
+        directory = self.work / str(self.runs)
+        directory.mkdir()
+        results = directory / "results.jsonl"
+        made = {
+            "PATH": os.environ["PATH"],
+            "LC_ALL": "C.UTF-8",
+            "REGATTA_RESULTS": str(results),
+            **environment,
+        }
+        done = subprocess.run(
+            ["java", *arguments],
+            cwd=directory,
+            env={name: value for name, value in made.items() if value},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        text = results.read_text(encoding="utf-8") if results.exists() else ""
+        return Run(
+            done.returncode, done.stdout, done.stderr, [json.loads(line) for line in text.splitlines()]
+        )
+
+
+def java_release() -> int:
+    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'version "(\d+)', told)
+    return int(found[1]) if found else 0
+
+
+@pytest.fixture(scope="module")
+def jar(tmp_path_factory: pytest.TempPathFactory) -> Jar:
+    build = SUITE["builds"]["java-bench"]
+    missing = [program for program in [*build["needs"], "java"] if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"THE JAVA WORKLOADS ARE NOT TESTED: {', '.join(missing)} not on PATH")
+    if java_release() < 17:
+        pytest.skip("THE JAVA WORKLOADS ARE NOT TESTED: the java on PATH is older than release 17")
+    copy = tmp_path_factory.mktemp("build") / "java"
+    shutil.copytree(ROOT / build["directory"], copy, ignore=shutil.ignore_patterns("target"))
+    built = subprocess.run(build["command"], cwd=copy, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return Jar(copy / build["outputs"]["jar"], tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def small(jar: Jar) -> dict[str, Run]:
+    """Each benchmark once at size small, for all tests that only look at what came out."""
+    return {name: jar.benchmark(name) for name in BENCHMARKS}
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_iteration_reports_each_metric_in_its_unit_and_nothing_else(
+    small: dict[str, Run], name: str
+) -> None:
+    run = small[name]
+    assert run.code == 0, run.stderr
+    assert run.stdout == ""
+    measured = [line for line in run.lines if "metric" in line]
+    assert {line["iteration"] for line in measured} == {0, 1}
+    for line in measured:
+        assert set(line) == {"iteration", "metric", "value", "unit"}
+        assert line["unit"] == PER_ITERATION[line["metric"]]
+        assert line["unit"] in UNITS
+        assert isinstance(line["value"], int)
+        assert line["value"] >= 0
+    for metric in PER_ITERATION:
+        assert len(run.values(metric)) == 2, metric
+    assert all(len({"metric", "digest", "info"} & set(line)) == 1 for line in run.lines)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_work_takes_time_and_allocates(small: dict[str, Run], name: str) -> None:
+    assert min(small[name].values("elapsed")) > 10_000_000
+    assert min(small[name].values("allocated")) > 10 * 2**20
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_digests_are_those_that_the_suite_expects(small: dict[str, Run], name: str) -> None:
+    assert small[name].digests() == [SUITE["benchmarks"][name]["sizes"]["small"]["expect"]["digest"]] * 2
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_another_seed_gives_another_output(jar: Jar, small: dict[str, Run], name: str) -> None:
+    other = jar.benchmark(name, iterations=1, data_seed=2)
+    assert other.code == 0, other.stderr
+    assert other.digests()[0] not in small[name].digests()
+
+
+def test_two_runs_with_the_same_seed_give_the_same_output(jar: Jar) -> None:
+    first, second = (jar.benchmark("lzw", size=1, iterations=1, data_seed=7) for _ in range(2))
+    assert first.digests() == second.digests()
+    assert len(first.digests()) == 1
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_heap_that_is_too_small_is_told_by_name_and_is_not_called_a_wrong_result(
+    jar: Jar, name: str
+) -> None:
+    run = jar.benchmark(name, flags=("-Xmx8m", "-XX:+UseSerialGC"))
+    assert run.code == 1
+    assert OUT_OF_MEMORY in run.stderr
+    assert not [line for line in run.lines if "error" in line]
+
+
+def test_an_exhausted_heap_in_a_worker_thread_is_told_too(jar: Jar) -> None:
+    # The tables fit while they are loaded; the terminals, threads of their own, then add orders until they do not.
+    run = jar.benchmark("h2", flags=("-Xmx20m", "-XX:+UseSerialGC"), size=100, iterations=1)
+    assert run.code == 1
+    assert OUT_OF_MEMORY in run.stderr
+    assert "ThreadPoolExecutor$Worker.run" in run.stderr
+    assert not [line for line in run.lines if "error" in line]
+
+
+def test_the_seed_of_the_environment_counts_when_none_is_given(jar: Jar) -> None:
+    arguments = ("lzw", "--size", "1", "--iterations", "1")
+    given = jar.main(*arguments, "--seed", "-5")
+    assert jar.main(*arguments, REGATTA_SEED="-5").digests() == given.digests()
+    assert jar.main(*arguments).digests() == jar.main(*arguments, "--seed", "1").digests()
+
+
+def test_without_a_results_file_a_person_reads_the_lines(jar: Jar) -> None:
+    run = jar.main("lzw", "--size", "1", "--iterations", "1", "--gc-before", REGATTA_RESULTS="")
+    assert run.code == 0
+    assert re.search(r"^iteration 0: elapsed \d+ ns", run.stdout, re.MULTILINE)
+    assert re.search(r"^iteration 0: digest [0-9a-f]{64}$", run.stdout, re.MULTILINE)
+
+
+def test_numbers_are_written_the_same_in_every_locale(jar: Jar) -> None:
+    flags = ("-Duser.language=ar", "-Duser.country=EG", "-Duser.extensions=u-nu-arab")
+    run = jar.benchmark("lzw", flags=flags, size=1, iterations=1)
+    assert run.code == 0
+    assert len(run.values("elapsed")) == 1
+
+
+def test_a_results_file_that_cannot_be_written_fails_the_run(jar: Jar) -> None:
+    run = jar.main("lzw", "--size", "1", "--iterations", "1", REGATTA_RESULTS="/proc/no/such/file")
+    assert run.code == 1
+    assert "could not be recorded" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "expected a benchmark, one of ecj, h2, lzw"),
+        (("gcc", "--size", "1", "--iterations", "1"), "got gcc"),
+        (("lzw", "--iterations", "1"), "expected --size N"),
+        (("lzw", "--size", "1"), "expected --iterations N"),
+        (("lzw", "--size", "0", "--iterations", "1"), "--size: expected a whole number from 1"),
+        (("lzw", "--size", "99999", "--iterations", "1"), "--size: expected at most 1024 for lzw"),
+        (("lzw", "--size", "1", "--iterations", "1.5"), "got '1.5'"),
+        (("lzw", "--size", "1", "--iterations"), "expected a value"),
+        (("lzw", "--colour"), "unknown option --colour"),
+    ],
+)
+def test_a_wrong_argument_is_told_and_exits_with_2(jar: Jar, arguments: tuple[str, ...], told: str) -> None:
+    run = jar.main(*arguments)
+    assert run.code == 2
+    assert told in run.stderr
+    assert run.lines == []
+
+
+def test_a_wrong_seed_of_the_environment_is_told_and_exits_with_2(jar: Jar) -> None:
+    run = jar.main("lzw", "--size", "1", "--iterations", "1", REGATTA_SEED="one")
+    assert run.code == 2
+    assert "REGATTA_SEED" in run.stderr
+
+
+def test_the_list_names_what_the_suite_names(jar: Jar) -> None:
+    listed = dict(line.split("\t") for line in jar.main("--list").stdout.splitlines())
+    assert listed == {name: entry["description"] for name, entry in SUITE["benchmarks"].items()}
+
+
+def test_help_goes_to_stdout_and_succeeds(jar: Jar) -> None:
+    run = jar.main("--help")
+    assert run.code == 0
+    assert "REGATTA_RESULTS" in run.stdout
