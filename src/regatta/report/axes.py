@@ -24,18 +24,17 @@ _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif
 
 @dataclass(frozen=True)
 class Figure:
-    """One plot. `title` and `note` are plain text of the page; `height` is in CSS pixels."""
+    """One plot. `title` is plain text of the page; `height` is in CSS pixels."""
 
     title: str
     height: int
     traces: list[Trace]
     layout: dict[str, Any]
-    note: str = ""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Figures that belong together, shown in one foldable part."""
+    """Figures that belong together, shown in one foldable part. `note` is plain text above them."""
 
     title: str
     figures: list[Figure]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from regatta.model.answer import CellAnswer, Comparison
 from regatta.model.experiment import Better
-from regatta.report.labels import heap_label, parameters_key
+from regatta.report.labels import heap_label, parameter_text, parameters_key
 from regatta.report.looks import Look, Looks
 from regatta.report.panels import Panel, SeriesKey, parameters_but, series_key
 from regatta.report.quantities import ABSENT, Scale, interval, show_ratio
 
-#: Tables are open at first when a report has no more rows than this in all.
+#: Tables are open at first when a report has no more rows than this in all; those of a curve never are.
 _OPEN_ROWS = 80
 
 
@@ -76,7 +76,10 @@ def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks:
         ratios.setdefault((row.a, row.metric, parameters_key(row.parameters)), row)
         baselines.add((row.b, row.metric, parameters_key(row.parameters)))
     total = sum(len(panel.cells) for panel in panels)
-    return [_table(panel, ratios, baselines, looks, total <= _OPEN_ROWS) for panel in panels]
+    return [
+        _table(panel, ratios, baselines, looks, total <= _OPEN_ROWS and not panel.series_parameter)
+        for panel in panels
+    ]
 
 
 def _table(
@@ -128,7 +131,9 @@ def _names(cell: CellAnswer, panel: Panel) -> dict[str, str]:
         "collector": cell.collector,
         "runtime": cell.runtime,
         "modifiers": "" if cell.modifiers == "none" else cell.modifiers,
-        "parameters": parameters_but(cell, panel.varying),
+    } | {
+        name: parameter_text(name, cell.parameters[name]) if name in cell.parameters else ""
+        for name in sorted(panel.varying)
     }
 
 

@@ -12,7 +12,7 @@ from regatta.report.looks import Looks
 from regatta.report.panels import Panel, SeriesKey, series_key
 from regatta.report.quantities import ABSENT, finite, interval, show_p, show_percent, show_ratio, tidy
 
-_ROW_PX = 38
+_ROW_PX = 40
 _FRAME_PX = 84
 #: More rows than this and each heap gets a figure of its own.
 _ROWS_AT_MOST = 24
@@ -26,7 +26,7 @@ def forest_groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list
         rows = [] if panel.series_parameter else comparisons_of(answer.comparisons, panel)
         figures = _figures(rows, panel, cells, looks)
         if figures:
-            groups.append(Group(panel.title, figures, looks.legend(panel.cells)))
+            groups.append(Group(panel.title, figures, looks.legend(panel.cells), _note(rows)))
     return groups
 
 
@@ -80,8 +80,8 @@ def _figure(
                 extra := parameters_text(row.parameters, frozenset(row.parameters) - panel.varying)
             ):
                 name = f"{name}, {extra}"
-            labels.append(row_label(y + 0.13, shorten(name)))
-            labels.append(row_label(y + 0.13, _reading(row), side="right"))
+            labels.append(row_label(y + 0.2, shorten(name)))
+            labels.append(row_label(y + 0.2, _reading(row), side="right"))
             cell = cells.get((row.a, row.metric, parameters_key(row.parameters)))
             if cell is not None and math.isfinite(row.ratio.point):
                 traces.append(_trace(row, y, looks, cell))
@@ -95,7 +95,6 @@ def _figure(
         int(_FRAME_PX + _ROW_PX * rows),
         traces,
         layout(x, axis(range=[y - 0.5, 0.1], visible=False), annotations=labels),
-        _note(by_heap),
     )
 
 
@@ -176,6 +175,5 @@ def _padded(span: tuple[float, float]) -> tuple[float, float]:
     return span[0] - room, span[1] + room
 
 
-def _note(by_heap: dict[str, list[Comparison]]) -> str:
-    methods = sorted({row.ratio.method for group in by_heap.values() for row in group if row.ratio.method})
-    return "; ".join(methods)
+def _note(rows: Sequence[Comparison]) -> str:
+    return "; ".join(sorted({row.ratio.method for row in rows if row.ratio.method}))

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 
 from regatta.model.answer import CellAnswer
 from regatta.model.experiment import Scalar
+from regatta.units import display_scale
 
 #: How many characters of 11 px text fit beside the figures of a row on a phone 390 px wide.
 ROW_LABEL_CHARACTERS = 36
+#: What plotly's labels give a meaning to; dollars would enclose a formula.
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 
 
 def visible(text: str) -> str:
@@ -27,7 +30,7 @@ def shorten(text: str, limit: int = ROW_LABEL_CHARACTERS) -> str:
 
 def plot_text(text: str) -> str:
     """Make a text inert inside plotly's pseudo-HTML; to be called once, as late as possible."""
-    return visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(_ENTITIES.get(character, character) for character in visible(text))
 
 
 def hover(*lines: str) -> str:
@@ -48,8 +51,20 @@ def heap_order(factor: float | None, mib: int | None) -> tuple[float, float]:
 
 
 def parameters_text(parameters: Mapping[str, Scalar], without: frozenset[str] = frozenset()) -> str:
-    """`stride=64, op=read`, leaving out the names in `without`."""
-    return ", ".join(f"{name}={value}" for name, value in sorted(parameters.items()) if name not in without)
+    """`op read, stride 64`, leaving out the names in `without`."""
+    return ", ".join(
+        f"{name} {parameter_text(name, value)}"
+        for name, value in sorted(parameters.items())
+        if name not in without
+    )
+
+
+def parameter_text(name: str, value: Scalar) -> str:
+    """The value of one parameter; a size in bytes in the unit in which a person says it."""
+    if name.endswith("bytes") and isinstance(value, int) and not isinstance(value, bool):
+        factor, unit = display_scale(value, "bytes")
+        return f"{value * factor:g} {unit}"
+    return str(value)
 
 
 def parameters_key(parameters: Mapping[str, Scalar]) -> tuple[tuple[str, str], ...]:

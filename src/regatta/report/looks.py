@@ -67,10 +67,11 @@ class Looks:
     """Gives every cell its look: hue by the first factor that varies, mark and dash by the others."""
 
     def __init__(self, cells: Sequence[CellAnswer]) -> None:
+        named = any(cell.collector for cell in cells)
         varying = [
             entry for entry in _FACTORS if len({entry[1](cell) for cell in cells if entry[1](cell)}) > 1
         ]
-        _, self._hue = varying[0] if varying else _FACTORS[0]
+        _, self._hue = varying[0] if varying else _FACTORS[0 if named else 1]
         self._others = list(varying[1:])
         self._hues: dict[str, int] = {}
         self._marks: dict[str, int] = {}

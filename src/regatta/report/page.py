@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,9 +60,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Section:
-    """A titled section of figures; `anchor` is its place in the page, `words` says how to read it."""
+    """A titled section of figures; `anchor` is its place in the page, `short` its name there, `words` how to read it."""
 
     anchor: str
+    short: str
     title: str
     words: str
     parts: tuple[Part, ...]
@@ -93,7 +96,8 @@ def write_report(answer: Answer, path: Path) -> None:
             "free space or choose another folder",
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def render(answer: Answer) -> str:
@@ -117,6 +121,7 @@ def render(answer: Answer) -> str:
     )
     return environment.get_template("report.html.j2").render(
         answer=answer,
+        valued=any(math.isfinite(cell.estimate.point) for cell in answer.cells),
         counts=count(answer),
         level=show_percent(answer.level),
         when=measured_when(answer),
@@ -142,9 +147,10 @@ def json_in_html(value: object) -> str:
 def _sections(answer: Answer, panels: list[Panel], looks: Looks) -> list[Section]:
     level = show_percent(answer.level)
     hollow = " Hollow points are perturbed invocations." if has_perturbed(panels) else ""
-    found: list[tuple[str, str, str, list[Group]]] = [
+    found: list[tuple[str, str, str, str, list[Group]]] = [
         (
             "ratios",
+            "Ratios",
             "Ratio to the baseline",
             f"Each point is an alternative's mean over that of the baseline, the bar its {level} interval. "
             "A bar that crosses the dashed line at 1 shows no difference.",
@@ -152,34 +158,42 @@ def _sections(answer: Answer, panels: list[Panel], looks: Looks) -> list[Section
         ),
         (
             "heap",
+            "Heap",
             "Against heap size",
             f"Mean of each collector as the heap grows; bars or bands are {level} intervals. Axes do not start at 0.",
             heap_groups(panels, looks),
         ),
         (
             "series",
+            "Curves",
             "Over a parameter",
             f"The metric over one numeric parameter; bars or bands are {level} intervals.",
             series_groups(answer, panels, looks),
         ),
         (
             "spread",
+            "Spread",
             "Spread of the invocations",
             f"Each point is one invocation, the shape their density, the stroke their mean.{hollow}",
             violin_groups(panels, looks),
         ),
         (
             "order",
+            "Order",
             "Order and drift",
             "Each invocation against the time at which it ran, divided by the mean of its cell. The line is the "
             f"running median: where it leaves 1, the machine drifted.{hollow}",
             order_groups(panels, looks),
         ),
     ]
-    return [_number(anchor, title, words, groups) for anchor, title, words, groups in found if groups]
+    return [
+        _number(anchor, short, title, words, groups)
+        for anchor, short, title, words, groups in found
+        if groups
+    ]
 
 
-def _number(anchor: str, title: str, words: str, groups: list[Group]) -> Section:
+def _number(anchor: str, short: str, title: str, words: str, groups: list[Group]) -> Section:
     few = sum(len(group.figures) for group in groups) <= _OPEN_FIGURES
     parts = tuple(
         Part(
@@ -189,7 +203,7 @@ def _number(anchor: str, title: str, words: str, groups: list[Group]) -> Section
         )
         for g, group in enumerate(groups)
     )
-    return Section(anchor, title, words, parts)
+    return Section(anchor, short, title, words, parts)
 
 
 def _policy(scripts: dict[str, str]) -> str:

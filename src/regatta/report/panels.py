@@ -8,7 +8,7 @@ from functools import cached_property
 
 from regatta.model.answer import Answer, CellAnswer
 from regatta.model.experiment import Better, Scalar
-from regatta.report.labels import heap_label, heap_order, parameters_key, parameters_text
+from regatta.report.labels import heap_label, heap_order, parameters_key, parameters_text, shorten
 from regatta.report.quantities import Scale, choose_scale
 
 #: Identity of one series inside an answer: cell, metric and parameters.
@@ -49,7 +49,7 @@ class Panel:
     def axis(self) -> str:
         """Title of an axis of values: metric, unit, and which way is better."""
         unit = f" ({self.scale.unit})" if self.scale.unit else ""
-        return f"{self.metric}{unit}, {self.better} is better"
+        return f"{shorten(self.metric, 24)}{unit}, {self.better} is better"
 
     def by_heap(self) -> list[tuple[str, list[CellAnswer]]]:
         """Heap label and its cells, smallest heap first."""

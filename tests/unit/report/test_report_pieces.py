@@ -1,0 +1,107 @@
+"""Numbers, labels, colours and axes: the small decisions that every table and figure shares."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from synthetic_answers import curve_answer, java_answer, undefined
+
+from regatta.model.answer import Estimate
+from regatta.report.axes import log_ticks, parameter_axis
+from regatta.report.labels import heap_label, plot_text, shorten
+from regatta.report.looks import Looks
+from regatta.report.panels import panels_of
+from regatta.report.quantities import choose_scale, show_p, show_ratio, significant
+
+
+def about(point: float, half: float) -> Estimate:
+    return Estimate(10, point, point - half, point + half, 0.95, "t")
+
+
+def test_a_column_has_one_unit_and_decimals_that_fit_its_intervals() -> None:
+    scale = choose_scale([about(1.2341e9, 1.2e7), about(0.9e9, 1.5e7)], "ns")
+    assert scale.with_unit(1.2341e9) == "1.234 s"
+    assert scale.show(0.9e9) == "0.900"
+
+
+def test_a_column_of_very_different_values_shows_significant_digits_instead() -> None:
+    scale = choose_scale([about(1.25, 0.01), about(123456.0, 10.0)], "us")
+    assert scale.show(1.25) != "0.00"
+
+
+def test_an_undefined_column_shows_dashes() -> None:
+    scale = choose_scale([undefined("no value")], "ns")
+    assert scale.with_unit(math.nan) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.9123, "0.912"), (math.nan, "–"), (math.inf, "–"), (0.00123, "0.001230"), (1234.5, "1,234")],
+)
+def test_ratios_keep_their_digits(value: float, text: str) -> None:
+    assert show_ratio(value) == text
+
+
+def test_small_p_values_are_not_shown_as_zero() -> None:
+    assert show_p(1e-9) == "< 0.0001"
+    assert show_p(0.0312) == "0.0312"
+    assert significant(0.000123456, 3) == "0.000123"
+
+
+def test_plot_text_leaves_plotly_nothing_to_interpret() -> None:
+    assert plot_text("<a href='x'>&$x$\u202e\x00\udcff") == "&lt;a href='x'&gt;&amp;&#36;x&#36;   "
+
+
+def test_a_long_name_keeps_both_ends() -> None:
+    short = shorten("temurin-21-with-a-very-long-description serial compact-headers", 20)
+    assert len(short) == 20
+    assert short.startswith("temurin-2")
+    assert short.endswith("headers")
+
+
+def test_heaps_are_named_by_factor_and_size() -> None:
+    assert heap_label(1.5, 96) == "1.5× (96 MiB)"
+    assert heap_label(None, 4096) == "4,096 MiB"
+    assert heap_label(None, None) == ""
+
+
+def test_a_collector_has_one_colour_and_a_runtime_one_mark_everywhere() -> None:
+    answer = java_answer()
+    looks = Looks(answer.cells)
+    colours = {(c.collector, looks.of(c).colour) for c in answer.cells}
+    marks = {(c.runtime, looks.of(c).mark) for c in answer.cells}
+    assert len(colours) == len({collector for collector, _ in colours}) == 3
+    assert len(marks) == 2
+
+
+def test_runtimes_have_the_colours_where_only_one_collector_ran() -> None:
+    answer = java_answer(collectors=("g1",))
+    looks = Looks(answer.cells)
+    assert {looks.of(c).colour for c in answer.cells} == {"@c0", "@c1"}
+
+
+def test_more_collectors_than_colours_still_look_different() -> None:
+    answer = java_answer(collectors=tuple(f"gc{i}" for i in range(20)), runtimes=("r",))
+    looks = Looks(answer.cells)
+    assert len({looks.of(c) for c in answer.cells}) == 20
+
+
+def test_panels_keep_metrics_and_units_apart() -> None:
+    panels = panels_of(curve_answer(hosts=("alpha", "beta")))
+    assert [(p.host, p.series_parameter, p.varying) for p in panels] == [
+        (host, "size_bytes", frozenset({"size_bytes", "stride"})) for host in ("alpha", "beta")
+    ]
+
+
+def test_log_ticks_lie_inside_and_are_never_fewer_than_two() -> None:
+    for low, high in ((1.0, 100.0), (3.1, 64.0), (1e-9, 1e9), (4.0, 4.5)):
+        ticks = log_ticks(low, high)
+        assert len(ticks) >= 2
+        assert all(low * 0.9 <= tick <= high * 1.1 for tick in ticks)
+
+
+def test_sizes_in_bytes_are_ticked_in_powers_of_two() -> None:
+    assert parameter_axis("size_bytes", [1024, 2**27])["ticktext"][0] == "1 KiB"
+    assert "type" not in parameter_axis("threads", [1, 2, 4])
+    assert "type" not in parameter_axis("offset", [0, 1000])

@@ -1,0 +1,93 @@
+"""The report as a browser shows it: every plot is drawn, no script fails, no name from outside becomes an element."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from regatta.model.answer import Answer
+from regatta.report import write_report
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
+from synthetic_answers import curve_answer, hostile_answer, java_answer
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None,
+    reason="NOT CHECKED: no chromium on PATH, so nobody saw the plots drawn (apt-get install chromium)",
+)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+    "--virtual-time-budget=30000", "--window-size=1000,800",
+)  # fmt: skip
+
+
+def browse(answer: Answer, folder: Path) -> str:
+    """The document as it stands when everything is opened and drawn."""
+    page = folder / "report.html"
+    write_report(answer, page)
+    command = [
+        str(CHROMIUM),
+        *FLAGS,
+        f"--user-data-dir={folder / 'profile'}",
+        "--dump-dom",
+        f"{page.as_uri()}#everything",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout
+
+
+def facts(dom: str) -> dict[str, str]:
+    """What the page tells about itself on its body."""
+    body = re.search(r"<body[^>]*>", dom)
+    assert body is not None
+    return dict(re.findall(r'data-(\w+)="([^"]*)"', body.group()))
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Java cells and a native curve in one report."""
+    java = java_answer()
+    return browse(replace(java, cells=java.cells + curve_answer().cells), tmp_path_factory.mktemp("drawn"))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return browse(hostile_answer(), tmp_path_factory.mktemp("hostile"))
+
+
+def test_every_figure_is_drawn_without_an_error(drawn: str) -> None:
+    told = facts(drawn)
+    assert told["errors"] == "0"
+    assert int(told["figures"]) >= 12
+    assert told["drawn"] == told["figures"]
+    assert len(re.findall(r'class="main-svg"', drawn)) >= int(told["figures"])
+
+
+def test_violins_points_lines_and_bars_are_in_the_drawing(drawn: str) -> None:
+    for kind, least in (("trace violins", 20), ("trace scatter", 60), ("js-line", 10), ("errorbar", 20)):
+        assert len(re.findall(f'class="[^"]*{kind}', drawn)) >= least, kind
+    assert len(re.findall(r'<path class="point"', drawn)) > 400
+
+
+def test_axes_carry_their_units(drawn: str) -> None:
+    for title in ("elapsed (ms), lower is better", "elapsed (s), lower is better", "heap, multiple of the least heap",
+                  "ratio to serial (lower is better)", "minutes since the first invocation", "32 MiB"):  # fmt: skip
+        assert title in drawn
+
+
+def test_hostile_names_are_drawn_as_text(hostile: str) -> None:
+    told = facts(hostile)
+    assert told["errors"] == "0"
+    assert told["drawn"] == told["figures"] != "0"
+    outside_scripts = re.sub(r"<script.*?</script>", "", hostile, flags=re.DOTALL)
+    assert not re.search(r"<(img|iframe|object|embed)\b", outside_scripts)
+    assert not re.search(r"<(text|tspan)[^>]*>[^<]*<(a|b|img)\b", outside_scripts)
+    assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in outside_scripts
