@@ -10,18 +10,11 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
+
+from regatta.store.runner_state import process_start
 
 _WIDTH = 1024
-
-
-def process_start(pid: int) -> Optional[int]:
-    """Start time of a process in ticks since boot, which with its number is its identity; None when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        return None
 
 
 class StateFile:
@@ -45,19 +38,6 @@ class StateFile:
     def close(self) -> None:
         """Close the file; it stays."""
         os.close(self._fd)
-
-
-def read_state(path: Path) -> Optional[dict[str, Any]]:
-    """The state that a runner left, with `alive` added; None when there is none or it cannot be read."""
-    try:
-        state = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(state, dict):
-        return None
-    start = process_start(int(state.get("pid", 0)))
-    state["alive"] = start is not None and start == state.get("pid_start")
-    return state
 
 
 def end_orphans(results_file: str) -> int:

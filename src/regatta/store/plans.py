@@ -25,6 +25,7 @@ _RUNNER_PARTS = (
     "runner/*.py",
     "store/__init__.py",
     "store/journal.py",
+    "store/runner_state.py",
 )
 _MAIN = "import sys\nfrom regatta.runner.__main__ import main\nsys.exit(main())\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass, field
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
+from regatta.model.record import FAILURES
 from regatta.store.folder import Folder
 from regatta.store.journal import read_records
+from regatta.store.runner_state import read_state
 
 
 @dataclass
 class RecordedCell:
     """What the journal has of one cell on one host."""
 
-    invocation_ids: set[str] = field(default_factory=set)
+    #: round -> status of the last attempt
+    statuses: dict[int, str] = field(default_factory=dict)
     elapsed_s: list[float] = field(default_factory=list)
 
     @property
     def invocations(self) -> int:
         """Distinct invocations with a record."""
-        return len(self.invocation_ids)
+        return len(self.statuses)
 
     @property
     def median_elapsed_s(self) -> float:
@@ -32,6 +37,91 @@ def recorded_cells(folder: Folder) -> dict[tuple[str, str], RecordedCell]:
     found: dict[tuple[str, str], RecordedCell] = {}
     for record in read_records(folder.path):
         cell = found.setdefault((record["host"], record["cell_id"]), RecordedCell())
-        cell.invocation_ids.add(record["invocation_id"])
+        cell.statuses[record["round"]] = record["status"]
         cell.elapsed_s.append(record["elapsed_ns"] / 1e9)
     return found
+
+
+@dataclass
+class HostProgress:
+    """One host: planned and recorded invocations, failures among them, and what runs now."""
+
+    host: str
+    planned: int
+    recorded: int
+    failed: int
+    remaining_s: float | None
+    #: what is measured now; empty when nothing is
+    cell: str = ""
+    since_s: float = 0.0
+    pid: int | None = None
+
+
+@dataclass
+class Progress:
+    """One experiment."""
+
+    experiment: str
+    hosts: list[HostProgress]
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    def sentence(self) -> str:
+        """One line for people."""
+        planned, recorded = sum(h.planned for h in self.hosts), sum(h.recorded for h in self.hosts)
+        running = any(h.pid for h in self.hosts)
+        state = "measuring" if running else "complete" if planned == recorded else "not running"
+        return f"{self.experiment}: {state}, {recorded} of {planned} invocations recorded"
+
+    def lines(self) -> list[str]:
+        """A line a host."""
+        lines = []
+        for h in self.hosts:
+            line = f"{h.host}: {h.recorded}/{h.planned}, {h.failed} failed"
+            if h.recorded < h.planned and h.remaining_s is not None:
+                line += f", about {h.remaining_s / 60:.1f} min left"
+            if h.cell:
+                line += f"; now {h.cell} since {h.since_s:.0f} s (process {h.pid})"
+            lines.append(line)
+        return lines
+
+
+def read_progress(folder: Folder) -> Progress:
+    """Read plan, journal and runner states of an experiment.
+
+    Raises:
+        StoreError: the plan cannot be read.
+    """
+    recorded = recorded_cells(folder)
+    hosts = []
+    for host in folder.planned_hosts():
+        header = folder.host_header(host)
+        rounds = header["rounds"]
+        done = failed = 0
+        remaining_s = 0.0
+        times = []
+        unknown = 0
+        for cell in header["cells"]:
+            entry = recorded.get((host, cell["cell_id"]))
+            if entry is None:
+                unknown += rounds
+                continue
+            count = sum(1 for r in entry.statuses if r < rounds)
+            done += count
+            failed += sum(1 for status in entry.statuses.values() if status in FAILURES)
+            remaining_s += (rounds - count) * entry.median_elapsed_s
+            times.append(entry.median_elapsed_s)
+        known = bool(times) or not unknown
+        if times:
+            remaining_s += unknown * statistics.fmean(times)
+        progress = HostProgress(host, header["rows"], done, failed, remaining_s if known else None)
+        state = read_state(folder.state / f"{host}.json")
+        if state and state["alive"]:
+            progress.pid = state["pid"]
+            if state.get("cell"):
+                progress.cell = state["cell"]
+                progress.since_s = max(0.0, time.time() - state["since_utc_s"])
+        hosts.append(progress)
+    return Progress(folder.name, hosts)

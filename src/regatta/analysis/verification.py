@@ -1,0 +1,169 @@
+"""Is everything recorded that was planned, is every line whole, and did everything succeed?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from regatta.errors import Problem, VerificationError
+from regatta.model.record import STATUSES
+from regatta.store.folder import Folder
+from regatta.store.journal import Damage, read_journal
+
+_NONE = -1
+_NAMED_AT_MOST = 5
+
+
+@dataclass
+class CellVerdict:
+    """Planned invocations of a cell on a host, by the status of their last attempt."""
+
+    host: str
+    cell_id: str
+    label: str
+    statuses: dict[str, int]
+    #: planned invocations without a record
+    missing: int
+    #: invocation ids of some that did not end well
+    examples: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Verdict:
+    """What `regatta verify` found."""
+
+    experiment: str
+    planned: int
+    recorded: int
+    statuses: dict[str, int]
+    #: cells in which something is missing or failed
+    cells: list[CellVerdict]
+    #: whole lines with wrong checksums, torn ones, and doubled attempts, as sentences
+    damage: list[str]
+    doubled: list[str]
+    #: records of cells that are planned no more
+    unplanned: int
+    #: attempts beyond the first
+    reruns: int
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences for what makes the verification fail."""
+        found = []
+        for cell in self.cells:
+            where = f"{cell.host}: {cell.label} [{cell.cell_id}]"
+            if cell.missing:
+                found.append(f"{where}: {cell.missing} planned invocations have no record")
+            for status, count in cell.statuses.items():
+                if status not in ("ok", "perturbed"):
+                    reason = f" ({cell.reasons[0]})" if cell.reasons else ""
+                    found.append(f"{where}: {count} {status}{reason}")
+        return found + self.doubled + [d for d in self.damage]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `verify.json`."""
+        return {**asdict(self), "problems": self.problems, "holds": not self.problems}
+
+
+class _HostLedger:
+    """The status of each planned (cell, round) of one host: one byte each."""
+
+    def __init__(self, folder: Folder, host: str) -> None:
+        header = folder.host_header(host)
+        self.host = host
+        self.cells: list[dict[str, Any]] = header["cells"]
+        self.index = {cell["cell_id"]: i for i, cell in enumerate(self.cells)}
+        self.rounds = int(header["rounds"])
+        self.status: npt.NDArray[np.int8] = np.full((len(self.cells), self.rounds), _NONE, dtype=np.int8)
+        self.attempts: npt.NDArray[np.int32] = np.zeros((len(self.cells), self.rounds), dtype=np.int32)
+        self.bad: dict[int, list[tuple[str, str]]] = {}
+
+    def verdicts(self) -> list[CellVerdict]:
+        found = []
+        for i, cell in enumerate(self.cells):
+            counts = {name: int(np.count_nonzero(self.status[i] == k)) for k, name in enumerate(STATUSES)}
+            counts = {name: count for name, count in counts.items() if count}
+            missing = int(np.count_nonzero(self.status[i] == _NONE))
+            if missing or set(counts) - {"ok", "perturbed"}:
+                bad = self.bad.get(i, [])
+                reasons = list(dict.fromkeys(reason for _, reason in bad))
+                found.append(
+                    CellVerdict(
+                        self.host,
+                        cell["cell_id"],
+                        cell["label"],
+                        counts,
+                        missing,
+                        [name for name, _ in bad][:_NAMED_AT_MOST],
+                        reasons[:_NAMED_AT_MOST],
+                    )  # fmt: skip
+                )
+        return found
+
+
+def verify_experiment(folder: Folder) -> Verdict:
+    """Read every line of the journal against the plan.
+
+    Raises:
+        StoreError: there is no plan.
+    """
+    ledgers = {host: _HostLedger(folder, host) for host in folder.planned_hosts()}
+    damage: list[str] = []
+    doubled: list[str] = []
+    seen: set[tuple[str, str, int]] = set()
+    recorded = unplanned = reruns = 0
+    for item in read_journal(folder.path):
+        if isinstance(item, Damage):
+            kind = "torn" if item.torn else "damaged"
+            damage.append(f"{item.path}:{item.line}: {kind} line: {item.reason}")
+            continue
+        recorded += 1
+        key = (item["host"], item["invocation_id"], item["attempt"])
+        if key in seen:
+            doubled.append(
+                f"{item['host']}: {item['invocation_id']} attempt {item['attempt']} is recorded twice"
+            )
+        seen.add(key)
+        ledger = ledgers.get(item["host"])
+        cell = ledger.index.get(item["cell_id"]) if ledger else None
+        if ledger is None or cell is None or not 0 <= item["round"] < ledger.rounds:
+            unplanned += 1
+            continue
+        place = (cell, item["round"])
+        reruns += int(item["attempt"] > 0)
+        if item["attempt"] >= ledger.attempts[place]:
+            ledger.attempts[place] = item["attempt"]
+            ledger.status[place] = STATUSES.index(item["status"])
+        if item["status"] not in ("ok", "perturbed"):
+            ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item["reason"])))
+    statuses = {
+        name: sum(int(np.count_nonzero(ledger.status == k)) for ledger in ledgers.values())
+        for k, name in enumerate(STATUSES)
+    }
+    return Verdict(
+        experiment=folder.name,
+        planned=sum(ledger.status.size for ledger in ledgers.values()),
+        recorded=recorded,
+        statuses={name: count for name, count in statuses.items() if count},
+        cells=[verdict for ledger in ledgers.values() for verdict in ledger.verdicts()],
+        damage=damage,
+        doubled=doubled,
+        unplanned=unplanned,
+        reruns=reruns,
+    )
+
+
+def raise_if_failed(problems: list[str], experiment: str) -> None:
+    """Turn the problems of a verdict into the error that ends a command with exit code 1."""
+    if problems:
+        error = VerificationError(
+            experiment, "every planned invocation recorded, whole and successful", problems[0]
+        )
+        error.problems = tuple(
+            Problem(experiment, "a record that is whole and successful", p) for p in problems
+        )
+        raise error

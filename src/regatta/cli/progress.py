@@ -1,0 +1,137 @@
+"""What a person sees while the workflow runs: the stage, a bar with ETA, the current cell, failures so far.
+
+It looks once a second at a file of a kilobyte, and draws only when that has changed: the machine belongs to the measurement.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from regatta.errors import RegattaError
+from regatta.store.folder import Folder
+from regatta.store.runner_state import read_state
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+STAGES = {
+    "build": "building workloads",
+    "provision": "bringing runtimes",
+    "calibrate": "measuring minheaps",
+    "plan": "planning",
+    "measure": "measuring",
+    "verify": "verifying",
+    "ingest": "filling the database",
+    "analyse": "analysing",
+    "report": "writing the report",
+}
+
+#: how often a line is printed where there is no terminal
+_LINE_EVERY_S = 15.0
+
+
+class Watcher:
+    """A context that shows progress on stderr. The workflow's reader sets `stage`; `look` is called again and again."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.stage = ""
+        self._shown_stage = ""
+        self._total: int | None = None
+        self._seen: tuple[Any, ...] = ()
+        self._line_at = 0.0
+        self._first: tuple[float, int] | None = None
+        self._bar: Bar | None = None
+        self._task: Any = None
+        self._minheap_lines = 0
+
+    @property
+    def measuring(self) -> bool:
+        """Whether the machine should be left alone."""
+        return self.stage in ("measure", "calibrate")
+
+    def __enter__(self) -> Watcher:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+            from rich.progress import TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(),
+                TextColumn("left"), TimeRemainingColumn(compact=True), TextColumn("{task.fields[now]}", markup=False),
+                console=Console(stderr=True), auto_refresh=False, transient=True,
+            )  # fmt: skip
+            self._bar.start()
+            self._task = self._bar.add_task("starting", total=None, now="")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def look(self) -> None:
+        """Show what has changed."""
+        if self.stage != self._shown_stage and self.stage in STAGES:
+            self._shown_stage = self.stage
+            self._show(STAGES[self.stage], None, "")
+        if self.stage == "measure":
+            self._look_at_runners()
+        elif self.stage == "calibrate":
+            self._look_at_minheap()
+
+    def _look_at_minheap(self) -> None:
+        try:
+            lines = (self.folder.logs / "minheap.log").read_text(errors="replace").splitlines()
+        except OSError:
+            return
+        if len(lines) != self._minheap_lines:
+            self._minheap_lines = len(lines)
+            self._show(STAGES["calibrate"], None, lines[-1].removeprefix("minheap  "))
+
+    def _look_at_runners(self) -> None:
+        states = [read_state(path) for path in sorted(self.folder.state.glob("*.json"))]
+        alive = [state for state in states if state and state["alive"] and state.get("cell")]
+        seen = tuple((s["host"], s["index"], s["segment"]) for s in alive)
+        if not alive or seen == self._seen:
+            return
+        self._seen = seen
+        if self._total is None:
+            try:
+                self._total = sum(self.folder.host_header(h)["rows"] for h in self.folder.planned_hosts())
+            except RegattaError:
+                return
+        done = sum(int(s["index"]) for s in alive)
+        failed = sum(n for s in alive for status, n in s["counts"].items() if status not in ("ok", "perturbed"))
+        perturbed = sum(s["counts"].get("perturbed", 0) for s in alive)
+        notes = [alive[0]["cell"]]
+        notes += [f"{failed} failed"] if failed else []
+        notes += [f"{perturbed} perturbed"] if perturbed else []
+        self._show(STAGES["measure"], done, " · ".join(notes))
+
+    def _show(self, stage: str, done: int | None, now: str) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, description=stage, completed=done or 0, total=self._total if done is not None else None, now=now)  # fmt: skip
+            self._bar.refresh()
+            return
+        moment = time.monotonic()
+        if done is None:
+            if now and moment - self._line_at < _LINE_EVERY_S:
+                return
+        elif self._first is None:
+            self._first = (moment, done)
+        elif moment - self._line_at < _LINE_EVERY_S:
+            return
+        self._line_at = moment
+        text = stage if done is None else f"{stage} {done}/{self._total}{self._eta(moment, done)}"
+        print(f"{text}  {now}" if now else text, file=sys.stderr, flush=True)
+
+    def _eta(self, moment: float, done: int) -> str:
+        if self._first is None or done <= self._first[1] or self._total is None:
+            return ""
+        pace = (moment - self._first[0]) / (done - self._first[1])
+        return f", about {pace * (self._total - done) / 60:.1f} min left"

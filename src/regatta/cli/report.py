@@ -1,0 +1,25 @@
+"""`regatta report EXPERIMENT`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from regatta.cli.options import results_option
+
+
+@click.command()
+@click.argument("experiment")
+@results_option
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write it; `report.html` in the experiment's folder if not given.")
+def report(experiment: str, results: Path, output: Path | None) -> None:
+    """Write the answer of EXPERIMENT as one HTML file that needs no network to be read."""
+    from regatta.analysis.answer import answer_experiment
+    from regatta.report.page import write_report
+    from regatta.store.folder import find_folder
+
+    folder = find_folder(experiment, results)
+    path = output or folder.report
+    write_report(answer_experiment(folder.path), path)
+    click.echo(str(path))

@@ -1,0 +1,36 @@
+"""`regatta status`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from regatta.cli.options import json_option, results_option
+
+
+@click.command()
+@click.argument("experiment", required=False)
+@results_option
+@json_option
+def status(experiment: str | None, results: Path, as_json: bool) -> None:
+    """Show how far experiments are and what is measured now. Reads only; works from another terminal."""
+    from regatta.store.folder import Folder, find_folder
+    from regatta.store.progress import read_progress
+
+    folders = (
+        [find_folder(experiment, results)]
+        if experiment
+        else [Folder(path.parent) for path in sorted(results.glob("*/plan"))]
+    )
+    values = [read_progress(folder) for folder in folders]
+    if as_json:
+        click.echo(json.dumps([value.to_json() for value in values]))
+        return
+    if not values:
+        click.echo(f"no experiment in {results}")
+    for value in values:
+        click.echo(value.sentence())
+        for line in value.lines():
+            click.echo(f"  {line}")

@@ -1,0 +1,48 @@
+"""`regatta verify EXPERIMENT`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from regatta.cli.options import json_option, results_option
+
+
+@click.command()
+@click.argument("experiment", required=False)
+@results_option
+@json_option
+@click.option("--write", type=click.Path(path_type=Path), help="Write the verdict to this file and do not fail by it.")
+@click.option("--verdict", type=click.Path(path_type=Path), help="Judge a verdict that was written before.")
+def verify(experiment: str | None, results: Path, as_json: bool, write: Path | None, verdict: Path | None) -> None:
+    """Check every checksum, every planned invocation and every status of EXPERIMENT. Exit code 1 when something failed."""
+    from regatta.analysis.verification import raise_if_failed, verify_experiment
+    from regatta.store.folder import find_folder, read_json, write_json
+
+    if verdict is not None:
+        value = read_json(verdict, "run `regatta verify EXPERIMENT --write FILE`")
+    elif experiment is None:
+        raise click.UsageError("name an experiment, or a verdict by --verdict")
+    else:
+        value = verify_experiment(find_folder(experiment, results)).to_json()
+    if write is not None:
+        write_json(write, value)
+    if as_json:
+        click.echo(json.dumps(value))
+    else:
+        _show(value)
+    if write is None:
+        raise_if_failed(value["problems"], value["experiment"])
+
+
+def _show(value: dict[str, Any]) -> None:
+    counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "nothing"
+    click.echo(f"{value['experiment']}: {value['planned']} planned; {counts}")
+    if value["reruns"]:
+        click.echo(f"  {value['reruns']} attempts were second ones (perturbed or failed before)")
+    if value["unplanned"]:
+        click.echo(f"  {value['unplanned']} records belong to cells that are planned no more; they are kept and not used")
+    click.echo("every line whole, every invocation recorded, none failed" if value["holds"] else f"{len(value['problems'])} problems")
