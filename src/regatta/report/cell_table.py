@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from regatta.model.answer import CellAnswer, Comparison
 from regatta.model.experiment import Better
-from regatta.report.labels import heap_label, parameter_text, parameters_key
+from regatta.report.labels import heap_label, parameter_text, parameters_key, shorten
 from regatta.report.looks import Look, Looks
 from regatta.report.panels import Panel, SeriesKey, parameters_but, series_key
 from regatta.report.quantities import ABSENT, Scale, interval, show_ratio
@@ -108,7 +108,7 @@ def _table(
                     number == 0,
                 )
             )
-    heading = f"{panel.metric}, {panel.better} is better"
+    heading = f"{shorten(panel.metric, 24)}, {panel.better} is better"
     marked = columns.index("collector") if "collector" in columns else len(columns) - 1
     has_ratio = any(row.ratio.value for row in rows)
     return Table(

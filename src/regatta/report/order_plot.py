@@ -19,6 +19,8 @@ _NS_PER_MINUTE = 60e9
 #: The running median is taken over about so many stretches of time, each of at least `_STRETCH_LEAST` values.
 _STRETCHES = 12
 _STRETCH_LEAST = 5
+#: With more points than this nobody finds one with a pointer, and their texts would be most of the file.
+_TEXTS_AT_MOST = 2000
 
 
 def order_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
@@ -45,7 +47,8 @@ def _figure(panel: Panel, looks: Looks, start: int) -> Figure | None:
                 quiet.append((minutes, relative))
     if len(quiet) < 2:
         return None
-    traces = [_scatter(points, look, hollow) for (look, hollow), points in marks.items()]
+    told = len(quiet) <= _TEXTS_AT_MOST
+    traces = [_scatter(points, look, hollow, told) for (look, hollow), points in marks.items()]
     traces.append(_running_median(sorted(quiet)))
     x = axis("minutes since the first invocation")
     return Figure(panel.title, _HEIGHT_PX, traces, layout(x, axis("value ÷ mean of its cell")))
@@ -71,7 +74,7 @@ def _by_cell(panel: Panel) -> dict[str, tuple[CellAnswer, list[tuple[Sample, flo
     }
 
 
-def _scatter(points: Sequence[tuple[float, float, str]], look: Look, hollow: bool) -> Trace:
+def _scatter(points: Sequence[tuple[float, float, str]], look: Look, hollow: bool, told: bool) -> Trace:
     return {
         "type": "scatter",
         "mode": "markers",
@@ -84,8 +87,8 @@ def _scatter(points: Sequence[tuple[float, float, str]], look: Look, hollow: boo
             "opacity": 1 if hollow else 0.65,
             "line": {"width": 1.5 if hollow else 0},
         },
-        "hoverinfo": "text",
-        "hovertext": [text for _, _, text in points],
+        "hoverinfo": "text" if told else "skip",
+        "hovertext": [text for _, _, text in points] if told else [],
     }
 
 
