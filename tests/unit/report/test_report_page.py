@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -86,9 +87,14 @@ ANSWERS = {
 }
 
 
+@cache
+def page_of(name: str) -> Page:
+    return shape(ANSWERS[name])
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_page_loads_nothing_from_outside(name: str) -> None:
-    page = shape(ANSWERS[name])
+    page = page_of(name)
     for tag, attrs in page.tags:
         assert tag not in {"link", "img", "iframe", "object", "embed", "base"}
         assert "src" not in attrs
@@ -99,7 +105,7 @@ def test_page_loads_nothing_from_outside(name: str) -> None:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_only_the_pages_own_scripts_may_run(name: str) -> None:
-    page = shape(ANSWERS[name])
+    page = page_of(name)
     policy = next(attrs["content"] or "" for tag, attrs in page.tags if attrs.get("http-equiv"))
     assert policy.startswith("default-src 'none'")
     running = [text for attrs, text in page.scripts if attrs.get("type") is None]
@@ -111,7 +117,7 @@ def test_only_the_pages_own_scripts_may_run(name: str) -> None:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_anchor_has_its_place_and_no_place_is_named_twice(name: str) -> None:
-    page = shape(ANSWERS[name])
+    page = page_of(name)
     assert len(page.ids) == len(set(page.ids))
     targets = {attrs["href"] or "" for tag, attrs in page.tags if tag == "a"} - {"#everything"}
     assert targets <= {f"#{name}" for name in page.ids}
@@ -119,7 +125,7 @@ def test_every_anchor_has_its_place_and_no_place_is_named_twice(name: str) -> No
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_every_place_for_a_figure_has_its_figure(name: str) -> None:
-    page = shape(ANSWERS[name])
+    page = page_of(name)
     places = [attrs["data-figure"] for _, attrs in page.tags if "data-figure" in attrs]
     assert sorted(str(place) for place in places) == sorted(page.figures)
 
