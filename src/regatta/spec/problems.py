@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from regatta.errors import Problem
 from regatta.spec.flow import flow_yaml
-from regatta.spec.yaml_lines import Document, KeyPath, as_text
+from regatta.spec.yaml_lines import Document, KeyPath, WrittenFloat, as_text
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -91,7 +91,9 @@ def shown(value: Any) -> str:
         if not value:
             return "an empty list"
         return f"a list of {len(value)}"
-    text = repr(value) if isinstance(value, str) else (as_text(value) or repr(value))
+    if isinstance(value, float) and value.is_integer() and not isinstance(value, WrittenFloat):
+        value = int(value)
+    text = repr(value) if isinstance(value, str) else (as_text(value) or str(value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -136,7 +138,12 @@ def _wrong_value(
         "less_than_equal": "a number of at most {le}",
     }
     if kind in bounds:
-        return Problem(where, bounds[kind].format(**context), shown(value), "")
+        return Problem(
+            where,
+            bounds[kind].format(**{key: shown(bound) for key, bound in context.items()}),
+            shown(value),
+            "",
+        )
     if kind == "too_short":
         least = context["min_length"]
         return Problem(where, f"at least {least} {'entry' if least == 1 else 'entries'}", shown(value), "")

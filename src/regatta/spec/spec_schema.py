@@ -68,12 +68,11 @@ class Invocations(Strict):
 
     @model_validator(mode="after")
     def _fixed(self) -> Invocations:
+        fix = "`invocations: {fixed: 10}`"
         if self.adaptive is not None:
-            raise refusal(
-                "`fixed` alone: adaptive invocations are not there yet", "`invocations: {fixed: 10}`"
-            )
+            raise refusal("`fixed` alone: adaptive invocations are not there yet", fix, key="adaptive")
         if self.fixed is None:
-            raise refusal("`fixed`, the number of invocations", "`invocations: {fixed: 10}`", key="fixed")
+            raise refusal("`fixed`, the number of invocations", fix, key="fixed")
         return self
 
 

@@ -1,0 +1,123 @@
+"""`include:` merges specs, and every value keeps the place where it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from spec_examples import JAVA, MINIMAL, write
+
+from regatta.errors import Problem, SpecError
+from regatta.model.experiment import Experiment, Heap
+from regatta.spec.include import read_with_includes
+
+Load = Callable[..., Experiment]
+Wrong = Callable[..., tuple[Problem, ...]]
+
+
+def test_mappings_are_merged_and_everything_else_replaced(load: Load, home: Path) -> None:
+    write(home / "base.yml", "seed: 7\ncompare: [heap, collector]\niterations: {count: 9, warmup: 4}\n")
+    experiment = load(MINIMAL, "include: base.yml\ncompare: [runtime]\niterations: {warmup: 2}")
+    assert experiment.seed == 7
+    assert experiment.compare == ("runtime",)
+    assert (experiment.steady.iterations, experiment.steady.warmup) == (9, 2)
+
+
+def test_later_files_win_over_earlier_ones_and_the_spec_over_all(load: Load, home: Path) -> None:
+    write(home / "a.yml", "seed: 1\nlevel: 0.9\ntimeout_s: 1\n")
+    write(home / "b.yml", "seed: 2\nlevel: 0.8\n")
+    experiment = load(MINIMAL, "include: [a.yml, b.yml]\nseed: 3")
+    assert (experiment.seed, experiment.level, experiment.timeout_s) == (3, 0.8, 1.0)
+
+
+def test_includes_are_relative_to_the_file_that_includes(load: Load, home: Path) -> None:
+    write(home / "shared/all.yml", "include: more/seed.yml\n")
+    write(home / "shared/more/seed.yml", "include: ../level.yml\nseed: 5\n")
+    write(home / "shared/level.yml", "level: 0.9\n")
+    experiment = load(MINIMAL, "include: shared/all.yml")
+    assert (experiment.seed, experiment.level) == (5, 0.9)
+
+
+def test_null_takes_back_what_an_include_says(load: Load, home: Path) -> None:
+    write(home / "base.yml", "heap: {factors: [2]}\n")
+    text = JAVA.replace("heap: {factors: [2]}", "heap: {factors: null, sizes_mib: [64]}")
+    assert load(text, "include: base.yml").heaps == (Heap(size_mib=64),)
+
+
+def test_a_mistake_is_told_where_it_stands(wrong: Wrong, home: Path) -> None:
+    write(
+        home / "shared/base.yml", "# first line\niterations:\n  count: 3\n  warmup: 3\nseeed: 1\nlevel: 2\n"
+    )
+    found = wrong(MINIMAL, "include: shared/base.yml\nlevel: 3\niterations: {count: x}")
+    assert [p.where for p in found] == [
+        "spec.yml:5:level",
+        "spec.yml:6:iterations.count",
+        "shared/base.yml:5:seeed",
+    ]
+
+
+def test_a_mistake_between_two_files_is_told_at_the_key_to_blame(wrong: Wrong, home: Path) -> None:
+    write(home / "base.yml", "iterations: {count: 9, warmup: 4}\n")
+    (problem,) = wrong(MINIMAL, "include: base.yml\niterations: {count: 2}")
+    assert str(problem) == (
+        "base.yml:1:iterations.warmup: expected `warmup` below `count` (2) · got 4 · fix: `count: 5` or more"
+    )
+
+
+def test_replaced_lists_leave_no_places_behind(home: Path) -> None:
+    write(home / "base.yml", "a: {b: [1, 2, 3]}\n")
+    write(home / "spec.yml", "include: base.yml\na:\n  b: [x]\n")
+    document = read_with_includes(Path("spec.yml"))
+    assert document.value == {"a": {"b": ["x"]}}
+    assert document.where(("a", "b", 0)) == "spec.yml:3:a.b[0]"
+    assert ("a", "b", 2) not in document.marks
+
+
+def test_missing_includes_are_all_told(wrong: Wrong) -> None:
+    found = wrong(MINIMAL, "include: [gone.yml, away.yml]")
+    assert [(p.where, p.expected, p.got) for p in found] == [
+        ("spec.yml:4:include[0]", "a file that is there", "'gone.yml'"),
+        ("spec.yml:4:include[1]", "a file that is there", "'away.yml'"),
+    ]
+
+
+def test_an_included_file_with_bad_yaml_is_named(wrong: Wrong, home: Path) -> None:
+    write(home / "base.yml", "seed: 1\nseed: 2\n")
+    assert wrong(MINIMAL, "include: base.yml")[0].where == "base.yml:2"
+
+
+def test_an_included_file_must_be_a_mapping(wrong: Wrong, home: Path) -> None:
+    write(home / "base.yml", "- 1\n")
+    (problem,) = wrong(MINIMAL, "include: base.yml")
+    assert (problem.where, problem.expected) == ("base.yml:1", "a mapping of keys to values")
+
+
+@pytest.mark.parametrize("value", ["~", "{a: b}", "[[x]]", "''", '"a\\0"'])
+def test_an_include_is_a_path_or_a_list_of_paths(wrong: Wrong, value: str) -> None:
+    assert wrong(MINIMAL, f"include: {value}")[0].where.startswith("spec.yml:4:include")
+
+
+@pytest.mark.parametrize("value", ["/dev/zero", ".", "x/../..", "spec.yml"])
+def test_only_other_files_can_be_included(wrong: Wrong, value: str) -> None:
+    assert wrong(MINIMAL, f"include: {value}")
+
+
+def test_a_circle_of_includes_is_drawn(wrong: Wrong, home: Path) -> None:
+    write(home / "a.yml", "include: b.yml\n")
+    write(home / "b.yml", "seed: 1\ninclude: a.yml\n")
+    (problem,) = wrong(MINIMAL, "include: a.yml")
+    assert str(problem) == (
+        "b.yml:2:include: expected no file that includes itself · got a.yml -> b.yml -> a.yml · fix: remove one include"
+    )
+
+
+def test_a_file_may_be_included_twice_but_not_without_end(load: Load, home: Path) -> None:
+    write(home / "l0.yml", "seed: 4\n")
+    for level in range(1, 5):
+        write(home / f"l{level}.yml", f"include: [l{level - 1}.yml, l{level - 1}.yml]\n")
+    assert load(MINIMAL, "include: l4.yml").seed == 4
+    for level in range(5, 12):
+        write(home / f"l{level}.yml", f"include: [l{level - 1}.yml, l{level - 1}.yml]\n")
+    with pytest.raises(SpecError, match="at most 64 includes"):
+        load(MINIMAL, "include: l11.yml")

