@@ -43,7 +43,7 @@ def plan(spec: Path, results: Path, as_json: bool, write: bool, shown_rows: int)
 
 
 def _write(ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]]) -> None:
-    from regatta.store.plans import write_experiment, write_host_plan, write_runner
+    from regatta.fleet.plans import write_experiment, write_host_plan, write_runner
 
     for host_plan in plans.values():
         write_host_plan(ready.folder, host_plan)

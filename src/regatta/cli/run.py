@@ -13,13 +13,14 @@ from regatta.cli.options import results_option, spec_argument
 @spec_argument
 @results_option
 @click.option("--retry-failed", is_flag=True, help="Run invocations that failed before once more.")
-def run(spec: Path, results: Path, retry_failed: bool) -> int:
+@click.pass_context
+def run(ctx: click.Context, spec: Path, results: Path, retry_failed: bool) -> int:
     """Run the experiment of SPEC, from building its workloads to its report.
 
     The same command goes on after anything: what is recorded is not measured again. It drives the workflow that
     `snakemake --profile local --config spec=SPEC` runs.
     """
-    from regatta.cli.answer_text import print_answer
+    from regatta.cli.analyze import analyze
     from regatta.cli.workflow import run_workflow
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
@@ -30,6 +31,6 @@ def run(spec: Path, results: Path, retry_failed: bool) -> int:
     folder = Folder(results / experiment.name)
     code = run_workflow(spec, folder, results, home, retry_failed)
     if folder.report.exists():
-        print_answer(folder)
+        ctx.invoke(analyze, experiment=str(folder.path), results=results)
         click.echo(f"report: {folder.report}")
     return code

@@ -74,7 +74,13 @@ _INVOCATION_COLUMNS: dict[str, tuple[pa.DataType, Callable[[Record], Any]]] = {
     **{name: (_FLOAT, _number_inside("rusage", name)) for name in ("user_s", "system_s")},
     **{
         name: (_INT, _inside("rusage", name))
-        for name in ("max_rss_kib", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
+        for name in (
+            "max_rss_kib",
+            "minor_faults",
+            "major_faults",
+            "voluntary_switches",
+            "involuntary_switches",
+        )
     },
     **{
         f"cgroup_{name}": (_INT, _inside("cgroup", name))
@@ -159,7 +165,9 @@ def iteration_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Table
         lines = record.get("iterations") or ()
         measured.extend(lines)
         numbers.extend([number] * len(lines))
-    iteration, metric, value, unit, operations, parameters = zip(*measured, strict=True) if measured else ((),) * 6
+    iteration, metric, value, unit, operations, parameters = (
+        zip(*measured, strict=True) if measured else ((),) * 6
+    )
     return pa.Table.from_arrays(
         [
             pa.array(numbers, _INT),

@@ -1,0 +1,147 @@
+"""An answer as JSON and as rows: for programs, so undefined numbers are null with their reason."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from regatta.model.answer import Answer, CellAnswer, Comparison, Estimate, Family
+
+#: columns of `rows_of`, the same for every kind of row
+COLUMNS = (
+    "kind", "host", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib", "metric", "parameters",
+    "a", "b", "n", "value", "low", "high", "unit", "level", "p", "method", "reason",
+)  # fmt: skip
+
+
+def document_of(answer: Answer) -> dict[str, Any]:
+    """The whole answer, samples left out, as values that JSON has; NaN and infinity become null."""
+    return {
+        "experiment": answer.experiment,
+        "question": answer.question,
+        "seed": answer.seed,
+        "order": answer.order,
+        "level": answer.level,
+        "planned": answer.planned,
+        "recorded": answer.recorded,
+        "headline": list(answer.headline),
+        "warnings": list(answer.warnings),
+        "hosts": {name: dict(facts) for name, facts in answer.hosts.items()},
+        "runtimes": dict(answer.runtimes),
+        "cells": [_cell(cell) for cell in answer.cells],
+        "comparisons": [_comparison(comparison) for comparison in answer.comparisons],
+        "families": [_family(family) for family in answer.families],
+        "failures": [
+            {**vars(failure), "invocation_ids": list(failure.invocation_ids)} for failure in answer.failures
+        ],
+        "impossible": [{"cell": cell, "reason": reason} for cell, reason in answer.impossible],
+    }
+
+
+def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
+    """Cells (`value` is the mean), comparisons and Tukey pairs (`value` is the ratio a/b) as rows of `COLUMNS`; None is empty."""
+    for cell in answer.cells:
+        yield {
+            **_place(cell), "kind": "cell", "collector": cell.collector, "unit": cell.unit,
+            **_row(cell.estimate), "parameters": _text(cell.parameters),
+        }  # fmt: skip
+    for comparison in answer.comparisons:
+        yield {
+            **_place(comparison), "kind": "comparison", "a": comparison.a_name, "b": comparison.b_name,
+            **_row(comparison.ratio), "p": _finite(comparison.p), "parameters": _text(comparison.parameters),
+        }  # fmt: skip
+    for family in answer.families:
+        for pair in family.pairs:
+            yield {
+                **_place(family), "kind": "tukey", "a": pair.a_name, "b": pair.b_name,
+                **_row(pair.ratio), "p": _finite(pair.p), "parameters": _text(family.parameters),
+            }  # fmt: skip
+
+
+def _cell(cell: CellAnswer) -> dict[str, Any]:
+    estimate = cell.estimate
+    return {
+        "cell_id": cell.cell_id,
+        "platform": cell.platform,
+        **_place(cell),
+        "collector": cell.collector,
+        "parameters": dict(cell.parameters),
+        "n": estimate.n,
+        "mean": _finite(estimate.point),
+        "low": _finite(estimate.low),
+        "high": _finite(estimate.high),
+        "unit": cell.unit,
+        "better": cell.better,
+        "level": estimate.level,
+        "method": estimate.method,
+        "reason": estimate.reason,
+        "statuses": dict(cell.statuses),
+        "perturbed": len(cell.perturbed),
+        "planned": cell.planned,
+    }
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "a": comparison.a,
+        "b": comparison.b,
+        "a_name": comparison.a_name,
+        "b_name": comparison.b_name,
+        **_place(comparison),
+        "parameters": dict(comparison.parameters),
+        **_ratio(comparison.ratio),
+        "p": _finite(comparison.p),
+        "words": comparison.words,
+    }
+
+
+def _family(family: Family) -> dict[str, Any]:
+    return {
+        **_place(family),
+        "parameters": dict(family.parameters),
+        "names": list(family.names),
+        "f": _finite(family.f),
+        "df_between": _finite(family.df_between),
+        "df_error": _finite(family.df_error),
+        "p": _finite(family.p),
+        "method": family.method,
+        "reason": family.reason,
+        "pairs": [
+            {"a": pair.a_name, "b": pair.b_name, **_ratio(pair.ratio), "p": _finite(pair.p)}
+            for pair in family.pairs
+        ],
+        "words": family.words,
+    }
+
+
+def _place(of: CellAnswer | Comparison | Family) -> dict[str, Any]:
+    names = ("host", "benchmark", "runtime", "modifiers", "heap_factor", "heap_mib", "metric")
+    return {name: getattr(of, name) for name in names if hasattr(of, name)}
+
+
+def _ratio(ratio: Estimate) -> dict[str, Any]:
+    return {
+        "n": ratio.n,
+        "ratio": _finite(ratio.point),
+        "low": _finite(ratio.low),
+        "high": _finite(ratio.high),
+        "level": ratio.level,
+        "method": ratio.method,
+        "reason": ratio.reason,
+    }
+
+
+def _row(estimate: Estimate) -> dict[str, Any]:
+    row = _ratio(estimate)
+    row["value"] = row.pop("ratio")
+    return row
+
+
+def _text(parameters: Any) -> str:
+    return json.dumps(dict(parameters), sort_keys=True) if parameters else ""
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

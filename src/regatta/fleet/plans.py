@@ -1,0 +1,85 @@
+"""Writing plans where the runner and the analysis find them, and the runner itself."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import regatta
+from regatta.model.experiment import Experiment
+from regatta.model.resolved import ResolvedHost
+from regatta.planner.plan import HostPlan
+from regatta.store.folder import Folder, replacing, write_json
+
+#: what travels to a host: plain standard library
+_RUNNER_PARTS = (
+    "__init__.py",
+    "errors.py",
+    "units.py",
+    "adapters/*.py",
+    "model/__init__.py",
+    "model/record.py",
+    "runner/*.py",
+    "store/__init__.py",
+    "store/journal.py",
+    "store/runner_state.py",
+)
+_MAIN = "import sys\nfrom regatta.runner.__main__ import main\nsys.exit(main())\n"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write_host_plan(folder: Folder, plan: HostPlan) -> None:
+    """Write `rows.i32`, then `plan.json`, which names the rows' digest. An unchanged plan is left as it is."""
+    directory = folder.host_plan(plan.host)
+    digest = hashlib.sha256()
+    with replacing(directory / "rows.i32") as temporary:
+        with temporary.open("wb") as file:
+            for rows in plan.rows():
+                data = rows.astype("<i4", copy=False).tobytes()
+                digest.update(data)
+                file.write(data)
+    write_json(directory / "plan.json", plan.header(digest.hexdigest()))
+
+
+def write_experiment(
+    folder: Folder,
+    experiment: Experiment,
+    hosts: Mapping[str, ResolvedHost],
+    impossible: list[tuple[str, str]],
+) -> None:
+    """Write `plan/experiment.json`: what the analysis must know that no record says."""
+    value: dict[str, Any] = {
+        "experiment": {
+            "name": experiment.name,
+            "question": experiment.question,
+            "spec": experiment.spec_path,
+            "seed": experiment.seed,
+            "order": experiment.order,
+            "level": experiment.level,
+            "rounds": experiment.invocations,
+            "compare": list(experiment.compare),
+            "steady": vars(experiment.steady),
+            "baseline": vars(experiment.baseline),
+            "runtimes": [r.name for r in experiment.runtimes],
+            "collectors": [c.name for c in experiment.collectors],
+        },
+        "regatta": regatta.__version__,
+        "hosts": {name: dict(host.facts) for name, host in hosts.items()},
+        "runtimes": {name: r.version for host in hosts.values() for name, r in host.runtimes.items()},
+        "impossible": [list(item) for item in impossible],
+    }
+    write_json(folder.experiment, value)
+
+
+def write_runner(path: Path) -> None:
+    """Write the zipapp; the same sources give the same bytes."""
+    package = Path(regatta.__file__).parent
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
+        for pattern in _RUNNER_PARTS:
+            for source in sorted(package.glob(pattern)):
+                name = f"regatta/{source.relative_to(package)}"
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes(), zipfile.ZIP_DEFLATED)
