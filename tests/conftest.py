@@ -1,0 +1,1 @@
+"""Being here, it lets every test import the helpers beside it."""

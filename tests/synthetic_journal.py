@@ -1,0 +1,184 @@
+"""Experiments made up for tests: plans and journals as the planner and the runner write them, checksums included."""
+
+from __future__ import annotations
+
+import array
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regatta.model.record import encode_record
+
+START_NS = 1_700_000_000_000_000_000
+
+
+def cell(
+    collector: str = "g1",
+    *,
+    benchmark: str = "first/h2:small",
+    runtime: str = "jdk-21",
+    modifiers: str = "none",
+    heap_factor: float | None = 2.0,
+    heap_mib: int | None = 64,
+    metric: str = "elapsed",
+    better: str = "lower",
+) -> dict[str, Any]:
+    """A cell of `plan.json`; its id is a hash of what it is."""
+    parts = {
+        "benchmark": benchmark, "runtime": runtime, "collector": collector, "modifiers": modifiers,
+        "heap_factor": heap_factor, "heap_mib": heap_mib, "platform": "local", "metric": metric, "better": better,
+    }  # fmt: skip
+    cell_id = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    label = f"{benchmark} · {runtime} {collector} {modifiers} · {heap_mib} MiB"
+    return {"cell_id": cell_id, "label": label, **parts, "adapter": {"name": "regatta", "options": {}}}
+
+
+def native(benchmark: str = "spec/gzip:test", **other: Any) -> dict[str, Any]:
+    """A cell of a native program."""
+    return cell("", benchmark=benchmark, runtime="native", heap_factor=None, heap_mib=None, **other)
+
+
+def record(
+    of: Mapping[str, Any],
+    round: int,
+    values: Sequence[float] | Sequence[Sequence[Any]] = (),
+    *,
+    host: str = "alpha",
+    block: int = 0,
+    position: int = 0,
+    attempt: int = 0,
+    plan_id: str = "plan-a",
+    order: str = "randomized-blocks",
+    status: str = "ok",
+    reason: str | None = None,
+    started: int | None = None,
+) -> dict[str, Any]:
+    """A record. `values`: one `elapsed` in ns an iteration, or whole rows `[iteration, metric, value, unit, operations, parameters]`."""
+    rows = [
+        list(value) if isinstance(value, list | tuple) else [i, "elapsed", value, "ns", None, None]
+        for i, value in enumerate(values)
+    ]
+    state = {"load1": 0.5, "psi_cpu_some_us": 12, "busy_s": 1.5, "frequency_khz": None}
+    start = (
+        START_NS + (round * 1000 + block * 50 + position * 10 + attempt) * 10**9
+        if started is None
+        else started
+    )
+    return {
+        "v": 1,
+        "invocation_id": f"{of['cell_id']}-r{round}",
+        "attempt": attempt,
+        "cell_id": of["cell_id"],
+        "experiment": "made-up",
+        "host": host,
+        "platform": "local",
+        "plan_id": plan_id,
+        "seed": 1,
+        "order": order,
+        "segment": 0,
+        "round": round,
+        "block": block,
+        "position": position,
+        "planned_index": round * 10 + position,
+        "sequence": -1,
+        "started_utc_ns": start,
+        "started_monotonic_ns": start - START_NS,
+        "elapsed_ns": 1_000_000,
+        "status": status,
+        "reason": reason,
+        "exit_code": 0 if status in ("ok", "perturbed") else 1,
+        "signal": None,
+        "rusage": {"user_s": 1, "system_s": 0.25, "max_rss_kib": 1000, "minor_faults": 1, "major_faults": 0,
+                   "voluntary_switches": 2, "involuntary_switches": 3},
+        "cgroup": None,
+        "left_behind": 0,
+        "iterations": rows,
+        "digest": None,
+        "info": {},
+        "host_before": state,
+        "host_after": state,
+        "perturbation": [],
+        "cores": [0, 1],
+        "padding_bytes": 0,
+        "stdout": {"bytes": 0, "head": ""},
+        "stderr": {"bytes": 0, "head": ""},
+        "runner": {"version": "0.1.0", "before_ns": 1, "after_ns": 2},
+    }  # fmt: skip
+
+
+def write_journal(
+    directory: Path, records: Iterable[dict[str, Any]], host: str = "alpha", segment: int = 0
+) -> Path:
+    """Write one journal file, `sequence` counted."""
+    path = directory / "journal" / host / f"{segment}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for sequence, one in enumerate(records):
+            file.write(encode_record({**one, "sequence": sequence}))
+    return path
+
+
+def write_plan(
+    directory: Path,
+    cells: Sequence[dict[str, Any]],
+    rounds: int,
+    host: str = "alpha",
+    plan_id: str = "plan-a",
+) -> None:
+    """Write `plan.json` and `rows.i32` of a host: one block a round."""
+    folder = directory / "plan" / host
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = {
+        "v": 1,
+        "experiment": "made-up",
+        "plan_id": plan_id,
+        "host": host,
+        "platform": "local",
+        "cells": list(cells),
+    }
+    (folder / "plan.json").write_text(json.dumps(plan))
+    rows = array.array("i")
+    for round in range(rounds):
+        for index in range(len(cells)):
+            rows.extend((round, 0, index, index))
+    (folder / "rows.i32").write_bytes(rows.tobytes())
+
+
+def write_facts(
+    directory: Path,
+    *,
+    method: str = "startup",
+    warmup: int = 0,
+    baseline: Mapping[str, str] | None = None,
+    level: float = 0.95,
+    impossible: Sequence[Sequence[str]] = (),
+) -> None:
+    """Write `plan/experiment.json`."""
+    value = {
+        "experiment": {
+            "name": "made-up", "question": "Which collector is fastest?", "seed": 1, "order": "randomized-blocks",
+            "level": level, "steady": {"method": method, "iterations": 5, "warmup": warmup},
+            "baseline": {"runtime": None, "collector": None, "modifiers": None, **(baseline or {})},
+        },
+        "hosts": {"alpha": {"cpu": "a processor"}},
+        "runtimes": {"jdk-21": "21.0.2"},
+        "impossible": [list(item) for item in impossible],
+    }  # fmt: skip
+    (directory / "plan").mkdir(parents=True, exist_ok=True)
+    (directory / "plan" / "experiment.json").write_text(json.dumps(value))
+
+
+def write_experiment(
+    directory: Path,
+    cells: Sequence[dict[str, Any]],
+    records: Iterable[dict[str, Any]],
+    rounds: int,
+    **facts: Any,
+) -> Path:
+    """Plan, journal and facts of an experiment on one host."""
+    write_plan(directory, cells, rounds)
+    write_facts(directory, **facts)
+    write_journal(directory, records)
+    return directory
