@@ -2,6 +2,7 @@
 #   snakemake --profile local                                    the experiments named in configs/config.yml
 #   snakemake --profile local --config spec=FILE results=DIR     another one
 
+
 configfile: workflow.source_path("configs/config.yml")
 
 

@@ -8,10 +8,10 @@ rule calibrate:
         receipt=f"{RESULTS}/{{experiment}}/receipts/minheap.json",
     log:
         f"{RESULTS}/{{experiment}}/logs/minheap.log",
-    params:
-        results=RESULTS,
     resources:
         measuring=1,
+    params:
+        results=RESULTS,
     shell:
         "regatta minheap {input.spec:q} --results {params.results:q} --receipt {output.receipt:q} > {log:q} 2>&1"
 

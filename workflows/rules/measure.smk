@@ -8,11 +8,11 @@ rule measure:
         receipt=f"{RESULTS}/{{experiment}}/receipts/{{host}}/{{segment}}.json",
     log:
         f"{RESULTS}/{{experiment}}/logs/measure-{{host}}-{{segment}}.log",
+    resources:
+        measuring=1,
     params:
         folder=f"{RESULTS}/{{experiment}}",
         segment=lambda wildcards: int(wildcards.segment),
-    resources:
-        measuring=1,
     shell:
         "regatta segment {params.folder:q} --host {wildcards.host:q} --segment {params.segment}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

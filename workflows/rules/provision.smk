@@ -1,7 +1,9 @@
 rule provision:
     input:
         spec=spec_of,
-        registries=[str(HOME / "configs" / name) for name in ("runtimes.yml", "collectors.yml")],
+        registries=[
+            str(HOME / "configs" / name) for name in ("runtimes.yml", "collectors.yml")
+        ],
     output:
         receipt=f"{RESULTS}/{{experiment}}/receipts/provision.json",
     log:

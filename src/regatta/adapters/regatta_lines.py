@@ -62,7 +62,7 @@ def _take(line: dict[str, Any], reported: Reported) -> None:
             raise _BadLine(f"digest must be 64 hexadecimal digits, got {line['digest']!r:.80}")
         reported.digests.append(line["digest"])
     elif "error" in line:
-        reported.error = reported.error or f"the workload says: {str(line['error']):.500}"
+        reported.error = reported.error or f"the workload says: {line['error']!s:.500}"
     elif isinstance(line.get("info"), dict):
         reported.info.update(line["info"])
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 
 @dataclass
@@ -15,9 +15,9 @@ class Left:
     user_s: float
     system_s: float
     #: None: not above what the process inherited from the runner, so not known
-    max_rss_kib: Optional[int]
+    max_rss_kib: int | None
     #: bytes of the file named in REGATTA_RESULTS; None when the workload made none
-    results: Optional[bytes]
+    results: bytes | None
     #: what was kept of standard output, and whether some of it was dropped
     stdout: bytes
     stdout_cut: bool

@@ -62,7 +62,7 @@ class Verdict:
                 if status not in ("ok", "perturbed"):
                     reason = f" ({cell.reasons[0]})" if cell.reasons else ""
                     found.append(f"{where}: {count} {status}{reason}")
-        return found + self.doubled + [d for d in self.damage]
+        return found + self.doubled + list(self.damage)
 
     def to_json(self) -> dict[str, Any]:
         """As `verify.json`."""
@@ -100,7 +100,7 @@ class _HostLedger:
                         missing,
                         [name for name, _ in bad][:_NAMED_AT_MOST],
                         reasons[:_NAMED_AT_MOST],
-                    )  # fmt: skip
+                    )
                 )
         return found
 

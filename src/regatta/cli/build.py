@@ -11,7 +11,9 @@ from regatta.cli.options import spec_argument
 
 @click.command()
 @spec_argument
-@click.option("--receipt", type=click.Path(path_type=Path), help="Also write what was built to this file, as JSON.")
+@click.option(
+    "--receipt", type=click.Path(path_type=Path), help="Also write what was built to this file, as JSON."
+)
 def build(spec: Path, receipt: Path | None) -> None:
     """Build the workloads of SPEC and generate their inputs, unless these sources were built before."""
     from regatta.fleet.local import build_workloads
@@ -23,7 +25,9 @@ def build(spec: Path, receipt: Path | None) -> None:
     experiment = load_spec(spec, home)
     builds, inputs, programs = build_workloads(experiment, home)
     files = {f"{name}.{output}": file for name, outputs in builds.items() for output, file in outputs.items()}
-    files |= {f"{label} input {name}": file for label, named in inputs.items() for name, file in named.items()}
+    files |= {
+        f"{label} input {name}": file for label, named in inputs.items() for name, file in named.items()
+    }
     files |= programs
     for name, file in files.items():
         click.echo(f"{file.sha256[:16]}  {name}  {file.path}")

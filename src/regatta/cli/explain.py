@@ -26,10 +26,22 @@ def explain(cell: str, results: Path, experiment: str | None, as_json: bool) -> 
     """Print the exact command, environment, pins and limits of CELL (an id, its beginning, or part of a label), and what its records say."""
     from regatta.store.folder import Folder, find_folder
 
-    folders = [find_folder(experiment, results)] if experiment else [Folder(p.parent) for p in sorted(results.glob("*/plan"))]
-    found = [(f, h, header, c) for f in folders for h, header in _headers(f) for c in header["cells"] if _means(c, cell)]
+    folders = (
+        [find_folder(experiment, results)]
+        if experiment
+        else [Folder(p.parent) for p in sorted(results.glob("*/plan"))]
+    )
+    found = [
+        (f, h, header, c)
+        for f in folders
+        for h, header in _headers(f)
+        for c in header["cells"]
+        if _means(c, cell)
+    ]
     if not found:
-        raise StoreError(str(results), f"a planned cell like {cell!r}", "none", "`regatta plan SPEC` lists the cells")
+        raise StoreError(
+            str(results), f"a planned cell like {cell!r}", "none", "`regatta plan SPEC` lists the cells"
+        )
     values = [_explanation(folder, host, header, entry) for folder, host, header, entry in found]
     if as_json:
         click.echo(json.dumps(values))
@@ -57,7 +69,9 @@ def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[in
     if cores:
         argv += ["taskset", "-c", ",".join(map(str, cores))]
     limits = {"address_space_mib": ("--as", 1 << 20), "open_files": ("--nofile", 1), "processes": ("--nproc", 1), "core_mib": ("--core", 1 << 20)}  # fmt: skip
-    set_limits = [f"{limits[k][0]}={int(v) * limits[k][1]}:" for k, v in header["rlimits"].items() if v is not None]
+    set_limits = [
+        f"{limits[k][0]}={int(v) * limits[k][1]}:" for k, v in header["rlimits"].items() if v is not None
+    ]
     if set_limits:
         argv += ["prlimit", *set_limits]
     return [*argv, "timeout", "-k", "1", f"{cell['timeout_s']:g}", *cell["argv"]]
@@ -92,8 +106,12 @@ def _show(value: dict[str, Any]) -> None:
 
     cell = value["cell"]
     click.echo(f"{cell['label']}  [{cell['cell_id']}]")
-    click.echo(f"  experiment {value['experiment']} on {value['host']}; order {value['order']}, seed {value['seed']}")
-    click.echo(f"  cores {value['cores'] or 'not measured yet'}; limits {value['rlimits']}; timeout {cell['timeout_s']:g} s")
+    click.echo(
+        f"  experiment {value['experiment']} on {value['host']}; order {value['order']}, seed {value['seed']}"
+    )
+    click.echo(
+        f"  cores {value['cores'] or 'not measured yet'}; limits {value['rlimits']}; timeout {cell['timeout_s']:g} s"
+    )
     for name, source in cell["arrange"].items():
         click.echo(f"  before it, {source} is copied to {name}")
     for file in cell["files"]:
@@ -108,4 +126,6 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(f"  {count} x {reason}")
     if value["elapsed_s"]:
         times = value["elapsed_s"]
-        click.echo(f"  wall time of a process: median {statistics.median(times):.3f} s, {times[0]:.3f} to {times[-1]:.3f} s")
+        click.echo(
+            f"  wall time of a process: median {statistics.median(times):.3f} s, {times[0]:.3f} to {times[-1]:.3f} s"
+        )

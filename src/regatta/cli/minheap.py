@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @spec_argument
 @results_option
 @json_option
-@click.option("--receipt", type=click.Path(path_type=Path), help="Also write the answer to this file, as JSON.")
+@click.option(
+    "--receipt", type=click.Path(path_type=Path), help="Also write the answer to this file, as JSON."
+)
 def minheap(spec: Path, results: Path, as_json: bool, receipt: Path | None) -> None:
     """Find the least heap (MiB) in which each Java benchmark of SPEC completes on each runtime, under every collector.
 
@@ -73,4 +75,8 @@ def _measure(attempts: Attempts, directory: Path) -> int:
 
 def _tell(attempts: Attempts, collector: str, heap_mib: int, record: dict[str, Any]) -> None:
     what = f"{attempts.benchmark.label} on {attempts.runtime.name} {collector}"
-    print(f"minheap  {what}  {heap_mib} MiB: {record['status']} ({record['elapsed_ns'] / 1e9:.1f} s)", file=sys.stderr, flush=True)
+    print(
+        f"minheap  {what}  {heap_mib} MiB: {record['status']} ({record['elapsed_ns'] / 1e9:.1f} s)",
+        file=sys.stderr,
+        flush=True,
+    )

@@ -51,9 +51,10 @@ class AttemptRunner:
         """
         attempts = self.attempts
         cell = attempts.cell(collector, heap_mib)
-        experiment = attempts.experiment
-        header = plan_host(experiment, attempts.host.name, attempts.host.platform, Crossing([cell])).header("")
-        header["limits"] = {**header["limits"], **dict.fromkeys(k for k in header["limits"] if k != "retries")}
+        experiment = attempts.narrowed(collector, heap_mib)
+        header = plan_host(experiment, attempts.host.name, attempts.host.platform, Crossing([cell])).header(
+            ""
+        )
         timeout_s = experiment.timeout_s
         if attempts.roomy_s():
             timeout_s = min(timeout_s, max(LEAST_TIMEOUT_S, SLOW_FACTOR * attempts.roomy_s()))

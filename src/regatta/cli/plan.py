@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 @results_option
 @json_option
 @click.option("--write", is_flag=True, help="Write the plan where the runner finds it.")
-@click.option("--rows", "shown_rows", type=int, default=12, show_default=True, help="How many rows of the order to show.")
+@click.option(
+    "--rows",
+    "shown_rows",
+    type=int,
+    default=12,
+    show_default=True,
+    help="How many rows of the order to show.",
+)
 def plan(spec: Path, results: Path, as_json: bool, write: bool, shown_rows: int) -> None:
     """Show the cells of SPEC, their order, what is recorded already, and how long the rest takes."""
     from regatta.planner.plan import plan_host
@@ -28,7 +35,8 @@ def plan(spec: Path, results: Path, as_json: bool, write: bool, shown_rows: int)
     ready = make_ready(spec, results)
     crossings = ready.crossings()
     plans = {
-        name: plan_host(ready.experiment, name, ready.hosts[name].platform, crossing) for name, crossing in crossings.items()
+        name: plan_host(ready.experiment, name, ready.hosts[name].platform, crossing)
+        for name, crossing in crossings.items()
     }
     impossible = [item for crossing in crossings.values() for item in crossing.impossible]
     if write:
@@ -121,8 +129,12 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     for cell in value["cells"]:
         heap = "" if cell["heap_mib"] is None else f"{cell['heap_mib']} MiB"
         heap += f" ({cell['heap_factor']:g}x)" if cell["heap_factor"] else ""
-        configuration = " ".join(p for p in (cell["runtime"], cell["collector"], cell["modifiers"]) if p and p != "none")
-        table.add_row(cell["cell_id"], cell["benchmark"], configuration, heap, f"{cell['recorded']}/{cell['planned']}")
+        configuration = " ".join(
+            p for p in (cell["runtime"], cell["collector"], cell["modifiers"]) if p and p != "none"
+        )
+        table.add_row(
+            cell["cell_id"], cell["benchmark"], configuration, heap, f"{cell['recorded']}/{cell['planned']}"
+        )
     console.print(table)
     for label, reason in value["impossible"]:
         console.print(f"impossible: {label}: {reason}", markup=False)
@@ -131,10 +143,17 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     for host, host_plan in plans.items():
         console.print(f"order on {host} ({value['order']}, seed {value['seed']}), first {shown_rows} rows:")
         rows = next(host_plan.rows(), None)
-        for round_, block, position, cell in (rows[:shown_rows].tolist() if rows is not None else []):
-            console.print(f"  round {round_} block {block} position {position}  {host_plan.cells[cell].label}", markup=False)
+        for round_, block, position, cell in rows[:shown_rows].tolist() if rows is not None else []:
+            console.print(
+                f"  round {round_} block {block} position {position}  {host_plan.cells[cell].label}",
+                markup=False,
+            )
     left = value["invocations"] - value["recorded"]
-    time = "unknown until something is measured" if value["remaining_s"] is None else _duration(value["remaining_s"])
+    time = (
+        "unknown until something is measured"
+        if value["remaining_s"] is None
+        else _duration(value["remaining_s"])
+    )
     console.print(
         f"{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
         f"{value['recorded']} recorded, {left} to run; time: {time}"

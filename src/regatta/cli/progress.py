@@ -56,8 +56,14 @@ class Watcher:
     def __enter__(self) -> Watcher:
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-            from rich.progress import TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
 
             self._bar = Progress(
                 TextColumn("{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -106,7 +112,9 @@ class Watcher:
             except RegattaError:
                 return
         done = sum(int(s["index"]) for s in alive)
-        failed = sum(n for s in alive for status, n in s["counts"].items() if status not in ("ok", "perturbed"))
+        failed = sum(
+            n for s in alive for status, n in s["counts"].items() if status not in ("ok", "perturbed")
+        )
         perturbed = sum(s["counts"].get("perturbed", 0) for s in alive)
         notes = [alive[0]["cell"]]
         notes += [f"{failed} failed"] if failed else []

@@ -11,7 +11,9 @@ from regatta.cli.options import spec_argument
 
 @click.command()
 @spec_argument
-@click.option("--receipt", type=click.Path(path_type=Path), help="Also write what is there to this file, as JSON.")
+@click.option(
+    "--receipt", type=click.Path(path_type=Path), help="Also write what is there to this file, as JSON."
+)
 def provision(spec: Path, receipt: Path | None) -> None:
     """Bring the runtimes of SPEC to this machine and ask each which collectors it takes."""
     from regatta.fleet.local import provision_runtimes
@@ -23,7 +25,10 @@ def provision(spec: Path, receipt: Path | None) -> None:
     there, missing = provision_runtimes(experiment)
     for runtime in there.values():
         takes = [name for name, refusal in runtime.collectors.items() if not refusal]
-        click.echo(f"{runtime.identity}  {runtime.name}  {runtime.version}" + (f"  takes {', '.join(takes)}" if takes else ""))
+        click.echo(
+            f"{runtime.identity}  {runtime.name}  {runtime.version}"
+            + (f"  takes {', '.join(takes)}" if takes else "")
+        )
         for name, refusal in runtime.collectors.items():
             if refusal:
                 click.echo(f"    not {name}: {refusal}")
@@ -31,6 +36,7 @@ def provision(spec: Path, receipt: Path | None) -> None:
         click.echo(f"not here: {name}: {reason}", err=True)
     if receipt:
         value = {
-            name: {"version": r.version, "identity": r.identity, "collectors": dict(r.collectors)} for name, r in there.items()
+            name: {"version": r.version, "identity": r.identity, "collectors": dict(r.collectors)}
+            for name, r in there.items()
         }
         write_json(receipt, {"runtimes": value, "missing": missing})

@@ -12,7 +12,11 @@ from regatta.cli.options import results_option
 @click.command()
 @click.argument("experiment")
 @results_option
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write it; `report.html` in the experiment's folder if not given.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write it; `report.html` in the experiment's folder if not given.",
+)
 def report(experiment: str, results: Path, output: Path | None) -> None:
     """Write the answer of EXPERIMENT as one HTML file that needs no network to be read."""
     from regatta.analysis.answer import answer_experiment

@@ -13,7 +13,9 @@ import click
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--host", required=True, help="Whose plan.")
 @click.option("--segment", "number", type=int, required=True, help="Which segment, from 0.")
-@click.option("--receipt", type=click.Path(path_type=Path), required=True, help="Written when the segment is done.")
+@click.option(
+    "--receipt", type=click.Path(path_type=Path), required=True, help="Written when the segment is done."
+)
 @click.option("--retry-failed", is_flag=True, help="Run failed invocations once more.")
 def segment(folder: Path, host: str, number: int, receipt: Path, retry_failed: bool) -> None:
     """Measure one segment of the plan in FOLDER on this machine.

@@ -15,9 +15,13 @@ from regatta.cli.options import json_option, results_option
 @click.argument("experiment", required=False)
 @results_option
 @json_option
-@click.option("--write", type=click.Path(path_type=Path), help="Write the verdict to this file and do not fail by it.")
+@click.option(
+    "--write", type=click.Path(path_type=Path), help="Write the verdict to this file and do not fail by it."
+)
 @click.option("--verdict", type=click.Path(path_type=Path), help="Judge a verdict that was written before.")
-def verify(experiment: str | None, results: Path, as_json: bool, write: Path | None, verdict: Path | None) -> None:
+def verify(
+    experiment: str | None, results: Path, as_json: bool, write: Path | None, verdict: Path | None
+) -> None:
     """Check every checksum, every planned invocation and every status of EXPERIMENT. Exit code 1 when something failed."""
     from regatta.analysis.verification import raise_if_failed, verify_experiment
     from regatta.store.folder import find_folder, read_json, write_json
@@ -44,5 +48,11 @@ def _show(value: dict[str, Any]) -> None:
     if value["reruns"]:
         click.echo(f"  {value['reruns']} attempts were second ones (perturbed or failed before)")
     if value["unplanned"]:
-        click.echo(f"  {value['unplanned']} records belong to cells that are planned no more; they are kept and not used")
-    click.echo("every line whole, every invocation recorded, none failed" if value["holds"] else f"{len(value['problems'])} problems")
+        click.echo(
+            f"  {value['unplanned']} records belong to cells that are planned no more; they are kept and not used"
+        )
+    click.echo(
+        "every line whole, every invocation recorded, none failed"
+        if value["holds"]
+        else f"{len(value['problems'])} problems"
+    )

@@ -54,7 +54,9 @@ def run_workflow(spec: Path, folder: Folder, results: Path, home: Path, retry_fa
         with _only_one(folder) as lock:
             return _run(spec, folder, results, home, retry_failed, lock)
     except OSError as error:
-        raise HostError(str(folder.path), "a folder to write in", str(error.strerror), "choose another by --results") from error
+        raise HostError(
+            str(folder.path), "a folder to write in", str(error.strerror), "choose another by --results"
+        ) from error
 
 
 def _run(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bool, lock: int) -> int:
@@ -85,7 +87,9 @@ def _run(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bo
         pass_fds=(lock,), start_new_session=True,
     )  # fmt: skip
     with Watcher(folder) as watcher:
-        reader = threading.Thread(target=_read, args=(process, folder.logs / "snakemake.log", watcher), daemon=True)
+        reader = threading.Thread(
+            target=_read, args=(process, folder.logs / "snakemake.log", watcher), daemon=True
+        )
         reader.start()
         try:
             while process.poll() is None:
@@ -155,7 +159,9 @@ def _raise_for(errors: Path, folder: Folder) -> None:
         raise raised
     log = folder.logs / "snakemake.log"
     tail = _last_lines(_latest_log(folder, log))
-    raise HostError(str(log), "the workflow to succeed", f"an error:\n{tail}", "mend it, and run the same command again")
+    raise HostError(
+        str(log), "the workflow to succeed", f"an error:\n{tail}", "mend it, and run the same command again"
+    )
 
 
 class _Told(Problem):

@@ -13,8 +13,9 @@ from regatta.fleet.cache import cache_dir, file_sha256, made_directory
 from regatta.fleet.commands import run_command
 from regatta.model.experiment import Benchmark, Build, Input
 from regatta.model.resolved import File
-from regatta.spec.sources import source_files
 from regatta.model.template import fill, placeholders
+from regatta.spec.sources import source_files
+
 
 def build(build: Build, home: Path) -> dict[str, File]:
     """Build in a copy of the sources, unless these sources were built before.
@@ -28,16 +29,22 @@ def build(build: Build, home: Path) -> dict[str, File]:
     where = f"build {build.name}"
     sources = source_files(home, build.directory)
     if not sources:
-        raise HostError(where, f"sources in {home / build.directory}", "none", "correct `directory` in the suite")
+        raise HostError(
+            where, f"sources in {home / build.directory}", "none", "correct `directory` in the suite"
+        )
     missing = [program for program in build.needs if shutil.which(program) is None]
     digest = hashlib.sha256(json.dumps([build.command, dict(build.outputs)]).encode())
     for path in sources:
-        digest.update(f"\0{path.relative_to(home)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode())
+        digest.update(
+            f"\0{path.relative_to(home)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode()
+        )
         digest.update(path.read_bytes())
 
     def make(directory: Path) -> None:
         if missing:
-            raise HostError(where, f"the programs {', '.join(build.needs)}", f"no {', '.join(missing)}", "install them")
+            raise HostError(
+                where, f"the programs {', '.join(build.needs)}", f"no {', '.join(missing)}", "install them"
+            )
         print(f"building {build.name}", file=sys.stderr)
         for path in sources:
             target = directory / path.relative_to(home / build.directory)
@@ -46,10 +53,14 @@ def build(build: Build, home: Path) -> dict[str, File]:
         run_command(build.command, where, directory=directory)
         for output in build.outputs.values():
             if not (directory / output).is_file():
-                raise HostError(where, f"{output} to be made", "no such file", "correct `outputs` in the suite")
+                raise HostError(
+                    where, f"{output} to be made", "no such file", "correct `outputs` in the suite"
+                )
 
     root = made_directory(cache_dir() / "builds" / f"{build.name}-{digest.hexdigest()[:24]}", make)
-    return {name: File(str(root / output), file_sha256(root / output)) for name, output in build.outputs.items()}
+    return {
+        name: File(str(root / output), file_sha256(root / output)) for name, output in build.outputs.items()
+    }
 
 
 def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -> File:
@@ -60,7 +71,12 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
     """
     where = f"input {source.name} of {benchmark.label}"
     values = {name: str(value) for name, value in benchmark.parameters.items()} | {"seed": str(seed)}
-    used = {name: values[name] for argument in source.command for name in placeholders(argument) if name != "output"}
+    used = {
+        name: values[name]
+        for argument in source.command
+        for name in placeholders(argument)
+        if name != "output"
+    }
     scripts = [home / argument for argument in source.command if (home / argument).is_file()]
     key = json.dumps([source.command, used, [file_sha256(path) for path in scripts]])
 

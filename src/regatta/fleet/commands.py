@@ -38,7 +38,9 @@ def run_command(
             check=False,
         )
     except FileNotFoundError as error:
-        raise HostError(what, f"the program {argv[0]}", "it is not installed", fix or f"install {argv[0]}") from error
+        raise HostError(
+            what, f"the program {argv[0]}", "it is not installed", fix or f"install {argv[0]}"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise HostError(what, f"an end within {timeout_s:g} s", "none", fix) from error
     text = done.stdout.decode("utf-8", "replace")

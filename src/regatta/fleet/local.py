@@ -48,7 +48,8 @@ def build_workloads(
     builds = {name: build(b, home) for name, b in wanted.items()}
     inputs = {
         benchmark.label: {
-            name: generate_input(source, benchmark, home, experiment.seed) for name, source in benchmark.inputs.items()
+            name: generate_input(source, benchmark, home, experiment.seed)
+            for name, source in benchmark.inputs.items()
         }
         for benchmark in experiment.benchmarks
     }
@@ -60,7 +61,12 @@ def build_workloads(
                 continue
             found = shutil.which(name)
             if found is None:
-                raise HostError(f"benchmark {benchmark.label}", f"the program {name}", "it is not installed", f"install {name}")
+                raise HostError(
+                    f"benchmark {benchmark.label}",
+                    f"the program {name}",
+                    "it is not installed",
+                    f"install {name}",
+                )
             programs[name] = File(found, file_sha256(Path(found)))
     return builds, inputs, programs
 

@@ -49,10 +49,21 @@ def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmar
 class Attempts:
     """The attempts for one benchmark and runtime, in a file that is only appended to."""
 
-    def __init__(self, directory: Path, experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        experiment: Experiment,
+        host: ResolvedHost,
+        benchmark: Benchmark,
+        runtime: Runtime,
+    ) -> None:
         """Find the cells' identities and read what was tried before."""
         self.experiment, self.host, self.benchmark, self.runtime = experiment, host, benchmark, runtime
-        self.path = directory / host.name / f"{benchmark.suite}-{benchmark.name}-{benchmark.size}-{runtime.name}.jsonl"
+        self.path = (
+            directory
+            / host.name
+            / f"{benchmark.suite}-{benchmark.name}-{benchmark.size}-{runtime.name}.jsonl"
+        )
         self.collectors = [
             c.name
             for c in experiment.collectors
@@ -68,9 +79,9 @@ class Attempts:
         """Note an attempt."""
         self._outcomes.setdefault(record["cell_id"], []).append(record)
 
-    def cell(self, collector: str, heap_mib: int) -> Cell:
-        """The cell of one attempt: without modifiers, for a minheap belongs to benchmark and runtime."""
-        narrow = dataclasses.replace(
+    def narrowed(self, collector: str, heap_mib: int) -> Experiment:
+        """The experiment of one attempt: without modifiers, for a minheap belongs to benchmark and runtime."""
+        return dataclasses.replace(
             self.experiment,
             benchmarks=(self.benchmark,),
             runtimes=(self.runtime,),
@@ -79,10 +90,13 @@ class Attempts:
             heaps=(Heap(size_mib=heap_mib),),
             excludes=(),
             # A disturbed machine makes an attempt slow, not wrong.
-            limits=PerturbationLimits(*[None] * 7, retries=0),  # type: ignore[arg-type]
+            limits=PerturbationLimits(None, None, None, None, None, None, None, retries=0),
             environment=dataclasses.replace(self.experiment.environment, padding_bytes=0),
         )
-        return cross(narrow, self.host, {}).cells[0]
+
+    def cell(self, collector: str, heap_mib: int) -> Cell:
+        """The cell of one attempt."""
+        return cross(self.narrowed(collector, heap_mib), self.host, {}).cells[0]
 
     def remembered(self, collector: str, heap_mib: int, nth: int) -> dict[str, Any] | None:
         """The record of an attempt that was made before."""
@@ -138,7 +152,9 @@ def known_minheaps(experiment: Experiment, host: ResolvedHost, directory: Path) 
     found = {}
     for benchmark, runtime in pairs(experiment, host):
         try:
-            found[benchmark.label, runtime.name] = Attempts(directory, experiment, host, benchmark, runtime).known()
+            found[benchmark.label, runtime.name] = Attempts(
+                directory, experiment, host, benchmark, runtime
+            ).known()
         except NotMeasured:
             continue
     return found
@@ -154,5 +170,3 @@ def scratch_directory() -> Iterator[Path]:
 def summary(minheaps: dict[tuple[str, str], int]) -> list[dict[str, Any]]:
     """As JSON."""
     return [{"benchmark": b, "runtime": r, "heap_mib": m} for (b, r), m in minheaps.items()]
-
-

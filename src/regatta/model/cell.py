@@ -37,7 +37,12 @@ class Cell:
     def label(self) -> str:
         """What people call it: `first/lzw:small · temurin-21 g1 · 24 MiB (2x)`."""
         return cell_label(
-            self.benchmark.label, self.runtime, self.collector, self.modifiers, self.heap_factor, self.heap_mib
+            self.benchmark.label,
+            self.runtime,
+            self.collector,
+            self.modifiers,
+            self.heap_factor,
+            self.heap_mib,
         )
 
     def to_json(self, timeout_s: float) -> dict[str, Any]:
@@ -72,7 +77,12 @@ class Cell:
 
 
 def cell_label(
-    benchmark: str, runtime: str, collector: str, modifiers: str, heap_factor: float | None, heap_mib: int | None
+    benchmark: str,
+    runtime: str,
+    collector: str,
+    modifiers: str,
+    heap_factor: float | None,
+    heap_mib: int | None,
 ) -> str:
     """Name the parts that are there, in the order benchmark · configuration · heap."""
     configuration = " ".join(p for p in (runtime, collector, modifiers) if p and p != NO_MODIFIERS)

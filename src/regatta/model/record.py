@@ -36,7 +36,7 @@ def encode_record(record: dict[str, Any]) -> bytes:
         ValueError: a number is not finite.
     """
     body = _encode(record).encode("utf-8", "backslashreplace")[:-1]
-    return b"%b%b%08x\"}\n" % (body, _CRC_KEY, zlib.crc32(body))
+    return b'%b%b%08x"}\n' % (body, _CRC_KEY, zlib.crc32(body))
 
 
 def check_line(line: bytes) -> bytes:

@@ -67,7 +67,11 @@ def _choices(experiment: Experiment) -> Iterator[_Choice]:
 
 def _matches(exclude: Exclude, choice: _Choice, heap_mib: int | None, host: str) -> bool:
     heap = choice.heap
-    names = (choice.benchmark.label, choice.benchmark.name, f"{choice.benchmark.suite}/{choice.benchmark.name}")
+    names = (
+        choice.benchmark.label,
+        choice.benchmark.name,
+        f"{choice.benchmark.suite}/{choice.benchmark.name}",
+    )
     return (
         (exclude.benchmark is None or exclude.benchmark in names)
         and exclude.runtime in (None, choice.runtime.name)
@@ -122,7 +126,12 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
             crossing.excluded += 1
             continue
         label = cell_label(
-            choice.benchmark.label, choice.runtime.name, choice.collector_name, choice.modifiers_name, factor, heap_mib
+            choice.benchmark.label,
+            choice.runtime.name,
+            choice.collector_name,
+            choice.modifiers_name,
+            factor,
+            heap_mib,
         )
         if refusal:
             crossing.impossible.append((label, refusal))
@@ -140,7 +149,11 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
         if twin is None:
             seen[cell.cell_id] = cell
             crossing.cells.append(cell)
-        elif twin.heap_factor != factor and twin.collector == cell.collector and twin.modifiers == cell.modifiers:
+        elif (
+            twin.heap_factor != factor
+            and twin.collector == cell.collector
+            and twin.modifiers == cell.modifiers
+        ):
             crossing.impossible.append((label, f"the same heap as {twin.heap_factor:g}x: {heap_mib} MiB"))
         else:
             problems[cell.cell_id] = Problem(
@@ -180,7 +193,9 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         return argv
 
     files = [*runtime.files, *used.values()]
-    files += [host.programs[c[0]] for c in (benchmark.command, benchmark.check) if c and c[0] in host.programs]
+    files += [
+        host.programs[c[0]] for c in (benchmark.command, benchmark.check) if c and c[0] in host.programs
+    ]
     environment = {**benchmark.environment}
     for modifier in choice.modifiers:
         environment.update(modifier.environment)

@@ -17,11 +17,15 @@ INTERRUPTED_EXIT = 130
 
 def main() -> int:
     """Run one segment; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="regatta-runner", description="Measures one segment of a plan on this host.")
+    parser = argparse.ArgumentParser(
+        prog="regatta-runner", description="Measures one segment of a plan on this host."
+    )
     parser.add_argument("--plan", type=Path, required=True, help="folder with plan.json and rows.i32")
     parser.add_argument("--segment", type=int, required=True)
     parser.add_argument("--journal", type=Path, required=True, help="folder of this host's journal files")
-    parser.add_argument("--state", type=Path, required=True, help="file that tells what is being measured now")
+    parser.add_argument(
+        "--state", type=Path, required=True, help="file that tells what is being measured now"
+    )
     parser.add_argument("--scratch", type=Path, required=True, help="folder for the empty working directory")
     parser.add_argument("--receipt", type=Path, required=True, help="written when the segment is done")
     parser.add_argument("--retry-failed", action="store_true", help="run failed invocations once more")

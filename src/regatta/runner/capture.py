@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import zlib
-from typing import Any, Optional
+from typing import Any
 
 _CHUNK_BYTES = 65536
 
@@ -66,7 +66,7 @@ class Capture:
         return bytes(self._head + self._tail)
 
     @property
-    def sha256(self) -> Optional[str]:
+    def sha256(self) -> str | None:
         """Digest of everything that was printed; None when it was not asked for."""
         return self._hash.hexdigest() if self._hash is not None else None
 

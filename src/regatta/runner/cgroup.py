@@ -11,7 +11,6 @@ import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 _PREFIX = "regatta-"
 
@@ -21,8 +20,8 @@ class TreeUsage:
     """What a process tree used: CPU in ns, peak memory in bytes (None: not told), OOM kills."""
 
     version: int
-    cpu_ns: Optional[int]
-    memory_peak_bytes: Optional[int]
+    cpu_ns: int | None
+    memory_peak_bytes: int | None
     oom_kills: int
 
 
@@ -76,7 +75,7 @@ class _Group:
     def leave(self) -> None:
         os.write(self._outside, b"0")
 
-    def open(self, name: str, flags: int = os.O_RDONLY) -> Optional[int]:
+    def open(self, name: str, flags: int = os.O_RDONLY) -> int | None:
         try:
             return os.open(self.directory / name, flags)
         except OSError:
@@ -93,7 +92,7 @@ class _Group:
                 time.sleep(0.01)
 
 
-def _read(fd: Optional[int]) -> bytes:
+def _read(fd: int | None) -> bytes:
     return os.pread(fd, 4096, 0) if fd is not None else b""
 
 
@@ -131,7 +130,7 @@ class TreeAccounting:
         self._before_cpu_ns = 0
         self._before_oom = 0
 
-    def _first(self, name: str) -> Optional[int]:
+    def _first(self, name: str) -> int | None:
         for group in self._groups:
             for flags in (os.O_RDWR, os.O_RDONLY):
                 fd = group.open(name, flags)
@@ -182,11 +181,11 @@ class TreeAccounting:
             group.close()
 
 
-def open_accounting() -> tuple[Optional[TreeAccounting], str]:
+def open_accounting() -> tuple[TreeAccounting | None, str]:
     """Make the group where this process may; returns it, or None and the reason."""
     own = _own_paths()
     version_1: dict[str, Path] = {}
-    version_2: Optional[Path] = None
+    version_2: Path | None = None
     for kind, point, options in _mounts():
         if kind == "cgroup2" and "" in own:
             version_2 = Path(point + own[""])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError
+import contextlib
 
 DEFAULT_LOCK = "/tmp/regatta-measuring.lock"
 
@@ -44,7 +45,9 @@ class HostLock:
                 raise HostError(str(path), "no other measurement", self.waited_for, "wait for it") from error
             print(f"waiting: {self.waited_for} measures on this host", file=sys.stderr, flush=True)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
-        text = json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **holder})
+        text = json.dumps(
+            {"pid": os.getpid(), "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **holder}
+        )
         try:
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, text.encode(), 0)
@@ -58,10 +61,8 @@ class HostLock:
             except OSError as error:
                 last = error
                 continue
-            try:
+            with contextlib.suppress(OSError):
                 os.fchmod(fd, 0o666)
-            except OSError:
-                pass
             return fd
         raise HostError(str(self.path), "a lock file", str(last.strerror), "see who made it, and remove it")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Optional, Union
+from typing import Union
 
 Number = Union[int, float, None]
 
@@ -12,7 +12,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PRESSURES = (("cpu", ("some",)), ("memory", ("some", "full")), ("io", ("some", "full")))
 
 
-def _open(path: Union[str, Path]) -> Optional[int]:
+def _open(path: str | Path) -> int | None:
     try:
         fd = os.open(path, os.O_RDONLY)
         os.pread(fd, 1, 0)
@@ -28,7 +28,7 @@ def _read(fd: int, size: int = 4096) -> bytes:
         return b""
 
 
-def _after(text: bytes, key: bytes) -> Optional[int]:
+def _after(text: bytes, key: bytes) -> int | None:
     """The number behind `key`, which begins a line or stands after a space."""
     start = text.find(key)
     if start < 0:
@@ -52,13 +52,13 @@ class HostState:
         self._loadavg = _open(proc / "loadavg")
         self._stat = _open(proc / "stat")
         self._vmstat = _open(proc / "vmstat")
-        self._pressure = [
-            (kind, lines, _open(proc / "pressure" / kind)) for kind, lines in _PRESSURES
-        ]
+        self._pressure = [(kind, lines, _open(proc / "pressure" / kind)) for kind, lines in _PRESSURES]
         cpu = sys / "devices/system/cpu"
         self._frequency = self._all(cpu / f"cpu{n}/cpufreq/scaling_cur_freq" for n in cores)
         self._throttle = self._all(
-            cpu / f"cpu{n}/thermal_throttle/{name}_throttle_count" for n in cores for name in ("core", "package")
+            cpu / f"cpu{n}/thermal_throttle/{name}_throttle_count"
+            for n in cores
+            for name in ("core", "package")
         )
         self._zones = self._all(sorted((sys / "class/thermal").glob("thermal_zone*/temp")))
 
@@ -84,7 +84,9 @@ class HostState:
         self._read_cpu(state)
         text = _read(self._vmstat, 16384) if self._vmstat is not None else b""
         swapped = [_after(text, b"\n" + key) for key in (b"pswpin ", b"pswpout ")]
-        state["swap_pages"] = sum(n for n in swapped if n is not None) if any(n is not None for n in swapped) else None
+        state["swap_pages"] = (
+            sum(n for n in swapped if n is not None) if any(n is not None for n in swapped) else None
+        )
         state["oom_kills"] = _after(text, b"\noom_kill ")
         frequencies = sorted(self._numbers(self._frequency))
         state["frequency_khz"] = frequencies[len(frequencies) // 2] if frequencies else None

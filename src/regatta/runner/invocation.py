@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import regatta
 from regatta.model.record import RECORD_VERSION
@@ -38,8 +38,8 @@ class Bench:
         self,
         header: Mapping[str, Any],
         scratch: Path,
-        measured: Optional[list[int]],
-        accounting: Optional[TreeAccounting],
+        measured: list[int] | None,
+        accounting: TreeAccounting | None,
         stop: StopSignals,
     ) -> None:
         self.header = header
@@ -95,7 +95,7 @@ class Bench:
             environment["REGATTA_PADDING"] = _PADDING_LETTER * draw.randrange(self._padding_bound + 1)
         return environment
 
-    def read_results(self) -> Optional[bytes]:
+    def read_results(self) -> bytes | None:
         """What the workload wrote; None when there is no plain file of a sane size."""
         try:
             fd = os.open(self.results_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -105,7 +105,7 @@ class Bench:
             data = file.read(_MAXIMUM_RESULTS_BYTES + 1)
         return data if len(data) <= _MAXIMUM_RESULTS_BYTES else None
 
-    def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> tuple[Outcome, Optional[TreeUsage]]:
+    def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> tuple[Outcome, TreeUsage | None]:
         """Run the cell's command once, measured."""
         launch = Launch(
             argv=cell["argv"],
@@ -125,14 +125,18 @@ class Bench:
     def check(self, cell: Mapping[str, Any], environment: dict[str, str]) -> str:
         """Run the cell's check command, not measured; returns why the output is wrong, or nothing."""
         outcome = run_process(
-            Launch(cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True),
+            Launch(
+                cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True
+            ),
             self.stop,
         )
         if outcome.start_error or outcome.timed_out or outcome.exit_code != 0:
             return f"wrong output: the check ended with {outcome.start_error or outcome.exit_code}"
         expected = cell["expect"].get("check_sha256")
         if expected and outcome.stdout.sha256 != expected:
-            return f"wrong output: the check printed {str(outcome.stdout.sha256)[:16]}, expected {expected[:16]}"
+            return (
+                f"wrong output: the check printed {str(outcome.stdout.sha256)[:16]}, expected {expected[:16]}"
+            )
         return ""
 
 
@@ -233,7 +237,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     }
 
 
-def peak_rss_kib(usage: resource.struct_rusage) -> Optional[int]:
+def peak_rss_kib(usage: resource.struct_rusage) -> int | None:
     """The process' peak resident memory; None where it cannot be told.
 
     Linux hands a process' peak on through fork and exec, so that no child shows less than the runner's own.

@@ -35,7 +35,9 @@ class JournalWriter:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._fd)
-            raise StoreError(str(path), "no other runner", "one that holds it", "see `regatta status`") from error
+            raise StoreError(
+                str(path), "no other runner", "one that holds it", "see `regatta status`"
+            ) from error
         self.records: list[dict[str, Any]] = []
         self._recover()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
 
 #: /proc/stat counts in ticks of 10 ms on all CPUs at once, so that a few ticks are no evidence of anything.
 LEAST_EVIDENCE_S = 0.05
@@ -33,11 +33,11 @@ def find_perturbation(
     """
     found: list[dict[str, Any]] = []
 
-    def delta(key: str) -> Optional[float]:
+    def delta(key: str) -> float | None:
         a, b = before.get(key), after.get(key)
         return None if a is None or b is None else b - a
 
-    def judge(limit: str, measured: Optional[float]) -> None:
+    def judge(limit: str, measured: float | None) -> None:
         allowed = limits.get(limit)
         if allowed is not None and measured is not None and measured > allowed:
             found.append({"limit": limit, "allowed": allowed, "measured": round(measured, 3)})
@@ -48,7 +48,10 @@ def find_perturbation(
         judge("steal_percent", 100 * steal_s / capacity_s)
     if busy_s is not None and busy_s - own_cpu_s >= LEAST_EVIDENCE_S:
         judge("other_cpu_percent", 100 * (busy_s - own_cpu_s) / capacity_s)
-    for limit, key in (("memory_pressure_percent", "psi_memory_some_us"), ("io_pressure_percent", "psi_io_some_us")):
+    for limit, key in (
+        ("memory_pressure_percent", "psi_memory_some_us"),
+        ("io_pressure_percent", "psi_io_some_us"),
+    ):
         waited_us = delta(key)
         if waited_us is not None and waited_us >= LEAST_EVIDENCE_S * 1e6:
             judge(limit, 100 * waited_us / 1e6 / elapsed_s)

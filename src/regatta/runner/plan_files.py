@@ -54,7 +54,10 @@ class HostPlan:
             first, end = self.segments[segment]
         except IndexError:
             raise StoreError(
-                str(self.rows_path.parent), f"a segment below {len(self.segments)}", str(segment), "make the plan again"
+                str(self.rows_path.parent),
+                f"a segment below {len(self.segments)}",
+                str(segment),
+                "make the plan again",
             ) from None
         numbers = array.array("i")
         with self.rows_path.open("rb") as file:
@@ -110,11 +113,11 @@ def check_files(cells: list[dict[str, Any]]) -> None:
                 while chunk := stream.read(1 << 20):
                     digest.update(chunk)
         except OSError as error:
-            raise HostError(path, "a file of the plan", error.strerror or str(error), "run `regatta run` again") from error
+            raise HostError(
+                path, "a file of the plan", error.strerror or str(error), "run `regatta run` again"
+            ) from error
         if digest.hexdigest() != expected:
             raise HostError(
                 path, f"SHA-256 {expected[:12]} as planned", digest.hexdigest()[:12],
                 "it changed since the plan was made; `regatta run` plans again",
             )  # fmt: skip
-
-

@@ -13,9 +13,8 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Optional
 
 from regatta.runner.capture import Capture
 
@@ -41,7 +40,7 @@ class Launch:
     timeout_s: float
     output_bytes: int
     rlimits: list[tuple[int, int]] = field(default_factory=list)
-    cores: Optional[frozenset[int]] = None
+    cores: frozenset[int] | None = None
     hash_stdout: bool = False
 
 
@@ -52,8 +51,8 @@ class Outcome:
     started_utc_ns: int
     started_monotonic_ns: int
     elapsed_ns: int
-    exit_code: Optional[int]
-    signal: Optional[int]
+    exit_code: int | None
+    signal: int | None
     timed_out: bool
     usage: resource.struct_rusage
     left_behind: int
@@ -262,10 +261,8 @@ def _terminate(pid: int, stop: StopSignals, stdout: Capture, stderr: Capture) ->
 
 
 def _kill_group(pid: int) -> None:
-    try:
+    with suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
-    except OSError:
-        pass
 
 
 def children_of(pid: int) -> list[int]:

@@ -146,7 +146,9 @@ class SegmentRun:
                 cores["use"], cores["cpus"], cores["housekeeping"], topology, os.sched_getaffinity(0)
             )
         except ValueError as error:
-            raise HostError(f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec") from error
+            raise HostError(
+                f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec"
+            ) from error
         become_subreaper()
         accounting, self.no_accounting = open_accounting()
         state = StateFile(

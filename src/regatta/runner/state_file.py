@@ -31,7 +31,9 @@ class StateFile:
 
     def write(self, **changing: Any) -> None:
         """Write the state."""
-        text = json.dumps({**self._constant, **changing, "written_utc_s": int(time.time())}, ensure_ascii=False)
+        text = json.dumps(
+            {**self._constant, **changing, "written_utc_s": int(time.time())}, ensure_ascii=False
+        )
         data = text.encode()[: _WIDTH - 1]
         os.pwrite(self._fd, data.ljust(_WIDTH - 1) + b"\n", 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 _SYS_CPU = Path("/sys/devices/system/cpu")
 
@@ -51,9 +51,13 @@ def read_topology(root: Path = _SYS_CPU) -> list[dict[str, Any]]:
     return entries
 
 
+def _flat(cores: list[list[int]]) -> list[int]:
+    return [cpu for core in cores for cpu in core]
+
+
 def choose_cores(
     use: str, cpus: list[int], housekeeping: int, topology: list[dict[str, Any]], allowed: set[int]
-) -> tuple[Optional[list[int]], Optional[list[int]]]:
+) -> tuple[list[int] | None, list[int] | None]:
     """Choose the CPUs of measured processes and those of the runner.
 
     Args:
@@ -86,5 +90,5 @@ def choose_cores(
         raise ValueError(f"{housekeeping} housekeeping cores of {len(ordered)} leave none to measure on")
     if use == "all" and not housekeeping:
         return None, None
-    measured = [core[0] for core in measured_cores] if use == "physical" else sum(measured_cores, [])
-    return sorted(measured), sorted(sum(kept, [])) or None
+    measured = [core[0] for core in measured_cores] if use == "physical" else _flat(measured_cores)
+    return sorted(measured), sorted(_flat(kept)) or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
 
 from regatta.adapters import ADAPTERS
 from regatta.adapters.result import Left, Reported
@@ -23,7 +23,7 @@ _OOM_MARKS = (
 
 
 def report_of(
-    cell: Mapping[str, Any], outcome: Outcome, results: Optional[bytes], max_rss_kib: Optional[int]
+    cell: Mapping[str, Any], outcome: Outcome, results: bytes | None, max_rss_kib: int | None
 ) -> Reported:
     """Let the cell's adapter read what was left."""
     left = Left(
@@ -68,7 +68,7 @@ def _wrong_output(cell: Mapping[str, Any], outcome: Outcome, reported: Reported)
 
 def judge(
     cell: Mapping[str, Any], outcome: Outcome, reported: Reported, oom_kills: int
-) -> tuple[str, Optional[str]]:
+) -> tuple[str, str | None]:
     """The status and its reason, before perturbation and the check command are looked at.
 
     Returns:

@@ -110,7 +110,9 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise StoreError(str(path), "a file to write", str(error.strerror or error), "make room, or choose --results") from error
+        raise StoreError(
+            str(path), "a file to write", str(error.strerror or error), "make room, or choose --results"
+        ) from error
 
 
 def write_json(path: Path, value: Any) -> None:

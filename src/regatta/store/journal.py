@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Union
+from typing import Any, BinaryIO
 
 from regatta.model.record import DamagedLine, decode_record
 
@@ -44,7 +44,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
         offset += len(line)
 
 
-def read_file(path: Path) -> Iterator[Union[dict[str, Any], Damage]]:
+def read_file(path: Path) -> Iterator[dict[str, Any] | Damage]:
     """Read one journal file in order: records, and a `Damage` for each line that is none.
 
     Raises:
@@ -61,7 +61,7 @@ def read_file(path: Path) -> Iterator[Union[dict[str, Any], Damage]]:
                 yield Damage(path, number, offset, str(error))
 
 
-def read_journal(experiment_dir: Path) -> Iterator[Union[dict[str, Any], Damage]]:
+def read_journal(experiment_dir: Path) -> Iterator[dict[str, Any] | Damage]:
     """Read all journal files of an experiment, by host, segment and sequence."""
     for path in journal_files(experiment_dir):
         yield from read_file(path)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 
-def process_start(pid: int) -> Optional[int]:
+def process_start(pid: int) -> int | None:
     """Start time of a process in ticks since boot, which with its number is its identity; None when it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
@@ -16,7 +16,7 @@ def process_start(pid: int) -> Optional[int]:
         return None
 
 
-def read_state(path: Path) -> Optional[dict[str, Any]]:
+def read_state(path: Path) -> dict[str, Any] | None:
     """The state that a runner left, with `alive` added; None when there is none or it cannot be read."""
     try:
         state = json.loads(path.read_bytes())
