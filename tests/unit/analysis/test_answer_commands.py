@@ -1,0 +1,102 @@
+"""`analyze`, `records` and `store rebuild` as a person uses them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.cli.analyze import analyze
+from regatta.cli.records import printable, records
+from regatta.cli.store import store
+from regatta.errors import StoreError
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> str:
+    cells = [cell("serial"), cell("g1")]
+    lines = [
+        record(c, r, [1e9 * (1 + r / 100 + i)], position=i) for r in range(5) for i, c in enumerate(cells)
+    ]
+    lines.append(record(cells[1], 5, status="failed", reason="\x1b[31m[bold]red"))
+    write_experiment(tmp_path / "made-up", cells, lines, 6)
+    return str(tmp_path)
+
+
+def test_analyze_prints_tables_with_failures_apart(results: str) -> None:
+    done = CliRunner().invoke(analyze, ["made-up", "--results", results], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "serial is fastest on h2 at 2 x minheap, 5 blocks, on this host" in done.stdout
+    assert "paired-log-t" in done.stdout
+    assert "Failures" in done.stdout
+    assert "\\x1b[31m[bold]red" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "note: 1 invocation failed" in done.stderr
+
+
+def test_analyze_takes_a_path_and_prints_json(results: str) -> None:
+    done = CliRunner().invoke(analyze, [f"{results}/made-up", "--json"], catch_exceptions=False)
+    document = json.loads(done.stdout)
+    assert [c["n"] for c in document["cells"]] == [5, 5]
+    assert document["comparisons"][0]["method"] == "paired-log-t"
+
+
+def test_analyze_prints_csv(results: str) -> None:
+    done = CliRunner().invoke(analyze, ["made-up", "--results", results, "--csv"], catch_exceptions=False)
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["kind"] for row in rows] == ["cell", "cell", "comparison", "tukey"]
+    assert float(rows[0]["value"]) == pytest.approx(1.02e9)
+
+
+def test_the_baseline_can_be_chosen(results: str) -> None:
+    arguments = ["made-up", "--results", results, "--json", "--baseline", "collector=g1"]
+    done = CliRunner().invoke(analyze, arguments, catch_exceptions=False)
+    assert json.loads(done.stdout)["comparisons"][0]["b_name"] == "jdk-21 g1"
+    wrong = CliRunner().invoke(analyze, ["made-up", "--results", results, "--baseline", "g1"])
+    assert wrong.exit_code == 2
+    assert "expected runtime, collector, modifiers and =NAME" in wrong.stderr
+
+
+def test_a_missing_experiment_is_told_with_those_that_are_there(results: str) -> None:
+    for command in (["made-down"], ["made-down", "--json"]):
+        done = CliRunner().invoke(analyze, [*command, "--results", results])
+        assert isinstance(done.exception, StoreError)
+        assert done.exception.exit_code == 3
+        assert "made-up" in str(done.exception)
+
+
+def test_records_stream_as_json_lines_and_as_a_table(results: str) -> None:
+    done = CliRunner().invoke(records, ["made-up", "--results", results, "--json"], catch_exceptions=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == 11
+    assert {"invocation_id", "cell_id", "status", "host", "round", "block", "position"} <= set(lines[0])
+    table = (
+        CliRunner()
+        .invoke(records, ["made-up", "--results", results], catch_exceptions=False)
+        .stdout.splitlines()
+    )
+    assert len(table) == 12
+    assert "\x1b" not in table[-1]
+
+
+def test_records_tell_of_damaged_lines(results: str) -> None:
+    path = next(Path(results).glob("made-up/journal/*/*.jsonl"))
+    path.write_bytes(path.read_bytes().replace(b'"round":2', b'"round":8', 1))
+    done = CliRunner().invoke(records, ["made-up", "--results", results, "--json"], catch_exceptions=False)
+    assert len(done.stdout.splitlines()) == 10
+    assert "1 torn or damaged line" in done.stderr
+
+
+def test_store_rebuild_says_what_it_made(results: str) -> None:
+    done = CliRunner().invoke(store, ["rebuild", "made-up", "--results", results], catch_exceptions=False)
+    assert "11 invocations, 10 measurements, 2 planned cells" in done.stdout
+    assert (Path(results) / "made-up/store/regatta.duckdb").exists()
+
+
+def test_what_steers_a_terminal_is_made_visible() -> None:
+    assert printable("a\x1b[2Jb\nc é") == "a\\x1b[2Jb c é"
