@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError
-import contextlib
 
 DEFAULT_LOCK = "/tmp/regatta-measuring.lock"
 

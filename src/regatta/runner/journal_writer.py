@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,8 @@ class JournalWriter:
                 raise OSError(28, "No space left on device (the line was cut short)")
             os.fdatasync(self._fd)
         except OSError as error:
-            try:
+            with suppress(OSError):  # where even this fails, the next start cuts the torn line off
                 os.ftruncate(self._fd, self._size)
-            except OSError:
-                pass  # the torn line is cut off by the next start
             raise StoreError(
                 str(self.path), f"room for a record of {len(line)} bytes", str(error.strerror or error),
                 "make room; the records before are whole, and the same command goes on",
