@@ -9,17 +9,20 @@ from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
 from regatta.spec.sources import source_paths
 
-RESULTS = str(config["results"])
-
 try:
     HOME = find_home()
-    SPECS = {
-        load_spec(Path(path), HOME).name: str(path)
-        for path in ([config["spec"]] if "spec" in config else config["experiments"])
-    }
-    EXPERIMENTS = {name: load_spec(Path(path), HOME) for name, path in SPECS.items()}
+    PATHS = [config["spec"]] if "spec" in config else config["experiments"]
+    EXPERIMENTS = {e.name: e for e in (load_spec(Path(str(path)), HOME) for path in PATHS)}
 except RegattaError as error:
     raise WorkflowError(str(error))
+
+
+directories = {experiment.results_directory for experiment in EXPERIMENTS.values()}
+if "results" not in config and len(directories) > 1:
+    raise WorkflowError(
+        f"specs with different results ({', '.join(sorted(directories))}); name one by --config results=DIR"
+    )
+RESULTS = str(config["results"] if "results" in config else directories.pop())
 
 
 wildcard_constraints:
@@ -29,7 +32,7 @@ wildcard_constraints:
 
 
 def spec_of(wildcards):
-    return SPECS[wildcards.experiment]
+    return EXPERIMENTS[wildcards.experiment].spec_path
 
 
 def last_receipts(wildcards):

@@ -119,7 +119,7 @@ def _show_cells(console: Console, answer: Answer, level: str, all_metrics: bool)
             rows.append(
                 (
                     cell.host, cell.benchmark, _heap(cell.heap_factor, cell.heap_mib), cell.configuration,
-                    _metric(cell.metric, cell.parameters), _n(cell), mean, interval, unit, cell.estimate.reason,
+                    _metric(cell.metric, cell.parameters), str(cell.estimate.n), str(len(cell.perturbed) or ""), mean, interval, unit, cell.estimate.reason,
                 )
             )  # fmt: skip
     header = (
@@ -129,6 +129,7 @@ def _show_cells(console: Console, answer: Answer, level: str, all_metrics: bool)
         "configuration",
         "metric",
         "n",
+        "perturbed",
         "mean",
         f"{level} interval",
         "unit",
@@ -197,7 +198,7 @@ def _table(console: Console, title: str, header: Sequence[str], rows: Sequence[S
         used.remove(header.index("host"))
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for i in used:
-        right = header[i] in ("n", "mean", "value", "p", "times") or "interval" in header[i]
+        right = header[i] in ("n", "perturbed", "mean", "value", "p", "times") or "interval" in header[i]
         table.add_column(header[i], justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(row[i])) for i in used))
@@ -220,10 +221,6 @@ def _magnitudes(cell: CellAnswer) -> tuple[str, str, str]:
         else " to ".join(f"{edge * factor:,.{decimals}f}" for edge in (estimate.low, estimate.high))
     )
     return f"{estimate.point * factor:,.{decimals}f}", interval, unit
-
-
-def _n(cell: CellAnswer) -> str:
-    return f"{cell.estimate.n}" + (f" (+{len(cell.perturbed)} perturbed)" if cell.perturbed else "")
 
 
 def _heap(factor: float | None, mib: int | None) -> str:

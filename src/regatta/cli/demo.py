@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import results_option
+from regatta.cli.options import spec_results_option
 
 
 @click.command()
-@results_option
+@spec_results_option
 @click.pass_context
-def demo(ctx: click.Context, results: Path) -> int:
+def demo(ctx: click.Context, results: Path | None) -> int:
     """Run configs/experiments/demo.yml: two JVMs, three collectors, two heap sizes; print the answer and write a report."""
     from regatta.cli.run import run
     from regatta.spec.home import find_home

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regatta.cli.options import json_option, make_ready, results_option, spec_argument
+from regatta.cli.options import json_option, make_ready, spec_argument, spec_results_option
 
 if TYPE_CHECKING:
     from regatta.fleet.minheaps import Attempts
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @spec_argument
-@results_option
+@spec_results_option
 @json_option
 @click.option(
     "--receipt", type=click.Path(path_type=Path), help="Also write the answer to this file, as JSON."
 )
-def minheap(spec: Path, results: Path, as_json: bool, receipt: Path | None) -> None:
+def minheap(spec: Path, results: Path | None, as_json: bool, receipt: Path | None) -> None:
     """Find the least heap (MiB) in which each Java benchmark of SPEC completes on each runtime, under every collector.
 
     Every attempt is recorded; what was tried before is not tried again. A size counts when several passes in a row complete.
@@ -36,8 +36,8 @@ def minheap(spec: Path, results: Path, as_json: bool, receipt: Path | None) -> N
     found: dict[tuple[str, str], int] = {}
     for host in ready.hosts.values():
         for benchmark, runtime in pairs(ready.experiment, host):
-            attempts = Attempts(minheap_dir(results), ready.experiment, host, benchmark, runtime)
-            found[benchmark.label, runtime.name] = _measure(attempts, minheap_dir(results))
+            attempts = Attempts(minheap_dir(ready.results), ready.experiment, host, benchmark, runtime)
+            found[benchmark.label, runtime.name] = _measure(attempts, minheap_dir(ready.results))
     if as_json:
         click.echo(json.dumps(summary(found)))
     else:

@@ -22,6 +22,11 @@ results_option = click.option(
     show_default=True,
     help="Folder of all results; each experiment has a folder in it.",
 )
+spec_results_option = click.option(
+    "--results",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of all results; each experiment has a folder in it. [default: the spec's `results`, or results]",
+)
 spec_argument = click.argument("spec", type=click.Path(dir_okay=False, path_type=Path))
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -32,6 +37,7 @@ class Ready:
 
     experiment: Experiment
     home: Path
+    results: Path
     folder: Folder
     hosts: dict[str, ResolvedHost]
     minheaps: dict[tuple[str, str], int]
@@ -47,7 +53,7 @@ class Ready:
         return {name: cross(self.experiment, host, self.minheaps) for name, host in self.hosts.items()}
 
 
-def make_ready(spec: Path, results: Path) -> Ready:
+def make_ready(spec: Path, results: Path | None) -> Ready:
     """Read a spec and make this machine ready for it; what is ready already costs next to nothing.
 
     Raises:
@@ -62,6 +68,7 @@ def make_ready(spec: Path, results: Path) -> Ready:
 
     home = find_home(spec)
     experiment = load_spec(spec, home)
+    results = results or Path(experiment.results_directory)
     runtimes, missing = provision_runtimes(experiment)
     builds, inputs, programs = build_workloads(experiment, home)
     hosts = {
@@ -71,4 +78,4 @@ def make_ready(spec: Path, results: Path) -> Ready:
     minheaps: dict[tuple[str, str], int] = {}
     for host in hosts.values():
         minheaps.update(known_minheaps(experiment, host, minheap_dir(results)))
-    return Ready(experiment, home, Folder(results / experiment.name), hosts, minheaps)
+    return Ready(experiment, home, results, Folder(results / experiment.name), hosts, minheaps)

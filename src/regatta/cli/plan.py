@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regatta.cli.options import Ready, json_option, make_ready, results_option, spec_argument
+from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option
 
 if TYPE_CHECKING:
     from regatta.planner.plan import HostPlan
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @spec_argument
-@results_option
+@spec_results_option
 @json_option
 @click.option("--write", is_flag=True, help="Write the plan where the runner finds it.")
 @click.option(
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many rows of the order to show.",
 )
-def plan(spec: Path, results: Path, as_json: bool, write: bool, shown_rows: int) -> None:
+def plan(spec: Path, results: Path | None, as_json: bool, write: bool, shown_rows: int) -> None:
     """Show the cells of SPEC, their order, what is recorded already, and how long the rest takes."""
     from regatta.planner.plan import plan_host
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import results_option, spec_argument
+from regatta.cli.options import spec_argument, spec_results_option
 
 
 @click.command()
 @spec_argument
-@results_option
+@spec_results_option
 @click.option("--retry-failed", is_flag=True, help="Run invocations that failed before once more.")
 @click.pass_context
-def run(ctx: click.Context, spec: Path, results: Path, retry_failed: bool) -> int:
+def run(ctx: click.Context, spec: Path, results: Path | None, retry_failed: bool) -> int:
     """Run the experiment of SPEC, from building its workloads to its report.
 
     The same command goes on after anything: what is recorded is not measured again. It drives the workflow that
@@ -28,6 +28,7 @@ def run(ctx: click.Context, spec: Path, results: Path, retry_failed: bool) -> in
 
     home = find_home(spec)
     experiment = load_spec(spec, home)
+    results = results or Path(experiment.results_directory)
     folder = Folder(results / experiment.name)
     code = run_workflow(spec, folder, results, home, retry_failed)
     if folder.report.exists():
