@@ -18,7 +18,7 @@ from regatta.model.answer import Answer, CellAnswer
 from regatta.model.experiment import Baseline, SteadyState
 from regatta.stats.estimate import undefined
 from regatta.stats.intervals import mean_interval
-from regatta.store.database import Progress, ensure_database
+from regatta.store.database import Progress, open_database
 
 
 def answer_experiment(
@@ -40,7 +40,8 @@ def answer_experiment(
         SpecError: `baseline` names what the experiment has not.
     """
     facts = read_facts(experiment_dir)
-    samples = load_samples(ensure_database(experiment_dir, progress), facts.steady)
+    with open_database(experiment_dir, progress) as connection:
+        samples = load_samples(connection, facts.steady)
     if baseline is not None:
         check_baseline(baseline, samples.cells)
     names = Names(samples.cells)

@@ -11,7 +11,7 @@ import numpy as np
 from regatta.analysis.comparisons import comparison_groups, estimate_of
 from regatta.analysis.names import Names
 from regatta.analysis.samples import PlannedCell, Samples, Series
-from regatta.analysis.words import bound_words, compared, counted, listed, shows_difference, superlative
+from regatta.analysis.words import bound_words, counted, difference, listed, shows_difference, superlative
 from regatta.model.answer import Estimate, Family, TukeyPair
 from regatta.model.experiment import Better
 from regatta.stats.anova import Anova, block_anova, one_way
@@ -140,7 +140,7 @@ def _judge(
         else _words(present, fit, pairs, place, _how_many(fit, len(table), blocked), names)
     )
     if absent:
-        words += f"; {listed(absent)} never completed"
+        words += f"; {listed(absent)} {'has' if len(absent) == 1 else 'have'} no valid invocation"
     return (
         replace(
             family,
@@ -182,18 +182,22 @@ def _words(
     beside = [name for name in others if not shows_difference(ratios[name])]
     where = f"on {place}, {many}, on {names.host(cell)}"
     if not beside:
-        lead = compared(best, others[0], ratios[others[0]], cell.metric, unit, cell.better)
-        return f"{best} {superlative(cell.metric, unit, cell.better)} {where}: {lead}"
+        lead = difference(others[0], ratios[others[0]], cell.metric, unit, cell.better)
+        return f"{best} {superlative(cell.metric, unit, cell.better)} on {place}: {lead}, {many}, on {names.host(cell)}"
     leaders = [best, *beside]
     between = [_ratio(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
-    if any(shows_difference(ratio) for ratio in between):
-        between = [ratios[name] for name in beside]
-    bound = bound_words(between)
-    if len(leaders) == len(ranked):
-        word = "between" if len(leaders) == 2 else "among"
+    alike = not any(shows_difference(ratio) for ratio in between)
+    bound = bound_words(between if alike else [ratios[name] for name in beside])
+    word = "between" if len(leaders) == 2 else "among"
+    if len(leaders) == len(ranked) and alike:
         return f"no difference shown {word} {listed(leaders)} {where}; {bound}"
-    behind = [name for name in others if name not in beside]
-    return f"{listed(leaders)} lead {where}, with no difference shown from {best} ({bound}); {listed(behind)} behind"
+    told = f"{word} them" if alike else f"from {best}"
+    behind = [
+        f"{name} is {difference(best, _ratio(pairs, name, best), cell.metric, unit, cell.better)}"
+        for name in others
+        if name not in beside
+    ]
+    return "; ".join([f"{listed(leaders)} lead {where}: no difference shown {told} ({bound})", *behind])
 
 
 def _ranking(fit: Anova, lower_is_better: bool) -> list[int]:

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -30,13 +29,14 @@ _LAST = """
 create temp table last as
 select record, host, cell_id, invocation_id, status, coalesce(reason, '') as reason, "order", plan_id, round, block,
        position, started_utc_ns
-from read_parquet($invocations)
+from invocations
 qualify row_number() over (partition by host, invocation_id order by attempt desc, record desc) = 1
 """
 
-_CELLS = (
-    "select row_number() over (order by host, place) - 1 as cell, * from read_parquet($cells) order by cell"
-)
+_CELLS = """
+create temp table planned as
+select row_number() over (order by host, place) - 1 as cell, * from cells order by cell
+"""
 
 #: A series of one iteration has no warm-up to leave out: that is its value (programs measured from outside).
 _VALUES = {
@@ -46,10 +46,10 @@ _VALUES = {
 
 _SAMPLES = """
 with counted as (
-    select l.*, c.cell from last l join cells c using (host, cell_id) where status in ('ok', 'perturbed')
+    select l.*, c.cell from last l join planned c using (host, cell_id) where status in ('ok', 'perturbed')
 ), reduced as (
     select record, metric, unit, coalesce(parameters, '') as parameters, {value} as value
-    from read_parquet($iterations) semi join counted using (record) group by all
+    from iterations semi join counted using (record) group by all
 )
 select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
        block, position, started_utc_ns,
@@ -125,56 +125,51 @@ class Samples:
     unplanned: tuple[int, int] = (0, 0)
 
 
-def load_samples(database: Path, steady: SteadyState) -> Samples:
+def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> Samples:
     """Read the samples of an experiment.
 
     Args:
-        database: the folder of its Parquet files (`regatta.store.database.ensure_database`).
+        connection: to its database (`regatta.store.database.open_database`).
         steady: how the iterations of an invocation become its one number.
 
     Returns:
         Series of planned cells only, each metric and set of parameters apart; perturbed samples apart.
 
     Raises:
-        duckdb.Error: the files are not there.
+        duckdb.Error: it is no such database.
     """
-    files = {name: str(database / f"{name}.parquet") for name in ("invocations", "iterations", "cells")}
-    with duckdb.connect() as connection:
-        connection.execute(_LAST, {"invocations": files["invocations"]})
-        connection.execute(f"create temp table cells as {_CELLS}", {"cells": files["cells"]})
-        result = Samples()
-        result.cells = _read_cells(connection)
-        _read_statuses(connection, result)
-        parameters: dict[str, Any] = {"iterations": files["iterations"]}
-        if steady.method == "fixed":
-            parameters["warmup"] = steady.warmup
-        query = _SAMPLES.format(value=_VALUES[steady.method])
-        columns = connection.execute(query, parameters).fetchnumpy()
-    _fill_series(result, columns)
+    connection.execute(_LAST)
+    connection.execute(_CELLS)
+    result = Samples()
+    result.cells = _read_cells(connection)
+    _read_statuses(connection, result)
+    query = _SAMPLES.format(value=_VALUES[steady.method])
+    parameters = {"warmup": steady.warmup} if steady.method == "fixed" else {}
+    _fill_series(result, connection.execute(query, parameters).fetchnumpy())
     return result
 
 
 def _read_cells(connection: duckdb.DuckDBPyConnection) -> list[PlannedCell]:
     rows = connection.execute(
         "select cell, host, platform, cell_id, label, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
-        " metric, better, planned from cells order by cell"
+        " metric, better, planned from planned order by cell"
     ).fetchall()
     return [PlannedCell(*row) for row in rows]
 
 
 def _read_statuses(connection: duckdb.DuckDBPyConnection, result: Samples) -> None:
     for number, status, count in connection.execute(
-        "select cell, status, count(*) from last join cells using (host, cell_id) group by all order by cell, status"
+        "select cell, status, count(*) from last join planned using (host, cell_id) group by all order by cell, status"
     ).fetchall():
         result.statuses[number][status] = count
         result.recorded += count
     unplanned = connection.execute(
-        "select count(distinct (host, cell_id)), count(*) from last anti join cells using (host, cell_id)"
+        "select count(distinct (host, cell_id)), count(*) from last anti join planned using (host, cell_id)"
     ).fetchone()
     result.unplanned = unplanned if unplanned is not None else (0, 0)
     for number, status, reason, count, ids in connection.execute(
         "select cell, status, reason, count(*), list(invocation_id order by started_utc_ns, invocation_id)"
-        " from last join cells using (host, cell_id) where list_contains($failures, status)"
+        " from last join planned using (host, cell_id) where list_contains($failures, status)"
         " group by all order by cell, status, reason",
         {"failures": list(FAILURES)},
     ).fetchall():

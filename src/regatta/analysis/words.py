@@ -22,12 +22,18 @@ def shows_difference(ratio: Estimate) -> bool:
 
 
 def compared(a: str, b: str, ratio: Estimate, metric: str, unit: str, better: Better) -> str:
-    """`g1 is 4.1 % (3.2 to 5.0) faster than serial`: per cent of b's value, for a ratio a/b that differs from 1."""
-    how_much = _how_much(ratio)
+    """`g1 is 4.1 % (3.2 to 5.0) faster than serial`, for a ratio a/b that differs from 1."""
+    verb = "is" if is_speed(unit, better) else "has"
+    return f"{a} {verb} {difference(b, ratio, metric, unit, better)}"
+
+
+def difference(b: str, ratio: Estimate, metric: str, unit: str, better: Better) -> str:
+    """`4.1 % (3.2 to 5.0) faster than serial`: per cent of b's value."""
     if is_speed(unit, better):
-        faster = (ratio.point < 1.0) == (better == "lower")
-        return f"{a} is {how_much} {'faster' if faster else 'slower'} than {b}"
-    return f"{a} has {how_much} {'lower' if ratio.point < 1.0 else 'higher'} {metric} than {b}"
+        word = "faster" if (ratio.point < 1.0) == (better == "lower") else "slower"
+    else:
+        word = f"{'lower' if ratio.point < 1.0 else 'higher'} {metric}"
+    return f"{_how_much(ratio)} {word} than {b}"
 
 
 def superlative(metric: str, unit: str, better: Better) -> str:

@@ -1,8 +1,9 @@
 """The embedded database of an experiment, made from its journal: Parquet files, and DuckDB with the same tables.
 
 The journal is the only truth: `store/` may be deleted at any time and is made again. Every file is written beside its
-place and renamed into it, so a kill leaves the old one or the new one whole; each carries the fingerprint of the journal
-and plan it was made from, so files of two generations are never read together.
+place and renamed into it, so a kill leaves the old one or the new one whole. Analyses read the one DuckDB file, whose
+tables are of one generation whatever else happens; the Parquet files are for other tools, and being renamed after it,
+their fingerprint of the journal and plan tells that all of the database is up to date.
 """
 
 from __future__ import annotations
@@ -76,6 +77,26 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
     return directory
 
 
+@contextmanager
+def open_database(
+    experiment_dir: Path, progress: Progress | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Connect to an up-to-date database, read only; what is read is of one generation, though others rebuild meanwhile.
+
+    Raises:
+        StoreError: see `rebuild`.
+    """
+    path = ensure_database(experiment_dir, progress) / DATABASE
+    try:
+        connection = duckdb.connect(str(path), read_only=True)
+    except duckdb.Error:
+        # Damaged, or written by a newer DuckDB.
+        rebuild(experiment_dir, progress)
+        connection = duckdb.connect(str(path), read_only=True)
+    with connection:
+        yield connection
+
+
 def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
     """Make `store/*.parquet` and `store/regatta.duckdb` from the journal and the plan, in batches.
 
@@ -99,7 +120,8 @@ def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
             invocations, iterations, damaged = _write_records(experiment_dir, new, mark, progress)
             cells = _write_cells(experiment_dir, new["cells"], mark)
             _write_duckdb(directory / f"{DATABASE}{_NEW}", new)
-            for path in (*new.values(), directory / f"{DATABASE}{_NEW}"):
+            # Parquet last: its fingerprints say that the DuckDB file is in place.
+            for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
                 _put_in_place(path)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise StoreError(

@@ -17,7 +17,7 @@ from synthetic_journal import cell, native, record, write_experiment, write_jour
 
 from regatta.errors import StoreError
 from regatta.store import database
-from regatta.store.database import ensure_database, rebuild
+from regatta.store.database import ensure_database, open_database, rebuild
 from regatta.store.tables import CELLS, INVOCATIONS, ITERATIONS
 
 G1, GZIP = cell("g1"), native()
@@ -161,3 +161,43 @@ def test_a_kill_anywhere_leaves_whole_files(experiment: Path) -> None:
     assert time.monotonic() - started < 60
     rebuild(experiment)
     assert not list((experiment / "store").glob("*.new"))
+
+
+def test_a_kill_between_the_renames_is_seen_by_the_next_reader(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebuild(experiment)
+    write_journal(experiment, [record(G1, 9, [1.0])], segment=1)
+    renamed: list[Path] = []
+    whole = database._put_in_place
+
+    def killed(path: Path) -> None:
+        if len(renamed) == 2:
+            raise KeyboardInterrupt
+        renamed.append(path)
+        whole(path)
+
+    monkeypatch.setattr(database, "_put_in_place", killed)
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(experiment)
+    monkeypatch.setattr(database, "_put_in_place", whole)
+    with open_database(experiment) as connection:
+        assert connection.execute("select count(*) from invocations").fetchone() == (6,)
+    assert not list((experiment / "store").glob("*.new"))
+
+
+def test_a_reader_keeps_its_generation_while_another_process_rebuilds(experiment: Path) -> None:
+    with open_database(experiment) as connection:
+        write_journal(experiment, [record(G1, 9, [1.0])], segment=1)
+        script = "import sys, pathlib; from regatta.store.database import rebuild; rebuild(pathlib.Path(sys.argv[1]))"
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        subprocess.run([sys.executable, "-c", script, str(experiment)], env=environment, check=True)
+        assert connection.execute("select count(*) from invocations").fetchone() == (5,)
+        assert connection.execute("select count(*) from iterations").fetchone() == (8,)
+
+
+def test_a_damaged_duckdb_file_is_made_again(experiment: Path) -> None:
+    ensure_database(experiment)
+    (experiment / "store/regatta.duckdb").write_bytes(b"no database" * 1000)
+    with open_database(experiment) as connection:
+        assert connection.execute("select count(*) from cells").fetchone() == (2,)
