@@ -8,7 +8,6 @@ import platform
 import re
 import shutil
 import sys
-import tarfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -138,8 +137,8 @@ def _from_archive(runtime: Runtime) -> Path:
             with zipfile.ZipFile(file) as opened:
                 opened.extractall(directory)
         else:
-            with tarfile.open(file) as tar:
-                tar.extractall(directory, filter="data")
+            # GNU tar keeps members inside the folder; Python's own filter for that is not in Debian 12's 3.11.2.
+            run_command(["tar", "--no-same-owner", "-xf", str(file), "-C", str(directory)], where)
         file.unlink()
 
     root = made_directory(cache_dir() / "runtimes" / f"archive-{archive.sha256[:24]}", make)

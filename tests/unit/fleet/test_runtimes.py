@@ -1,0 +1,122 @@
+"""Runtimes by every provider that works without a network, asked what they are and what they take."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import platform
+import shutil
+import tarfile
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from regatta.errors import HostError
+from regatta.fleet.runtimes import provision
+from regatta.model.experiment import Archive, Collector, Runtime
+
+SERIAL = Collector("serial", ("-XX:+UseSerialGC",))
+NONSENSE = Collector("nonsense", ("-XX:+UseNonsenseGC",))
+
+needs_java = pytest.mark.skipif(
+    shutil.which("java") is None, reason="NO JAVA ON PATH: providers are not tried"
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGATTA_CACHE", str(tmp_path / "cache"))
+
+
+def java_script() -> bytes:
+    """A launcher that is another JVM's: as good as an archive of 200 MB, for what is tested here."""
+    return f'#!/bin/sh\nexec {shutil.which("java")} "$@"\n'.encode()
+
+
+def tar_with(members: dict[str, bytes], path: Path) -> str:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            info.mode = 0o755
+            tar.addfile(info, io.BytesIO(data))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def archive_runtime(path: Path, sha256: str) -> Runtime:
+    return Runtime("packed", "java", "archive", archives={platform.machine(): Archive(path.as_uri(), sha256)})
+
+
+@needs_java
+def test_a_jvm_on_the_path_is_asked_which_collectors_it_takes() -> None:
+    runtime = provision(Runtime("host", "java", "path", path="java"), (SERIAL, NONSENSE))
+    assert runtime.collectors["serial"] == ""
+    assert "nonsense" in runtime.collectors["nonsense"].lower()
+    assert "penjdk" in runtime.version.lower() or "java" in runtime.version.lower()
+    assert any(file.path.endswith("libjvm.so") for file in runtime.files)
+
+
+@needs_java
+def test_asking_twice_gives_the_same_identity() -> None:
+    runtime = Runtime("host", "java", "path", path="java")
+    assert provision(runtime, ()).identity == provision(runtime, ()).identity
+
+
+def test_a_program_that_is_not_there_is_an_error_that_names_it() -> None:
+    with pytest.raises(HostError, match="/no/such/java"):
+        provision(Runtime("gone", "java", "path", path="/no/such/java"), ())
+
+
+def test_a_program_that_is_no_jvm_is_refused() -> None:
+    with pytest.raises(HostError, match=r"java\.home"):
+        provision(Runtime("odd", "java", "path", path="echo"), ())
+
+
+def test_another_architecture_is_refused_with_both_names() -> None:
+    with pytest.raises(HostError, match=platform.machine()):
+        provision(Runtime("s390", "java", "path", path="java", architectures=("s390x",)), ())
+
+
+@needs_java
+@pytest.mark.parametrize("kind", ["tar", "zip"])
+def test_an_archive_is_fetched_checked_and_unpacked(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "jdk"
+    if kind == "tar":
+        sha256 = tar_with({"jdk-1/bin/java": java_script()}, path)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("jdk-1/bin/java", java_script())
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    runtime = provision(archive_runtime(path, sha256), (SERIAL,))
+    assert runtime.program.endswith("jdk-1/bin/java")
+    assert runtime.collectors == {"serial": ""}
+
+
+def test_an_archive_that_hashes_to_something_else_is_not_unpacked(tmp_path: Path) -> None:
+    tar_with({"bin/java": java_script()}, tmp_path / "jdk")
+    with pytest.raises(HostError, match="SHA-256"):
+        provision(archive_runtime(tmp_path / "jdk", "0" * 64), ())
+    assert not list((tmp_path / "cache").rglob("java"))
+
+
+@pytest.mark.parametrize("name", ["../escaped", "/tmp/regatta-escaped"])
+def test_an_archive_cannot_write_outside_its_folder(name: str, tmp_path: Path) -> None:
+    sha256 = tar_with({name: b"x", "bin/java": java_script()}, tmp_path / "jdk")
+    with suppress(HostError):
+        provision(archive_runtime(tmp_path / "jdk", sha256), ())
+    assert not Path("/tmp/regatta-escaped").exists()
+    assert not list((tmp_path / "cache").rglob("escaped"))
+
+
+def test_an_archive_for_another_architecture_only_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="s390x"):
+        provision(
+            Runtime("packed", "java", "archive", archives={"s390x": Archive("file:///x", "0" * 64)}), ()
+        )
+
+
+def test_an_unreachable_archive_names_its_url(tmp_path: Path) -> None:
+    with pytest.raises(HostError, match="no-such-archive"):
+        provision(archive_runtime(tmp_path / "no-such-archive", "0" * 64), ())
