@@ -4,10 +4,11 @@ import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import org.h2.jdbcx.JdbcDataSource;
 import org.regatta.bench.Benchmark;
 import org.regatta.bench.OutputDigest;
@@ -57,14 +58,15 @@ final class H2Benchmark implements Benchmark {
 
     @Override
     public long iterate(int iteration) throws Exception {
-        List<Future<Long>> results = new ArrayList<>();
+        // Taken as they end: a terminal that failed may hold rows that another would wait for.
+        CompletionService<Long> results = new ExecutorCompletionService<>(threads);
         for (Terminal terminal : terminals) {
-            results.add(threads.submit(() -> terminal.run(transactionsPerTerminal)));
+            results.submit(() -> terminal.run(transactionsPerTerminal));
         }
         long sum = 0;
-        for (Future<Long> result : results) {
+        for (int i = 0; i < terminals.size(); i++) {
             try {
-                sum += result.get();
+                sum += results.take().get();
             } catch (ExecutionException e) {
                 throw e.getCause() instanceof Exception cause ? cause : e;
             }
