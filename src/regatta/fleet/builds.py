@@ -36,7 +36,7 @@ def build(build: Build, home: Path) -> dict[str, File]:
     digest = hashlib.sha256(json.dumps([build.command, dict(build.outputs)]).encode())
     for path in sources:
         digest.update(
-            f"\0{path.relative_to(home)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode()
+            f"\0{path.relative_to(home / build.directory)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode()
         )
         digest.update(path.read_bytes())
 
