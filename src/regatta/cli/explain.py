@@ -82,7 +82,8 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
 
     records = [r for r in read_records(folder.path) if r["cell_id"] == cell["cell_id"] and r["host"] == host]
     cores = records[-1]["cores"] if records else None
-    pinned = cores if header["cores"]["use"] != "all" or header["cores"]["housekeeping"] else None
+    wanted = header["cores"]
+    pinned = cores if wanted["use"] != "all" or wanted["housekeeping"] or wanted["count"] else None
     allowed = " ".join(f'{name}="${name}"' for name in header["environment"]["allow"])
     by_hand = shlex.join(command_by_hand(header, cell, pinned))
     return {

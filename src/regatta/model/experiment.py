@@ -149,11 +149,13 @@ class Cores:
 
     `use`: `all`, `physical` (one hardware thread a core) or explicit CPU numbers in `cpus`.
     `housekeeping`: how many cores are kept for the runner and the rest of the system (0: none).
+    `count`: so many physical cores, near each other (None: all that are left).
     """
 
     use: Literal["all", "physical", "cpus"] = "all"
     cpus: tuple[int, ...] = ()
     housekeeping: int = 0
+    count: int | None = None
 
 
 @dataclass(frozen=True)

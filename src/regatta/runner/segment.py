@@ -79,6 +79,10 @@ class SegmentRun:
         self.plan: HostPlan = read_plan(paths.plan)
         self.blocks = self.plan.blocks(segment)
         self.counts: dict[str, int] = {}
+        #: how the machine's CPUs hang together and which were chosen; None while nothing is measured
+        self.place: dict[str, Any] | None = None
+        #: why there is no control group; empty when there is
+        self.no_accounting = ""
 
     def run(self) -> dict[str, Any]:
         """Measure what is due; returns the receipt.
@@ -135,20 +139,20 @@ class SegmentRun:
             "statuses": statuses,
             "torn_bytes_dropped": journal.torn_bytes,
             "orphans_ended": orphans,
+            "cores": self.place,
+            "no_accounting": self.no_accounting,
         }
 
     def _with_bench(self, journal: JournalWriter) -> None:
         header = self.plan.header
-        cores = header["cores"]
         topology = read_topology()
         try:
-            measured, own = choose_cores(
-                cores["use"], cores["cpus"], cores["housekeeping"], topology, os.sched_getaffinity(0)
-            )
+            measured, own = choose_cores(header["cores"], topology, os.sched_getaffinity(0))
         except ValueError as error:
             raise HostError(
                 f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec"
             ) from error
+        self.place = {"topology": topology, "measured": measured, "runner": own}
         become_subreaper()
         accounting, self.no_accounting = open_accounting()
         state = StateFile(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +52,21 @@ def read_topology(root: Path = _SYS_CPU) -> list[dict[str, Any]]:
     return entries
 
 
-def _flat(cores: list[list[int]]) -> list[int]:
-    return [cpu for core in cores for cpu in core]
+def _domain(entry: dict[str, Any]) -> tuple[Any, ...]:
+    """What a core shares with its neighbours: the memory node and the largest cache."""
+    caches = entry["caches"]
+    return (entry["node"], tuple(caches[max(caches)]) if caches else ())
 
 
 def choose_cores(
-    use: str, cpus: list[int], housekeeping: int, topology: list[dict[str, Any]], allowed: set[int]
+    cores: Mapping[str, Any], topology: list[dict[str, Any]], allowed: set[int]
 ) -> tuple[list[int] | None, list[int] | None]:
     """Choose the CPUs of measured processes and those of the runner.
 
     Args:
-        use: `all`, `physical` (one hardware thread of each core) or `cpus` (those listed).
-        cpus: for `cpus`.
-        housekeeping: physical cores kept for the runner and the system; the lowest numbered, where interrupts go.
+        cores: `use`: `all`, `physical` (one hardware thread of each core) or `cpus` (those listed); `cpus`: for that;
+            `count`: so many cores, all of one memory node and one largest cache where such a place is big enough (None: all);
+            `housekeeping`: physical cores kept for the runner and the system, the lowest numbered, where interrupts go.
         topology: from `read_topology`.
         allowed: CPUs this process may use.
 
@@ -71,24 +74,48 @@ def choose_cores(
         `(measured, runner)`, each sorted, or None where nothing is to be set.
 
     Raises:
-        ValueError: no CPU is left, or a listed one is not there.
+        ValueError: too few CPUs are left, or a listed one is not there.
     """
-    cores: dict[tuple[int, ...], list[int]] = {}
-    for entry in topology:
-        threads = [cpu for cpu in entry["siblings"] if cpu in allowed]
-        if threads:
-            cores[tuple(threads)] = threads
-    ordered = sorted(cores.values())
-    if use == "cpus":
-        missing = sorted(set(cpus) - allowed)
+    if cores["use"] == "cpus":
+        missing = sorted(set(cores["cpus"]) - allowed)
         if missing:
             raise ValueError(f"CPU {missing[0]} is not there or not allowed; allowed are {sorted(allowed)}")
-        rest = sorted(allowed - set(cpus))
-        return sorted(cpus), rest or None
-    kept, measured_cores = ordered[:housekeeping], ordered[housekeeping:]
-    if not measured_cores:
-        raise ValueError(f"{housekeeping} housekeeping cores of {len(ordered)} leave none to measure on")
-    if use == "all" and not housekeeping:
+        return sorted(cores["cpus"]), sorted(allowed - set(cores["cpus"])) or None
+    if cores["use"] == "all" and not cores["housekeeping"] and not cores["count"]:
         return None, None
-    measured = [core[0] for core in measured_cores] if use == "physical" else _flat(measured_cores)
-    return sorted(measured), sorted(_flat(kept)) or None
+    threads_of: dict[tuple[int, ...], tuple[Any, ...]] = {}
+    for entry in topology:
+        threads = tuple(cpu for cpu in entry["siblings"] if cpu in allowed)
+        if threads:
+            threads_of[threads] = _domain(entry)
+    ordered = sorted(threads_of)
+    kept, free = ordered[: cores["housekeeping"]], ordered[cores["housekeeping"] :]
+    wanted = cores["count"] or len(free)
+    if not free or wanted > len(free):
+        raise ValueError(
+            f"{len(ordered)} cores less {len(kept)} for housekeeping leave {len(free)}; {wanted or 1} are wanted"
+        )
+    chosen = _together(free, wanted, threads_of)
+    measured = (
+        [core[0] for core in chosen]
+        if cores["use"] == "physical"
+        else [cpu for core in chosen for cpu in core]
+    )
+    rest = [cpu for core in kept for cpu in core] or sorted(
+        allowed - {cpu for core in chosen for cpu in core}
+    )
+    return sorted(measured), rest or None
+
+
+def _together(
+    free: list[tuple[int, ...]], wanted: int, domain_of: dict[tuple[int, ...], tuple[Any, ...]]
+) -> list[tuple[int, ...]]:
+    """`wanted` cores of the smallest domain that has as many, or else of as few domains as possible."""
+    domains: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
+    for core in free:
+        domains.setdefault(domain_of[core], []).append(core)
+    fitting = [cores for cores in domains.values() if len(cores) >= wanted]
+    if fitting:
+        return min(fitting, key=len)[:wanted]
+    largest_first = sorted(domains.values(), key=len, reverse=True)
+    return [core for cores in largest_first for core in cores][:wanted]

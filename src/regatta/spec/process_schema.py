@@ -24,10 +24,20 @@ class CoresSpec(Strict):
         0, description="Cores kept for the runner and the rest of the system.", ge=0, le=4096, examples=[1]
     )
 
+    count: int | None = Field(
+        None,
+        description="So many physical cores, of one memory node and one largest cache where there is such a place.",
+        ge=1,
+        le=4096,
+        examples=[4],
+    )
+
     @model_validator(mode="after")
     def _listed(self) -> CoresSpec:
         if (self.use == "cpus") != bool(self.cpus):
             raise refusal("`cpus` exactly with `use: cpus`", "`{use: cpus, cpus: [0]}`")
+        if self.cpus and (self.count or self.housekeeping):
+            raise refusal("neither `count` nor `housekeeping` beside listed CPUs", "list fewer CPUs")
         if len(set(self.cpus)) != len(self.cpus):
             raise refusal("every CPU once", key="cpus")
         return self

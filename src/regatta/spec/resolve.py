@@ -121,7 +121,7 @@ class Resolver:
             rounds_per_segment=spec.segment.rounds,
             timeout_s=float(spec.timeout_s),
             output_kib=spec.output_kib,
-            cores=Cores(spec.cores.use, tuple(spec.cores.cpus), spec.cores.housekeeping),
+            cores=Cores(spec.cores.use, tuple(spec.cores.cpus), spec.cores.housekeeping, spec.cores.count),
             limits=PerturbationLimits(**spec.perturbation.model_dump()),
             environment=ProcessEnvironment(
                 tuple(spec.environment.allow), dict(spec.environment.set), spec.environment.padding_bytes
