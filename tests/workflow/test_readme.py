@@ -1,0 +1,125 @@
+"""Every command that the README shows is tried: here as it stands, or where it takes long, by the test that is named."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+HOME = Path(__file__).parents[2]
+README = (HOME / "README.md").read_text(encoding="utf-8")
+
+#: command -> how it is tried. A command that the README gains must be entered here.
+TRIED = {
+    "./regatta demo": "test_demo.py runs it on fewer rounds",
+    "./regatta test": "this run",
+    "./regatta run configs/experiments/gc-shootout.yml": "takes a night; its plan is made below",
+    "./regatta plan configs/experiments/gc-shootout.yml": "below, up to the minheaps that it asks for",
+    "./regatta status": "below",
+    "./regatta analyze demo --baseline collector=g1": "test_demo.py",
+    "./regatta explain g1": "test_demo.py",
+    ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",
+}  # fmt: skip
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+
+
+def commands() -> list[str]:
+    lines = [line.split("  #")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    return [line for line in lines if line]
+
+
+def regatta(*arguments: str, cwd: Path = HOME) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).parent / "regatta"), *arguments]
+    return subprocess.run(command, cwd=cwd, text=True, capture_output=True, check=False)
+
+
+def test_every_command_of_the_readme_is_tried_somewhere() -> None:
+    assert sorted(commands()) == sorted(TRIED)
+
+
+def test_the_spec_in_the_readme_is_the_demonstrations() -> None:
+    yaml = YAML(typ="safe")
+    shown = yaml.load(next(block for block in blocks("yaml") if "question:" in block))
+    real = yaml.load(HOME / "configs" / "experiments" / "demo.yml")
+    assert {key: real[key] for key in shown} == shown
+
+
+def test_the_jvm_in_the_readme_is_in_the_registry() -> None:
+    yaml = YAML(typ="safe")
+    shown = yaml.load(next(block for block in blocks("yaml") if "provider:" in block))
+    registry = yaml.load(HOME / "configs" / "runtimes.yml")["runtimes"]
+    assert {name: registry[name] for name in shown} == shown
+
+
+def test_links_of_the_docs_lead_somewhere() -> None:
+    for page in (HOME / "README.md", *(HOME / "docs").rglob("*.md"), *(HOME / "perf").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page}: {target}"
+
+
+def test_status_works_before_anything_was_run(tmp_path: Path) -> None:
+    done = regatta("status", "--results", str(tmp_path))
+    assert done.returncode == 0
+    assert "no experiment" in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "explain", "verify", "records",
+                                  "minheap", "build", "provision", "segment", "store", "schema"])  # fmt: skip
+def test_every_verb_explains_itself(verb: str) -> None:
+    done = regatta(verb, "--help")
+    assert done.returncode == 0
+    assert verb in done.stdout
+
+
+def test_a_wrong_verb_or_spec_exits_2_and_makes_nothing(tmp_path: Path) -> None:
+    assert regatta("pln").returncode == 2
+    assert "Did you mean plan?" in regatta("pln").stderr
+    spec = tmp_path / "wrong.yml"
+    spec.write_text("name: wrong\nbenchmark: []\n")
+    for verb in ("run", "plan", "minheap", "build", "provision"):
+        done = regatta(verb, str(spec))
+        assert done.returncode == 2, done.stderr
+        assert "wrong.yml:2:" in done.stderr
+        assert "benchmarks" in done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["wrong.yml"]
+
+
+@pytest.mark.skipif(
+    shutil.which("uv", path=str(Path(sys.executable).parent)) is None, reason="NO uv: the wheel is not tried"
+)
+def test_an_installed_wheel_works_without_the_clone(tmp_path: Path) -> None:
+    uv = str(Path(sys.executable).parent / "uv")
+    build = [
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--python",
+        sys.executable,
+        "--target",
+        str(tmp_path / "site"),
+    ]
+    constraints = ["--build-constraints", str(HOME / "requirements" / "build.txt")]
+    environment = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
+    subprocess.run([uv, *build, *constraints, str(HOME)], check=True, env=environment)
+    spec = tmp_path / "spec.yml"
+    spec.write_text(
+        "name: installed\nplatforms: [local]\nbenchmarks: [{suite: lm, benchmark: lat_syscall, size: quick}]\n"
+        "invocations: {fixed: 2}\nperturbation: {steal_percent: null, other_cpu_percent: null}\n"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("REGATTA")}
+    environment |= {"PYTHONPATH": str(tmp_path / "site"), "REGATTA_HOST_LOCK": str(tmp_path / "lock")}
+    run = [sys.executable, "-m", "regatta", "run", "spec.yml"]
+    done = subprocess.run(run, cwd=tmp_path, env=environment, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 planned invocations recorded" in done.stdout
+    assert (tmp_path / "results" / "installed" / "report.html").exists()
