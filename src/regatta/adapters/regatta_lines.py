@@ -14,6 +14,7 @@ from regatta.units import UNITS
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _MAXIMUM_INFO_BYTES = 64 * 1024
+_MAXIMUM_INFO_DEPTH = 16
 _MEASUREMENT_KEYS = {"iteration", "metric", "value", "unit", "operations", "parameters"}
 
 
@@ -27,6 +28,22 @@ def _whole(value: object, name: str, least: int) -> int:
     return value
 
 
+def _is_number(value: object) -> bool:
+    """A finite number that every reader of records can hold: 64 bits."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _is_plain(value: object, depth: int) -> bool:
+    """Whether any reader of records can read this again: no number beyond 64 bits, no nesting beyond `depth`."""
+    if isinstance(value, dict):
+        return depth > 0 and all(_is_plain(item, depth - 1) for item in value.values())
+    if isinstance(value, list):
+        return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
+    return value is None or isinstance(value, (str, bool)) or _is_number(value)
+
+
 def _measurement(line: dict[str, Any]) -> list[Any]:
     unknown = set(line) - _MEASUREMENT_KEYS
     if unknown:
@@ -34,7 +51,7 @@ def _measurement(line: dict[str, Any]) -> list[Any]:
     metric, value, unit = line["metric"], line.get("value"), line.get("unit")
     if not isinstance(metric, str) or not _METRIC.match(metric):
         raise _BadLine(f"metric must be a lower-case name, got {metric!r:.80}")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not _is_number(value):
         raise _BadLine(f"value of {metric} must be a finite number, got {value!r:.80}")
     if not isinstance(unit, str) or unit not in UNITS:
         raise _BadLine(f"unit of {metric} must be one of {', '.join(UNITS)}, got {unit!r:.80}")
@@ -46,10 +63,8 @@ def _measurement(line: dict[str, Any]) -> list[Any]:
         if not isinstance(parameters, dict) or not parameters:
             raise _BadLine(f"parameters must be an object with names, got {parameters!r:.80}")
         for name, item in parameters.items():
-            if not _METRIC.match(name) or not isinstance(item, (str, int, float, bool)):
+            if not _METRIC.match(name) or not (isinstance(item, (str, bool)) or _is_number(item)):
                 raise _BadLine(f"parameter {name!r:.80} must be a lower-case name with a plain value")
-            if isinstance(item, float) and not math.isfinite(item):
-                raise _BadLine(f"parameter {name!r:.80} is not finite")
         parameters = dict(sorted(parameters.items()))
     return [_whole(line.get("iteration"), "iteration", 0), metric, value, unit, operations, parameters]
 
@@ -64,6 +79,8 @@ def _take(line: dict[str, Any], reported: Reported) -> None:
     elif "error" in line:
         reported.error = reported.error or f"the workload says: {line['error']!s:.500}"
     elif isinstance(line.get("info"), dict):
+        if not _is_plain(line["info"], _MAXIMUM_INFO_DEPTH):
+            raise _BadLine(f"info must have finite numbers and at most {_MAXIMUM_INFO_DEPTH} levels")
         reported.info.update(line["info"])
     else:
         raise _BadLine(f"none of metric, digest, info, error in {json.dumps(line):.80}")
@@ -77,7 +94,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Read the lines; the first one that does not fit becomes the error, with its number."""
     reported = Reported()
     if left.results is None:
-        reported.error = "no result: the workload wrote nothing to REGATTA_RESULTS"
+        reported.error = left.refused or "no result: the workload wrote nothing to REGATTA_RESULTS"
         return reported
     for number, text in enumerate(left.results.split(b"\n"), start=1):
         if not text.strip():

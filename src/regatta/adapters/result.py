@@ -18,6 +18,8 @@ class Left:
     max_rss_kib: int | None
     #: bytes of the file named in REGATTA_RESULTS; None when the workload made none
     results: bytes | None
+    #: why such a file was not read; empty: it was, or there is none
+    refused: str
     #: what was kept of standard output, and whether some of it was dropped
     stdout: bytes
     stdout_cut: bool

@@ -43,7 +43,7 @@ def main() -> int:
     except RegattaError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except Interrupted:
+    except (Interrupted, KeyboardInterrupt):
         print("stopped; what was measured is recorded, and the same command goes on", file=sys.stderr)
         return INTERRUPTED_EXIT
     except OSError as error:

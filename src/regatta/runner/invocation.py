@@ -6,6 +6,7 @@ import os
 import random
 import resource
 import shutil
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from regatta.runner.host_state import HostState
 from regatta.runner.perturbation import find_perturbation
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Launch, Outcome, StopSignals, run_process
+from regatta.runner.scratch import is_empty_directory, remove_tree
 from regatta.runner.verdict import judge, report_of
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
@@ -74,18 +76,11 @@ class Bench:
             os.unlink(self.results_path)
         except FileNotFoundError:
             pass
-        except IsADirectoryError:
-            shutil.rmtree(self.results_path)
-        try:
-            with os.scandir(self.directory) as entries:
-                if next(entries, None) is None:
-                    return
-            shutil.rmtree(self.directory)
-        except FileNotFoundError:
-            pass
-        except NotADirectoryError:
-            os.unlink(self.directory)
-        self.directory.mkdir()
+        except (IsADirectoryError, PermissionError):
+            remove_tree(self.results_path)
+        if not is_empty_directory(self.directory):
+            remove_tree(self.directory)
+            self.directory.mkdir(parents=True)
 
     def environment_for(self, cell: Mapping[str, Any], invocation_id: str, attempt: int) -> dict[str, str]:
         """The whole environment of one invocation; its padding is drawn from seed, invocation and attempt."""
@@ -95,15 +90,25 @@ class Bench:
             environment["REGATTA_PADDING"] = _PADDING_LETTER * draw.randrange(self._padding_bound + 1)
         return environment
 
-    def read_results(self) -> bytes | None:
-        """What the workload wrote; None when there is no plain file of a sane size."""
+    def read_results(self) -> tuple[bytes | None, str]:
+        """What the workload wrote, or None and why it is refused ("" when there is nothing)."""
         try:
-            fd = os.open(self.results_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            status = os.lstat(self.results_path)
         except OSError:
-            return None
-        with os.fdopen(fd, "rb") as file:
-            data = file.read(_MAXIMUM_RESULTS_BYTES + 1)
-        return data if len(data) <= _MAXIMUM_RESULTS_BYTES else None
+            return None, ""
+        if not stat.S_ISREG(status.st_mode):
+            return None, "REGATTA_RESULTS: expected a plain file, got something else"
+        if status.st_size > _MAXIMUM_RESULTS_BYTES:
+            allowed_mib = _MAXIMUM_RESULTS_BYTES >> 20
+            return (
+                None,
+                f"REGATTA_RESULTS: expected at most {allowed_mib} MiB, got {status.st_size >> 20} MiB",
+            )
+        try:
+            with open(os.open(self.results_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                return file.read(_MAXIMUM_RESULTS_BYTES), ""
+        except OSError as error:
+            return None, f"REGATTA_RESULTS: {error.strerror}"
 
     def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> tuple[Outcome, TreeUsage | None]:
         """Run the cell's command once, measured."""
@@ -130,8 +135,11 @@ class Bench:
             ),
             self.stop,
         )
-        if outcome.start_error or outcome.timed_out or outcome.exit_code != 0:
-            return f"wrong output: the check ended with {outcome.start_error or outcome.exit_code}"
+        if outcome.timed_out:
+            return f"wrong output: the check was still running after {cell['timeout_s']:g} s"
+        if outcome.exit_code != 0:
+            how = f"signal {outcome.signal}" if outcome.signal else f"exit code {outcome.exit_code}"
+            return f"wrong output: the check ended with {outcome.start_error or how}"
         expected = cell["expect"].get("check_sha256")
         if expected and outcome.stdout.sha256 != expected:
             return (
@@ -159,7 +167,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     ended_ns = time.monotonic_ns()
     after = bench.state.read()
     usage = outcome.usage
-    reported = report_of(cell, outcome, bench.read_results(), peak_rss_kib(usage))
+    results, refused = bench.read_results()
+    reported = report_of(cell, outcome, results, refused, peak_rss_kib(usage))
     oom_kills = (tree.oom_kills if tree else 0) + _difference(before, after, "oom_kills")
     status, reason = judge(cell, outcome, reported, oom_kills)
     if status == "ok" and cell.get("check"):

@@ -278,16 +278,17 @@ def children_of(pid: int) -> list[int]:
 
 
 def reap_descendants() -> int:
-    """Kill and reap every process that is or becomes a child of this one; returns how many there were."""
+    """Kill and reap every process that is or becomes a child of this one; returns how many had to be killed."""
     count = 0
     deadline = time.monotonic() + REAP_S
     while True:
         try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
+            pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return count
         if pid:
-            count += 1
+            # One that ended by itself, and that its parent never asked about, did not outlive anybody.
+            count += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
             continue
         for child in children_of(os.getpid()):
             _kill_tree(child)

@@ -23,7 +23,11 @@ _OOM_MARKS = (
 
 
 def report_of(
-    cell: Mapping[str, Any], outcome: Outcome, results: bytes | None, max_rss_kib: int | None
+    cell: Mapping[str, Any],
+    outcome: Outcome,
+    results: bytes | None,
+    refused: str,
+    max_rss_kib: int | None,
 ) -> Reported:
     """Let the cell's adapter read what was left."""
     left = Left(
@@ -32,6 +36,7 @@ def report_of(
         system_s=outcome.usage.ru_stime,
         max_rss_kib=max_rss_kib,
         results=results,
+        refused=refused,
         stdout=outcome.stdout.kept,
         stdout_cut=outcome.stdout.cut,
     )
