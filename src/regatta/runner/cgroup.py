@@ -6,13 +6,17 @@ born inside, and out again: a move costs 10 us, a group for each invocation woul
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from regatta.store.runner_state import process_start
+
 _PREFIX = "regatta-"
+_EMPTY_S = 5.0
 
 
 @dataclass
@@ -59,13 +63,16 @@ class _Group:
     def __init__(self, home: Path) -> None:
         self.directory = home / f"{_PREFIX}{os.getpid()}"
         self.directory.mkdir()
-        self._inside = os.open(self.directory / "cgroup.procs", os.O_WRONLY)
+        opened: list[int] = []
         try:
-            self._outside = os.open(home / "cgroup.procs", os.O_WRONLY)
+            for place in (self.directory, home):
+                opened.append(os.open(place / "cgroup.procs", os.O_WRONLY))
+            self._inside, self._outside = opened
             self.enter()
             self.leave()
         except OSError:
-            os.close(self._inside)
+            for fd in opened:
+                os.close(fd)
             self.directory.rmdir()
             raise
 
@@ -220,17 +227,23 @@ def end_stale_groups() -> int:
             continue
         for directory in Path(point + own[key]).glob(f"{_PREFIX}*"):
             owner = directory.name[len(_PREFIX) :]
-            if not owner.isdigit() or Path(f"/proc/{owner}").exists():
+            # One with this process' own number is stale too: this one has made none yet.
+            if not owner.isdigit() or (int(owner) != os.getpid() and process_start(int(owner)) is not None):
                 continue
-            try:
-                for pid in (directory / "cgroup.procs").read_text().split():
-                    os.kill(int(pid), signal.SIGKILL)
-                    killed += 1
-                for _ in range(200):
-                    if not (directory / "cgroup.procs").read_text():
-                        break
-                    time.sleep(0.01)
+            with contextlib.suppress(OSError):
+                killed += _kill_members(directory)
                 directory.rmdir()
-            except OSError:
-                continue
     return killed
+
+
+def _kill_members(directory: Path) -> int:
+    """Kill what is in a group until it is empty, at most `_EMPTY_S`; returns how many there were."""
+    killed: set[str] = set()
+    deadline = time.monotonic() + _EMPTY_S
+    while (members := (directory / "cgroup.procs").read_text().split()) and time.monotonic() < deadline:
+        for pid in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+                killed.add(pid)
+        time.sleep(0.002)
+    return len(killed)

@@ -70,7 +70,7 @@ class HostLock:
         try:
             holder = json.loads(os.pread(self._fd, 4096, 0))
             return f"process {holder.get('pid')} ({holder.get('experiment')}, since {holder.get('since')})"
-        except ValueError:
+        except (ValueError, AttributeError):
             return "another process"
 
     def release(self) -> None:

@@ -53,7 +53,8 @@ class JournalWriter:
             lines += 1
             if not isinstance(item, Damage):
                 self.records.append(item)
-        self.sequence = lines
+        # Lines may be missing or damaged: the next number is above every one that was given.
+        self.sequence = max([lines, *(record["sequence"] + 1 for record in self.records)])
         self._size = os.fstat(self._fd).st_size
 
     def append(self, record: dict[str, Any]) -> None:

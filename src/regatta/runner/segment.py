@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import HostError
+from regatta.errors import HostError, StoreError
 from regatta.model.record import FAILURES
 from regatta.runner.cgroup import end_stale_groups, open_accounting
 from regatta.runner.host_lock import HostLock
@@ -37,27 +38,29 @@ class History:
     """What earlier attempts of an invocation ended with, from every journal file of the host."""
 
     def __init__(self, records: list[dict[str, Any]], retries: int, retry_failed: bool) -> None:
-        self._statuses: dict[str, list[str]] = {}
+        #: invocation_id -> attempt -> status
+        self._statuses: dict[str, dict[int, str]] = {}
         self._retries = retries
         # Failures that were there at the start are run once more; one that comes now is final.
         self._again: set[str] = set()
         for record in records:
             self.add(record)
         if retry_failed:
-            self._again = {i for i, statuses in self._statuses.items() if statuses[-1] in FAILURES}
+            self._again = {i for i in self._statuses if self.status(i) in FAILURES}
 
     def add(self, record: dict[str, Any]) -> None:
         """Note one more record."""
-        self._statuses.setdefault(record["invocation_id"], []).append(record["status"])
+        self._statuses.setdefault(record["invocation_id"], {})[record["attempt"]] = record["status"]
         self._again.discard(record["invocation_id"])
 
-    def attempts(self, invocation_id: str) -> int:
-        """How many records there are."""
-        return len(self._statuses.get(invocation_id, ()))
+    def next_attempt(self, invocation_id: str) -> int:
+        """One above the highest there is: records between may be lost, and no number is given twice."""
+        return max(self._statuses.get(invocation_id, ()), default=-1) + 1
 
     def status(self, invocation_id: str) -> str:
-        """The last status; empty when there is none."""
-        return self._statuses.get(invocation_id, [""])[-1]
+        """The status of the last attempt; empty when there is none."""
+        statuses = self._statuses.get(invocation_id)
+        return statuses[max(statuses)] if statuses else ""
 
     def due(self, invocation_id: str) -> bool:
         """Whether its first try is still to come (or failed, and is to be run again)."""
@@ -65,8 +68,8 @@ class History:
 
     def disturbed(self, invocation_id: str) -> bool:
         """Whether its last try was perturbed and another is allowed."""
-        statuses = self._statuses.get(invocation_id, [])
-        return bool(statuses) and statuses[-1] == "perturbed" and statuses.count("perturbed") <= self._retries
+        tries = list(self._statuses.get(invocation_id, {}).values())
+        return self.status(invocation_id) == "perturbed" and tries.count("perturbed") <= self._retries
 
 
 class SegmentRun:
@@ -192,7 +195,7 @@ class SegmentRun:
         if bench.stop.received:
             raise Interrupted
         self._state(state, row)
-        record = measure(bench, row, self.history.attempts(row.invocation_id), self.segment)
+        record = measure(bench, row, self.history.next_attempt(row.invocation_id), self.segment)
         journal.append(record)
         self.history.add(record)
         self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
@@ -210,5 +213,15 @@ def write_receipt(path: Path, receipt: dict[str, Any]) -> None:
     """Write the receipt, temporary then rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(receipt) + "\n")
-    os.replace(temporary, path)
+    try:
+        temporary.write_text(json.dumps(receipt) + "\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise StoreError(
+            str(path),
+            "room for a receipt",
+            str(error.strerror),
+            "make room; everything is recorded, and the same command goes on",
+        ) from error

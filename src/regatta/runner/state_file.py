@@ -5,6 +5,7 @@ One short line, rewritten in place between invocations: 10 us, no sync, for it m
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ from typing import Any
 from regatta.store.runner_state import process_start
 
 _WIDTH = 1024
+_SHORT_LABEL = 100
+_ORPHANS_S = 10.0
 
 
 class StateFile:
@@ -31,15 +34,22 @@ class StateFile:
 
     def write(self, **changing: Any) -> None:
         """Write the state."""
-        text = json.dumps(
-            {**self._constant, **changing, "written_utc_s": int(time.time())}, ensure_ascii=False
-        )
-        data = text.encode()[: _WIDTH - 1]
-        os.pwrite(self._fd, data.ljust(_WIDTH - 1) + b"\n", 0)
+        state = {**self._constant, **changing, "written_utc_s": int(time.time())}
+        data = _encode(state)
+        if len(data) >= _WIDTH and state.get("cell"):
+            state["cell"] = state["cell"][:_SHORT_LABEL] + "..."
+            data = _encode(state)
+        # A full disk must not stop a measurement for the sake of a line that only informs; the journal will tell.
+        with contextlib.suppress(OSError):
+            os.pwrite(self._fd, data.ljust(_WIDTH - 1) + b"\n", 0)
 
     def close(self) -> None:
         """Close the file; it stays."""
         os.close(self._fd)
+
+
+def _encode(state: dict[str, Any]) -> bytes:
+    return json.dumps(state, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 def end_orphans(results_file: str) -> int:
@@ -51,16 +61,27 @@ def end_orphans(results_file: str) -> int:
         How many were killed.
     """
     wanted = b"REGATTA_RESULTS=" + os.fsencode(results_file)
-    killed = 0
+    killed: set[int] = set()
+    deadline = time.monotonic() + _ORPHANS_S
+    # They may fork while they are looked for, and a killed one needs a moment: so until none is found.
+    while time.monotonic() < deadline:
+        found = _processes_with(wanted)
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+        if not found:
+            break
+        time.sleep(0.002)
+    return len(killed)
+
+
+def _processes_with(variable: bytes) -> list[int]:
+    found = []
     for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
-                if wanted not in file.read().split(b"\0"):
-                    continue
-            os.kill(int(entry), signal.SIGKILL)
-            killed += 1
-        except OSError:
-            continue
-    return killed
+        if entry.isdigit() and int(entry) != os.getpid():
+            # Gone, somebody else's, or dead already: none of ours.
+            with contextlib.suppress(OSError), open(f"/proc/{entry}/environ", "rb") as file:
+                if variable in file.read().split(b"\0"):
+                    found.append(int(entry))
+    return found

@@ -8,10 +8,14 @@ from typing import Any
 
 
 def process_start(pid: int) -> int | None:
-    """Start time of a process in ticks since boot, which with its number is its identity; None when it is gone."""
+    """Start time of a process in ticks since boot, which with its number is its identity.
+
+    None when it is gone, or is dead and only waits for a parent that may never ask about it.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[19])
+            words = file.read().rpartition(b")")[2].split()
+        return None if words[0] in (b"Z", b"X") else int(words[19])
     except (OSError, IndexError, ValueError):
         return None
 
@@ -22,8 +26,8 @@ def read_state(path: Path) -> dict[str, Any] | None:
         state = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    if not isinstance(state, dict):
+    if not isinstance(state, dict) or not isinstance(state.get("pid"), int):
         return None
-    start = process_start(int(state.get("pid", 0)))
+    start = process_start(state["pid"])
     state["alive"] = start is not None and start == state.get("pid_start")
     return state
