@@ -9,6 +9,10 @@ import zlib
 from typing import Any
 
 _CHUNK_BYTES = 65536
+#: some milliseconds: then timeouts and signals have their turn
+_TURN_BYTES = 64 * _CHUNK_BYTES
+#: more than any pipe holds
+REST_BYTES = 1 << 30
 
 
 class Capture:
@@ -26,9 +30,10 @@ class Capture:
         self._hash = hashlib.sha256() if hashed else None
         os.set_blocking(fd, False)
 
-    def drain(self) -> bool:
-        """Read what is there now. Returns False at end of file."""
-        while True:
+    def drain(self, at_most: int = _TURN_BYTES) -> bool:
+        """Read what is there now, but not without end from one that prints without end. Returns False at end of file."""
+        end = self.total + at_most
+        while self.total < end:
             try:
                 chunk = os.read(self.fd, _CHUNK_BYTES)
             except BlockingIOError:
@@ -38,6 +43,7 @@ class Capture:
             self._keep(chunk)
             if len(chunk) < _CHUNK_BYTES:
                 return True
+        return True
 
     def _keep(self, chunk: bytes) -> None:
         self.total += len(chunk)

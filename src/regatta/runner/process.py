@@ -15,15 +15,21 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 
-from regatta.runner.capture import Capture
+from regatta.runner.capture import REST_BYTES, Capture
 
 #: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to go
 GRACE_S = 1.0
 REAP_S = 10.0
 
+#: two pipes, a pidfd, and one to spare
+_START_DESCRIPTORS = 6
 _PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>, the same on every architecture
-_RESET_SIGNALS = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+#: whoever started the runner may have had any of them ignored, which exec would hand on
+_RESET_SIGNALS = sorted(
+    n for n in signal.valid_signals() if n < 32 and n not in (signal.SIGKILL, signal.SIGSTOP)
+)
 
 
 class Interrupted(Exception):
@@ -73,11 +79,29 @@ def become_subreaper() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
+def keep_descriptors() -> None:
+    """Hand on to measured processes none of the files that whoever started this process left open."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            # The one that lists the directory is closed by now.
+            with suppress(OSError):
+                os.set_inheritable(int(name), False)
+
+
+def reserve_descriptors() -> list[int]:
+    """Take low numbers before many files are opened for good, to be closed for `run_process`.
+
+    A limit on open files holds for the numbers of the pipes that a process is started with.
+    """
+    return [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) for _ in range(_START_DESCRIPTORS)]
+
+
 class StopSignals:
     """SIGINT, SIGTERM and SIGHUP as something `poll` can wait for. A context manager; restores the handlers."""
 
     def __init__(self) -> None:
         self.received = False
+        self._before: dict[int, Any] = {}
         self.fd, self._write_fd = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._write_fd, False)
@@ -88,13 +112,13 @@ class StopSignals:
     def __enter__(self) -> StopSignals:
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._handle)
+            self._before[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *exc: object) -> None:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
         os.close(self.fd)
         os.close(self._write_fd)
 
@@ -206,8 +230,8 @@ def _attend(
         _kill_group(pid)
         _, wait_status, usage = os.wait4(pid, 0)
         left_behind = reap_descendants()
-    stdout.drain()
-    stderr.drain()
+    stdout.drain(REST_BYTES)
+    stderr.drain(REST_BYTES)
     code = os.waitstatus_to_exitcode(wait_status)
     return Outcome(
         utc_ns,

@@ -17,7 +17,13 @@ from regatta.runner.host_lock import HostLock
 from regatta.runner.invocation import Bench, measure
 from regatta.runner.journal_writer import JournalWriter
 from regatta.runner.plan_files import HostPlan, Row, check_files, read_plan
-from regatta.runner.process import Interrupted, StopSignals, become_subreaper
+from regatta.runner.process import (
+    Interrupted,
+    StopSignals,
+    become_subreaper,
+    keep_descriptors,
+    reserve_descriptors,
+)
 from regatta.runner.state_file import StateFile, end_orphans
 from regatta.runner.topology import choose_cores, read_topology
 from regatta.store.journal import Damage, read_file
@@ -157,6 +163,8 @@ class SegmentRun:
             ) from error
         self.place = {"topology": topology, "measured": measured, "runner": own}
         become_subreaper()
+        keep_descriptors()
+        reserved = reserve_descriptors()
         accounting, self.no_accounting = open_accounting()
         state = StateFile(
             self.paths.state,
@@ -168,6 +176,8 @@ class SegmentRun:
         try:
             with StopSignals() as stop:
                 bench = Bench(header, self.paths.scratch, measured, accounting, stop)
+                for fd in reserved:
+                    os.close(fd)
                 if own is not None:
                     os.sched_setaffinity(0, own)
                 for block in self.blocks:

@@ -101,10 +101,8 @@ def choose_cores(
         if cores["use"] == "physical"
         else [cpu for core in chosen for cpu in core]
     )
-    rest = [cpu for core in kept for cpu in core] or sorted(
-        allowed - {cpu for core in chosen for cpu in core}
-    )
-    return sorted(measured), rest or None
+    rest = [cpu for core in kept for cpu in core] or list(allowed - {cpu for core in chosen for cpu in core})
+    return sorted(measured), sorted(rest) or None
 
 
 def _together(
