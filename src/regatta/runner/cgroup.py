@@ -134,6 +134,7 @@ class TreeAccounting:
             else ("cpuacct.usage", "memory.max_usage_in_bytes", "memory.oom_control")
         )
         self._cpu, self._peak, self._events = (self._first(name) for name in names)
+        self.tells_oom_kills = b"oom_kill " in _read(self._events)
         self._before_cpu_ns = 0
         self._before_oom = 0
 

@@ -9,7 +9,13 @@ from typing import Union
 Number = Union[int, float, None]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PRESSURES = (("cpu", ("some",)), ("memory", ("some", "full")), ("io", ("some", "full")))
+#: file -> (key of the state, beginning of its line)
+_PRESSURES = {
+    "cpu": (("psi_cpu_some_us", b"some"),),
+    "memory": (("psi_memory_some_us", b"some"), ("psi_memory_full_us", b"full")),
+    "io": (("psi_io_some_us", b"some"), ("psi_io_full_us", b"full")),
+}
+_LONGEST_NUMBER = 20
 
 
 def _open(path: str | Path) -> int | None:
@@ -28,31 +34,34 @@ def _read(fd: int, size: int = 4096) -> bytes:
         return b""
 
 
-def _after(text: bytes, key: bytes) -> int | None:
-    """The number behind `key`, which begins a line or stands after a space."""
-    start = text.find(key)
-    if start < 0:
+def _after(text: bytes, key: bytes, start: int = 0) -> int | None:
+    """The number behind the first `key` from `start` on."""
+    position = text.find(key, start)
+    if position < 0:
         return None
-    start += len(key)
-    end = start
-    while end < len(text) and 48 <= text[end] <= 57:
-        end += 1
-    return int(text[start:end]) if end > start else None
+    position += len(key)
+    word = text[position : position + _LONGEST_NUMBER].split(None, 1)[:1]
+    return int(word[0]) if word and word[0].isdigit() else None
 
 
 class HostState:
     """Reads load, pressure, CPU time, swapping, frequency, temperature and throttling; None for what is not there."""
 
-    def __init__(self, cores: list[int], root: Path = Path("/")) -> None:
+    def __init__(self, cores: list[int], root: Path = Path("/"), oom_kills: bool = True) -> None:
         """Args:
         cores: CPUs whose frequency and throttling count.
         root: where `proc` and `sys` lie; another tree in tests.
+        oom_kills: whether those of the whole host are wanted, because nothing tells those of a process tree.
         """
         proc, sys = root / "proc", root / "sys"
         self._loadavg = _open(proc / "loadavg")
         self._stat = _open(proc / "stat")
         self._vmstat = _open(proc / "vmstat")
-        self._pressure = [(kind, lines, _open(proc / "pressure" / kind)) for kind, lines in _PRESSURES]
+        self._swaps = _open(proc / "swaps")
+        self._oom_kills = oom_kills
+        self._swap_used = True
+        self._paging: dict[str, Number] = {}
+        self._pressure = [(lines, _open(proc / "pressure" / kind)) for kind, lines in _PRESSURES.items()]
         cpu = sys / "devices/system/cpu"
         self._frequency = self._all(cpu / f"cpu{n}/cpufreq/scaling_cur_freq" for n in cores)
         self._throttle = self._all(
@@ -75,19 +84,13 @@ class HostState:
         state: dict[str, Number] = {"load1": None}
         if self._loadavg is not None:
             state["load1"] = float(_read(self._loadavg, 64).split(b" ", 1)[0])
-        for kind, lines, fd in self._pressure:
+        for lines, fd in self._pressure:
             text = _read(fd, 256) if fd is not None else b""
-            for line in lines:
-                position = text.find(line.encode())
-                total = _after(text[position:], b"total=") if position >= 0 else None
-                state[f"psi_{kind}_{line}_us"] = total
+            for key, line in lines:
+                position = text.find(line)
+                state[key] = _after(text, b"total=", position) if position >= 0 else None
         self._read_cpu(state)
-        text = _read(self._vmstat, 16384) if self._vmstat is not None else b""
-        swapped = [_after(text, b"\n" + key) for key in (b"pswpin ", b"pswpout ")]
-        state["swap_pages"] = (
-            sum(n for n in swapped if n is not None) if any(n is not None for n in swapped) else None
-        )
-        state["oom_kills"] = _after(text, b"\noom_kill ")
+        state.update(self._read_paging())
         frequencies = sorted(self._numbers(self._frequency))
         state["frequency_khz"] = frequencies[len(frequencies) // 2] if frequencies else None
         state["temperature_mc"] = max(self._numbers(self._zones), default=None)
@@ -106,3 +109,21 @@ class HostState:
             user, nice, system, _idle, _iowait, irq, softirq, steal = (int(w) for w in words[1:9])
             state["busy_s"] = (user + nice + system + irq + softirq) / _TICKS
             state["steal_s"] = steal / _TICKS
+
+    def _read_paging(self) -> dict[str, Number]:
+        """Pages swapped, and processes of the whole host killed for lack of memory, since the start.
+
+        The kernel needs as long to make vmstat as for all the rest (20 us on two CPUs, more on more). Its counters of
+        swapping stand still on a host without swap, so there it is read once, unless OOM kills are wanted too.
+        """
+        has_swap = self._swaps is None or _read(self._swaps, 256).count(b"\n") > 1
+        if has_swap or self._swap_used or self._oom_kills:
+            self._swap_used = has_swap
+            text = _read(self._vmstat, 16384) if self._vmstat is not None else b""
+            swapped_in, swapped_out = _after(text, b"\npswpin "), _after(text, b"\npswpout ")
+            known = swapped_in is not None or swapped_out is not None
+            self._paging = {
+                "swap_pages": (swapped_in or 0) + (swapped_out or 0) if known else None,
+                "oom_kills": _after(text, b"\noom_kill ") if self._oom_kills else None,
+            }
+        return self._paging

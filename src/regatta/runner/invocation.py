@@ -48,7 +48,8 @@ class Bench:
         self.cores = measured
         self.cpus = os.cpu_count() or 1
         self.all_cores = sorted(os.sched_getaffinity(0))
-        self.state = HostState(measured or self.all_cores)
+        told_of_the_tree = accounting is not None and accounting.tells_oom_kills
+        self.state = HostState(measured or self.all_cores, oom_kills=not told_of_the_tree)
         self.accounting = accounting
         self.stop = stop
         self.directory = scratch / "work"

@@ -90,3 +90,33 @@ def test_this_machine_can_be_read() -> None:
     assert busy is not None
     assert busy > 0
     assert load is not None
+
+
+NO_SWAP = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
+ONE_SWAP = NO_SWAP + "/dev/sda2                               partition\t1000\t\t0\t\t-2\n"
+
+
+def test_without_swap_only_the_first_reading_looks_for_swapped_pages(tmp_path: Path) -> None:
+    state = HostState([0], tree(tmp_path, {**MACHINE, "proc/swaps": NO_SWAP}), oom_kills=False)
+    before = state.read()
+    (tmp_path / "proc/vmstat").write_text("nr_free_pages 5\npswpin 8\npswpout 4\noom_kill 3\n")
+    after = state.read()
+    assert (before["swap_pages"], after["swap_pages"]) == (7, 7)
+    assert (before["oom_kills"], after["oom_kills"]) == (None, None)
+
+
+def test_swap_that_comes_and_goes_is_looked_at_while_it_is_there_and_once_more(tmp_path: Path) -> None:
+    state = HostState([0], tree(tmp_path, {**MACHINE, "proc/swaps": NO_SWAP}), oom_kills=False)
+    seen = [state.read()["swap_pages"]]
+    for swaps, pages in ((ONE_SWAP, 10), (ONE_SWAP, 20), (NO_SWAP, 30), (NO_SWAP, 40)):
+        (tmp_path / "proc/swaps").write_text(swaps)
+        (tmp_path / "proc/vmstat").write_text(f"nr_free_pages 5\npswpin {pages}\npswpout 0\noom_kill 2\n")
+        seen.append(state.read()["swap_pages"])
+    assert seen == [7, 10, 20, 30, 30]
+
+
+def test_oom_kills_of_the_host_are_counted_where_no_group_tells_those_of_the_tree(tmp_path: Path) -> None:
+    state = HostState([0], tree(tmp_path, {**MACHINE, "proc/swaps": NO_SWAP}))
+    before = state.read()
+    (tmp_path / "proc/vmstat").write_text("nr_free_pages 5\npswpin 3\npswpout 4\noom_kill 3\n")
+    assert (before["oom_kills"], state.read()["oom_kills"]) == (2, 3)
