@@ -18,6 +18,7 @@ from regatta.store.runner_state import process_start
 _WIDTH = 1024
 _SHORT_LABEL = 100
 _ORPHANS_S = 10.0
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class StateFile:
@@ -49,7 +50,7 @@ class StateFile:
 
 
 def _encode(state: dict[str, Any]) -> bytes:
-    return json.dumps(state, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    return _to_json(state).encode("utf-8", "backslashreplace")
 
 
 def end_orphans(results_file: str) -> int:
