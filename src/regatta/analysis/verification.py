@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import numpy.typing as npt
 from regatta.errors import Problem, VerificationError
 from regatta.model.record import STATUSES
 from regatta.store.folder import Folder
-from regatta.store.journal import Damage, read_journal
+from regatta.store.journal import Damage, journal_files, read_file
 
 _NONE = -1
 _NAMED_AT_MOST = 5
@@ -42,13 +44,17 @@ class Verdict:
     statuses: dict[str, int]
     #: cells in which something is missing or failed
     cells: list[CellVerdict]
-    #: whole lines with wrong checksums, torn ones, and doubled attempts, as sentences
+    #: lines that are no records, as sentences. They stay in the journal, and count as problems only while something
+    #: planned has no record: afterwards nothing is lost by them
     damage: list[str]
+    #: attempts that are recorded twice, as sentences
     doubled: list[str]
     #: records of cells that are planned no more
     unplanned: int
     #: attempts beyond the first
     reruns: int
+    #: host -> segments in which something planned has no record
+    incomplete: dict[str, list[int]]
 
     @property
     def problems(self) -> list[str]:
@@ -62,7 +68,7 @@ class Verdict:
                 if status not in ("ok", "perturbed"):
                     reason = f" ({cell.reasons[0]})" if cell.reasons else ""
                     found.append(f"{where}: {count} {status}{reason}")
-        return found + self.doubled + list(self.damage)
+        return found + self.doubled + (self.damage if self.incomplete else [])
 
     def to_json(self) -> dict[str, Any]:
         """As `verify.json`."""
@@ -75,12 +81,23 @@ class _HostLedger:
     def __init__(self, folder: Folder, host: str) -> None:
         header = folder.host_header(host)
         self.host = host
+        self._rows_path = folder.host_plan(host) / "rows.i32"
+        self._segments = [first for first, _ in header["segments"]]
         self.cells: list[dict[str, Any]] = header["cells"]
         self.index = {cell["cell_id"]: i for i, cell in enumerate(self.cells)}
         self.rounds = int(header["rounds"])
         self.status: npt.NDArray[np.int8] = np.full((len(self.cells), self.rounds), _NONE, dtype=np.int8)
         self.attempts: npt.NDArray[np.int32] = np.zeros((len(self.cells), self.rounds), dtype=np.int32)
         self.bad: dict[int, list[tuple[str, str]]] = {}
+
+    def incomplete_segments(self) -> list[int]:
+        """Segments that have planned invocations without a record."""
+        missing = self.status == _NONE
+        if not missing.any():
+            return []
+        rows = np.fromfile(self._rows_path, dtype="<i4").reshape(-1, 4)
+        places = np.flatnonzero(missing[rows[:, 3], rows[:, 0]])
+        return [int(n) for n in np.unique(np.searchsorted(self._segments, places, side="right") - 1)]
 
     def verdicts(self) -> list[CellVerdict]:
         found = []
@@ -116,7 +133,7 @@ def verify_experiment(folder: Folder) -> Verdict:
     doubled: list[str] = []
     seen: set[tuple[str, str, int]] = set()
     recorded = unplanned = reruns = 0
-    for item in read_journal(folder.path):
+    for path, line, item in _numbered_lines(folder):
         if isinstance(item, Damage):
             kind = "torn" if item.torn else "damaged"
             damage.append(f"{item.path}:{item.line}: {kind} line: {item.reason}")
@@ -125,7 +142,7 @@ def verify_experiment(folder: Folder) -> Verdict:
         key = (item["host"], item["invocation_id"], item["attempt"])
         if key in seen:
             doubled.append(
-                f"{item['host']}: {item['invocation_id']} attempt {item['attempt']} is recorded twice"
+                f"{path}:{line}: {item['invocation_id']} attempt {item['attempt']} is recorded twice"
             )
         seen.add(key)
         ledger = ledgers.get(item["host"])
@@ -154,7 +171,16 @@ def verify_experiment(folder: Folder) -> Verdict:
         doubled=doubled,
         unplanned=unplanned,
         reruns=reruns,
+        incomplete={
+            host: found for host, ledger in ledgers.items() if (found := ledger.incomplete_segments())
+        },
     )
+
+
+def _numbered_lines(folder: Folder) -> Iterator[tuple[Path, int, dict[str, Any] | Damage]]:
+    for path in journal_files(folder.path):
+        for number, item in enumerate(read_file(path), start=1):
+            yield path, number, item
 
 
 def raise_if_failed(problems: list[str], experiment: str) -> None:

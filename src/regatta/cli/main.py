@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -76,7 +77,8 @@ def _tell_parent(error: RegattaError) -> None:
     path = os.environ.get("REGATTA_ERRORS")
     if path:
         line = json.dumps({"exit_code": error.exit_code, "problems": [str(p) for p in error.problems]})
-        with open(path, "a", encoding="utf-8") as file:
+        # What cannot be told is in the job's log at least, unless the disk is full.
+        with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
 
 

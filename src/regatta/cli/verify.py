@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,18 @@ def verify(
     """Check every checksum, every planned invocation and every status of EXPERIMENT. Exit code 1 when something failed."""
     from regatta.analysis.verification import raise_if_failed, verify_experiment
     from regatta.store.folder import find_folder, read_json, write_json
+    from regatta.store.receipts import withdraw_receipts
 
     if verdict is not None:
         value = read_json(verdict, "run `regatta verify EXPERIMENT --write FILE`")
     elif experiment is None:
         raise click.UsageError("name an experiment, or a verdict by --verdict")
     else:
-        value = verify_experiment(find_folder(experiment, results)).to_json()
+        folder = find_folder(experiment, results)
+        began_ns = time.time_ns()
+        value = verify_experiment(folder).to_json()
+        # So that the next run measures what is not there; a run that is under way may have written newer ones.
+        withdraw_receipts(folder, value["incomplete"], began_ns)
     if write is not None:
         write_json(write, value)
     if as_json:
@@ -51,8 +57,11 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(
             f"  {value['unplanned']} records belong to cells that are planned no more; they are kept and not used"
         )
-    click.echo(
-        "every line whole, every invocation recorded, none failed"
-        if value["holds"]
-        else f"{len(value['problems'])} problems"
-    )
+    lost_nothing = [] if value.get("incomplete") else value["damage"]
+    for sentence in lost_nothing:
+        click.echo(f"  {sentence}; what it held is recorded elsewhere")
+    if not value["holds"]:
+        click.echo(f"{len(value['problems'])} problems")
+    else:
+        whole = "" if lost_nothing else "every line whole, "
+        click.echo(f"{whole}every invocation recorded, none failed")

@@ -6,10 +6,10 @@ import fcntl
 import json
 import os
 import re
+import select
+import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +17,11 @@ from pathlib import Path
 from regatta.cli.progress import Watcher
 from regatta.errors import HostError, Problem, RegattaError
 from regatta.store.folder import Folder
+from regatta.store.receipts import withdraw_all_receipts, withdraw_receipts_of_touched_journals
 
-_RULE = re.compile(r"^(?:local)?rule (\w+):")
+_RULE = re.compile(r"^(?:local)?rule (\w+):", re.MULTILINE)
+_LOOK_S = 0.1
+_MEASURING_LOOK_S = 1.0
 _INTERRUPTED = 130
 
 
@@ -64,7 +67,10 @@ def _run(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bo
     errors = folder.logs / "errors.jsonl"
     errors.unlink(missing_ok=True)
     if retry_failed:
-        _forget_receipts(folder)
+        # Without receipts the segments are walked again; the journal says what is still to do.
+        withdraw_all_receipts(folder)
+    else:
+        withdraw_receipts_of_touched_journals(folder)
     bin_dir = Path(sys.executable).parent
     environment = {
         **os.environ,
@@ -81,21 +87,16 @@ def _run(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bo
         "--profile", str(home / "configs" / "profiles" / "local"),
         "--config", f"spec={json.dumps(str(spec))}", f"results={json.dumps(str(results))}",
     ]  # fmt: skip
-    # Its own session: Ctrl-C reaches this process alone, which then ends the workflow in order.
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        pass_fds=(lock,), start_new_session=True,
-    )  # fmt: skip
-    with Watcher(folder) as watcher:
-        reader = threading.Thread(
-            target=_read, args=(process, folder.logs / "snakemake.log", watcher), daemon=True
-        )
-        reader.start()
+    with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():
+        # Its own session: Ctrl-C reaches this process alone, which then ends the workflow in order.
+        # A file and no pipe: it can go on when this process is killed, and is never blocked by it.
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            pass_fds=(lock,), start_new_session=True,
+        )  # fmt: skip
         try:
-            while process.poll() is None:
-                time.sleep(0.1) if not watcher.measuring else process_wait(process)
-                watcher.look()
-            reader.join(timeout=5)
+            with Watcher(folder) as watcher:
+                _watch(process, _Stages(Path(log.name), log.tell()), watcher)
         except KeyboardInterrupt:
             _stop(process)
             print("stopped; the same command goes on", file=sys.stderr)
@@ -106,29 +107,55 @@ def _run(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bo
     return 1
 
 
-def process_wait(process: subprocess.Popen[bytes]) -> None:
-    """Sleep until the workflow ends, at most the time between two looks while something is measured."""
+@contextmanager
+def _told_to_stop() -> Iterator[None]:
+    """SIGTERM, and SIGHUP unless it is ignored (nohup), stop in order as Ctrl-C does."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) == signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
     try:
-        process.wait(timeout=1.0)
-    except subprocess.TimeoutExpired:
-        return
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
-def _read(process: subprocess.Popen[bytes], log: Path, watcher: Watcher) -> None:
-    assert process.stdout is not None
-    with log.open("ab") as file:
-        for line in process.stdout:
-            file.write(line)
-            file.flush()
-            match = _RULE.match(line.decode("utf-8", "replace"))
-            if match:
-                watcher.stage = match.group(1)
+class _Stages:
+    """Reads from Snakemake's log which rule it runs."""
+
+    def __init__(self, log: Path, offset: int) -> None:
+        self._log = log
+        self._offset = offset
+
+    def latest(self) -> str:
+        """The rule that was started last since the call before; empty when none was."""
+        with self._log.open("rb") as file:
+            file.seek(self._offset)
+            text = file.read()
+        whole = text[: text.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        found = _RULE.findall(whole.decode("utf-8", "replace"))
+        return str(found[-1]) if found else ""
+
+
+def _watch(process: subprocess.Popen[bytes], stages: _Stages, watcher: Watcher) -> None:
+    """Show what the workflow does until it ends; sleeps between two looks, longer while something is measured."""
+    ended = os.pidfd_open(process.pid)
+    try:
+        while process.poll() is None:
+            select.select([ended], [], [], _MEASURING_LOOK_S if watcher.measuring else _LOOK_S)
+            watcher.stage = stages.latest() or watcher.stage
+            watcher.look()
+    finally:
+        os.close(ended)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """Interrupt the whole session; the runner kills what it measures and ends between two records."""
-    import signal
-
     for number, patience_s in ((signal.SIGINT, 2), (signal.SIGTERM, 15), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, number)
@@ -138,12 +165,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             process.wait(timeout=patience_s)
         except subprocess.TimeoutExpired:
             continue
-
-
-def _forget_receipts(folder: Folder) -> None:
-    """Without receipts the segments are walked again; the journal says what is still to do."""
-    for receipt in folder.receipts.glob("*/*.json"):
-        receipt.unlink()
 
 
 def _raise_for(errors: Path, folder: Folder) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
 import os
 import sys
 from pathlib import Path
@@ -41,15 +43,24 @@ def main() -> int:
     try:
         write_receipt(receipt, SegmentRun(paths, arguments.segment, arguments.retry_failed).run())
     except RegattaError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _tell(str(error), error.exit_code)
     except (Interrupted, KeyboardInterrupt):
         print("stopped; what was measured is recorded, and the same command goes on", file=sys.stderr)
         return INTERRUPTED_EXIT
     except OSError as error:
-        print(f"error: {error.filename or 'the host'}: {error.strerror}", file=sys.stderr)
-        return 3
+        return _tell(f"{error.filename or 'the host'}: {error.strerror}", RegattaError.exit_code)
     return 0
+
+
+def _tell(text: str, exit_code: int) -> int:
+    """Print an error, and tell it to `regatta run`: the workflow hides its jobs' exit codes."""
+    print(f"error: {text}", file=sys.stderr)
+    path = os.environ.get("REGATTA_ERRORS")
+    if path:
+        # What cannot be told is in the job's log at least, unless the disk is full.
+        with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"exit_code": exit_code, "problems": [text]}) + "\n")
+    return exit_code
 
 
 if __name__ == "__main__":

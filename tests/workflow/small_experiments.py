@@ -1,0 +1,198 @@
+"""A real small experiment of native programs in a folder of its own, and what tests do to it: start, kill, look, damage."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from runner_plans import measured_processes, wait_until
+
+from regatta.store.folder import Folder
+from regatta.store.journal import Damage, read_journal
+
+HOME = Path(__file__).resolve().parents[2]
+REGATTA = str(Path(sys.executable).with_name("regatta"))
+HOST = "local"
+
+SPEC: dict[str, Any] = {
+    "name": "small",
+    "question": "Does it go on?",
+    "suites": ["suite.yml"],
+    "modifiers": {"loud": {"environment": {"LOUD": "1"}}},
+    "benchmarks": [{"suite": "tiny", "benchmark": "all"}],
+    "invocations": {"fixed": 10},
+    "segment": {"rounds": 4},
+    "seed": 7,
+    "timeout_s": 20,
+    "perturbation": dict.fromkeys(
+        (
+            "steal_percent",
+            "other_cpu_percent",
+            "memory_pressure_percent",
+            "io_pressure_percent",
+            "frequency_drop_percent",
+            "swapped_pages",
+            "throttle_events",
+        )
+    ),
+}
+SUITE: dict[str, Any] = {
+    "suite": "tiny",
+    "description": "one that ends at once, and one that takes a moment",
+    "benchmarks": {"quick": {"command": ["true"]}, "nap": {"command": ["sleep", "0.02"]}},
+}
+
+
+class SmallExperiment:
+    """`small` in a folder: its spec, its suite, its results and its own host lock."""
+
+    def __init__(self, root: Path, **spec: Any) -> None:
+        self.root = root
+        self.spec: dict[str, Any] = {**SPEC, **spec}
+        self.suite: dict[str, Any] = json.loads(json.dumps(SUITE))
+        self.folder = Folder(root / "results" / self.spec["name"])
+        self.results_file = (self.folder.scratch / HOST / "results.jsonl").resolve()
+        self.environment = {
+            **os.environ,
+            "REGATTA_HOME": str(HOME),
+            "REGATTA_CACHE": str(root / "cache"),
+            "REGATTA_HOST_LOCK": str(root / "host.lock"),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        self.write()
+
+    def write(self) -> None:
+        """Write spec and suite as they are now. JSON is YAML."""
+        (self.root / "spec.yml").write_text(json.dumps(self.spec, indent=1))
+        (self.root / "suite.yml").write_text(json.dumps(self.suite, indent=1))
+
+    def start(self, *arguments: str, **popen: Any) -> subprocess.Popen[str]:
+        """Start `regatta ...` in a session of its own."""
+        return subprocess.Popen(
+            [REGATTA, *arguments],
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            **popen,
+        )
+
+    def regatta(self, *arguments: str, patience_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+        """Run `regatta ...` to its end."""
+        process = self.start(*arguments)
+        try:
+            out, err = process.communicate(timeout=patience_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            raise AssertionError(f"regatta {' '.join(arguments)} did not end; it said {err}") from None
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def start_run(self) -> subprocess.Popen[str]:
+        """Start `regatta run`."""
+        return self.start("run", "spec.yml")
+
+    def run(self) -> subprocess.CompletedProcess[str]:
+        """Run `regatta run` to its good end."""
+        done = self.regatta("run", "spec.yml")
+        assert done.returncode == 0, done.stderr
+        return done
+
+    def plan(self) -> None:
+        """Plan without measuring."""
+        done = self.regatta("plan", "spec.yml", "--write")
+        assert done.returncode == 0, done.stderr
+
+    def segment_arguments(self, number: int) -> list[str]:
+        """What a job of the workflow runs."""
+        return ["segment", str(self.folder.path), "--host", HOST, "--segment", str(number), "--receipt", str(self.receipt(number))]  # fmt: skip
+
+    def receipt(self, number: int) -> Path:
+        """Where the receipt of a segment is."""
+        return self.folder.receipts / HOST / f"{number:05d}.json"
+
+    def segments(self) -> range:
+        """The numbers of the plan's segments."""
+        return range(len(self.header()["segments"]))
+
+    def header(self) -> dict[str, Any]:
+        """The host's `plan.json`."""
+        return self.folder.host_header(HOST)
+
+    def journal(self, number: int = 0) -> Path:
+        """The journal file of a segment."""
+        return self.folder.journal / HOST / f"{number:05d}.jsonl"
+
+    def records(self) -> list[dict[str, Any]]:
+        """All whole records."""
+        return [item for item in read_journal(self.folder.path) if not isinstance(item, Damage)]
+
+    def verify(self) -> subprocess.CompletedProcess[str]:
+        """`regatta verify`."""
+        return self.regatta("verify", "small")
+
+    def planned(self) -> set[str]:
+        """Every planned invocation id."""
+        header = self.header()
+        return {f"{cell['cell_id']}-r{r}" for cell in header["cells"] for r in range(header["rounds"])}
+
+    def assert_complete(self) -> None:
+        """Exactly the planned invocations, each once and well; verified; nothing runs any more."""
+        counts = Counter(record["invocation_id"] for record in self.records())
+        assert set(counts) == self.planned()
+        assert {invocation: n for invocation, n in counts.items() if n > 1} == {}
+        verified = self.verify()
+        assert (verified.returncode, verified.stderr) == (0, "")
+        self.assert_idle()
+
+    def assert_idle(self) -> None:
+        """No runner, no Snakemake, no measured process of this experiment."""
+        assert measured_processes(self.results_file) == []
+        assert self.runners() == []
+        assert self.snakemakes() == []
+
+    def _processes(self, sign: str) -> list[int]:
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    words = Path(f"/proc/{entry}/cmdline").read_bytes()
+                    here = os.readlink(f"/proc/{entry}/cwd")
+                except OSError:
+                    continue
+                if sign.encode() in words and here in (str(self.root), "/", str(self.folder.scratch)):
+                    found.append((entry, words))
+        return [int(entry) for entry, words in found if str(self.root).encode() in words]
+
+    def runners(self) -> list[int]:
+        """Runners of this experiment."""
+        return self._processes("runner.pyz\0--plan")
+
+    def snakemakes(self) -> list[int]:
+        """Snakemakes of this experiment."""
+        return self._processes("-m\0snakemake\0")
+
+    def wait_for_records(self, count: int, process: subprocess.Popen[str] | None = None) -> None:
+        """Wait until so many records are there, or the process has ended."""
+        wait_until(
+            lambda: self.lines() >= count or (process is not None and process.poll() is not None),
+            f"{count} records",
+            60,
+        )
+
+    def lines(self) -> int:
+        """How many lines the journal has, whole or not."""
+        return sum(p.read_bytes().count(b"\n") for p in (self.folder.journal / HOST).glob("*.jsonl"))
+
+    def wait_idle(self) -> None:
+        """Wait until what was started has ended by itself."""
+        wait_until(lambda: not self.snakemakes() and not self.runners(), "the workflow to end", 60)
