@@ -30,6 +30,9 @@ def verify(
 
     if verdict is not None:
         value = read_json(verdict, "run `regatta verify EXPERIMENT --write FILE`")
+        if value.get("incomplete"):
+            # It will not be true for long: the next run measures what is missing, and must verify again.
+            verdict.unlink()
     elif experiment is None:
         raise click.UsageError("name an experiment, or a verdict by --verdict")
     else:

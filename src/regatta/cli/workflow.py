@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -23,6 +24,7 @@ _RULE = re.compile(r"^(?:local)?rule (\w+):", re.MULTILINE)
 _LOOK_S = 0.1
 _MEASURING_LOOK_S = 1.0
 _INTERRUPTED = 130
+_LEAST_ROOM_BYTES = 1 << 20
 
 
 @contextmanager
@@ -178,6 +180,15 @@ def _raise_for(errors: Path, folder: Folder) -> None:
         raised.problems = tuple(_Told(text, "", "") for text in error["problems"])
         raised.exit_code = error["exit_code"]
         raise raised
+    room = os.statvfs(folder.path)
+    if room.f_bavail * room.f_frsize < _LEAST_ROOM_BYTES:
+        # Then nobody could write down what went wrong.
+        raise HostError(
+            str(folder.path),
+            "room on the disk",
+            f"{os.strerror(errno.ENOSPC)} ({room.f_bavail * room.f_frsize >> 10} KiB are free)",
+            "make room; what is recorded is whole, and the same command goes on",
+        )
     log = folder.logs / "snakemake.log"
     tail = _last_lines(_latest_log(folder, log))
     raise HostError(

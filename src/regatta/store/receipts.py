@@ -1,35 +1,58 @@
-"""Receipts: what tells the workflow that a segment is done. Derived from the journal, and taken back when it says otherwise."""
+"""Receipts: what tells the workflow that a segment is done. Derived from the journal, and taken back when it says otherwise.
+
+Each segment waits for the one before it, and everything after measuring for the last: so with the receipt of a segment go
+those of the segments after it, and the verdict over all.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regatta.store.folder import Folder
 
 
-def _segment_receipts(folder: Folder) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.receipts.glob("*/*.json")):
-        yield path.parent.name, path
+def _receipts(folder: Folder, host: str) -> list[Path]:
+    return sorted((folder.receipts / host).glob("*.json"))
+
+
+def _hosts(folder: Folder) -> list[str]:
+    return sorted(path.name for path in folder.receipts.glob("*") if path.is_dir())
+
+
+def _withdraw_from(folder: Folder, receipt: Path) -> None:
+    withdraw_verdict(folder)
+    for path in _receipts(folder, receipt.parent.name):
+        if path.name >= receipt.name:
+            path.unlink(missing_ok=True)
+
+
+def withdraw_verdict(folder: Folder) -> None:
+    """Have everything verified again."""
+    folder.verdict.unlink(missing_ok=True)
+    (folder.receipts / "verified.txt").unlink(missing_ok=True)
 
 
 def withdraw_all_receipts(folder: Folder) -> None:
     """Have every segment walked again."""
-    for _, path in _segment_receipts(folder):
-        path.unlink(missing_ok=True)
+    for host in _hosts(folder):
+        for path in _receipts(folder, host)[:1]:
+            _withdraw_from(folder, path)
 
 
 def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
     """Have segments walked again whose journal file is gone or was written after its receipt: somebody edited or restored it."""
-    for host, path in _segment_receipts(folder):
-        journal = folder.journal / host / f"{path.stem}.jsonl"
-        try:
-            touched = journal.stat().st_mtime_ns > path.stat().st_mtime_ns
-        except FileNotFoundError:
-            touched = True
-        if touched:
-            path.unlink(missing_ok=True)
+    for host in _hosts(folder):
+        for path in _receipts(folder, host):
+            journal = folder.journal / host / f"{path.stem}.jsonl"
+            try:
+                touched = journal.stat().st_mtime_ns > path.stat().st_mtime_ns
+            except FileNotFoundError:
+                touched = True
+            if touched:
+                _withdraw_from(folder, path)
+                break
 
 
 def withdraw_receipts(folder: Folder, segments: Mapping[str, Sequence[int]], before_ns: int) -> None:
@@ -42,4 +65,5 @@ def withdraw_receipts(folder: Folder, segments: Mapping[str, Sequence[int]], bef
             path = folder.receipts / host / f"{number:05d}.json"
             with contextlib.suppress(OSError):
                 if path.stat().st_mtime_ns < before_ns:
-                    path.unlink()
+                    _withdraw_from(folder, path)
+                    break
