@@ -22,7 +22,6 @@ SPEC = f"""\
 include: {HOME}/configs/experiments/demo.yml
 invocations: {{fixed: 2}}
 minheap: {{passes: 1}}
-benchmarks: [{{suite: first, benchmark: lzw, size: small}}]
 perturbation: {{steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, swapped_pages: null}}
 """
 

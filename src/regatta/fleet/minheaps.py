@@ -19,7 +19,7 @@ from regatta.planner.minheap import Attempt, NoHeapIsEnough, search_minheap
 from regatta.store.journal import Damage, read_file
 
 #: a heap so tight that the program takes this many times as long as in a roomy one is no heap it completes in
-SLOW_FACTOR = 10
+SLOW_FACTOR = 5
 LEAST_TIMEOUT_S = 10.0
 #: share of the machine's memory that a heap may take
 _MEMORY_SHARE = 0.75

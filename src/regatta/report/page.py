@@ -153,7 +153,7 @@ def _sections(answer: Answer, panels: list[Panel], looks: Looks) -> list[Section
             "Ratios",
             "Ratio to the baseline",
             f"Each point is an alternative's mean over that of the baseline, the bar its {level} interval. "
-            "A bar that crosses the dashed line at 1 shows no difference.",
+            "A bar that crosses the dashed line at 1 leaves open which is better.",
             forest_groups(answer, panels, looks),
         ),
         (
