@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -54,8 +55,8 @@ class SmallExperiment:
 
     def __init__(self, root: Path, **spec: Any) -> None:
         self.root = root
-        self.spec: dict[str, Any] = {**SPEC, **spec}
-        self.suite: dict[str, Any] = json.loads(json.dumps(SUITE))
+        self.spec: dict[str, Any] = copy.deepcopy({**SPEC, **spec})
+        self.suite: dict[str, Any] = copy.deepcopy(SUITE)
         self.folder = Folder(root / "results" / self.spec["name"])
         self.results_file = (self.folder.scratch / HOST / "results.jsonl").resolve()
         self.environment = {

@@ -12,7 +12,9 @@ from regatta.spec.sources import source_paths
 try:
     HOME = find_home()
     PATHS = [config["spec"]] if "spec" in config else config["experiments"]
-    EXPERIMENTS = {e.name: e for e in (load_spec(Path(str(path)), HOME) for path in PATHS)}
+    EXPERIMENTS = {
+        e.name: e for e in (load_spec(Path(str(path)), HOME) for path in PATHS)
+    }
 except RegattaError as error:
     raise WorkflowError(str(error))
 
