@@ -1,26 +1,16 @@
-"""Arguments with `{names}` in them. No I/O; the spec checks them, the planner fills them in."""
+"""Arguments with `{names}` in them. No I/O; the spec checks names with it, the planner fills them in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-_TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_][A-Za-z0-9._+-]*)\}|\{|\}")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 
 
 def placeholders(argument: str) -> list[str]:
-    """The names in an argument, in order. `{{` and `}}` are braces.
-
-    Raises:
-        ValueError: a brace that belongs to no name and is not doubled.
-    """
-    names: list[str] = []
-    for match in _TOKEN.finditer(argument):
-        if match.group(1) is not None:
-            names.append(match.group(1))
-        elif match.group(0) in "{}":
-            raise ValueError(f"a lone brace in {argument!r}")
-    return names
+    """The names in an argument, in order. `{{` and `}}` are braces."""
+    return [m.group(1) for m in _PLACEHOLDER.finditer(argument) if m.group(1)]
 
 
 def fill(argument: str, values: Mapping[str, str]) -> str:
@@ -29,4 +19,4 @@ def fill(argument: str, values: Mapping[str, str]) -> str:
     Raises:
         KeyError: a name that `values` lacks.
     """
-    return _TOKEN.sub(lambda m: m.group(0)[0] if m.group(1) is None else values[m.group(1)], argument)
+    return _PLACEHOLDER.sub(lambda m: values[m.group(1)] if m.group(1) else m.group(0)[0], argument)

@@ -1,18 +1,21 @@
-"""Templates of commands as a spec's author writes them: what is wrong with one is said in the author's terms."""
+"""The templates of commands, strictly: every brace belongs to a name or is doubled."""
 
 from __future__ import annotations
 
-from regatta.model import template
+import re
+
+from regatta.model.template import placeholders
 from regatta.spec.fields import refusal
 
+_FINE = re.compile(r"\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
-def placeholders(text: str) -> list[str]:
+
+def names_in(text: str) -> list[str]:
     """The names that a template mentions, in order.
 
     Raises:
         PydanticCustomError: a brace that belongs to no name and is not doubled.
     """
-    try:
-        return template.placeholders(text)
-    except ValueError:
-        raise refusal("`{name}`, or doubled braces for braces", "write `{{` and `}}` for braces") from None
+    if re.search(r"[{}]", _FINE.sub("", text)):
+        raise refusal("`{name}`, or doubled braces for braces", "write `{{` and `}}` for braces")
+    return placeholders(text)
