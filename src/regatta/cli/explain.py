@@ -59,22 +59,35 @@ def _means(cell: dict[str, Any], wanted: str) -> bool:
     return bool(cell["cell_id"].startswith(identity) or wanted in cell["label"])
 
 
-def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[int] | None) -> list[str]:
-    """One argument vector that does by hand what the runner does: empty directory's environment, pins, limits, timeout."""
-    argv = ["env", "-i"]
-    environment = {**header["environment"]["set"], **cell["environment"]}
-    # The allow-listed ones are the host's own; a shell fills them in.
-    argv += [f"{name}={value}" for name, value in sorted(environment.items())]
-    argv += [f"REGATTA_SEED={header['seed']}", "REGATTA_RESULTS=results.jsonl", "HOME=.", "TMPDIR=."]
+_LIMITS = {
+    "address_space_mib": ("--as", 1 << 20),
+    "open_files": ("--nofile", 1),
+    "processes": ("--nproc", 1),
+    "core_mib": ("--core", 1 << 20),
+}
+#: what the runner makes of its own; a shell knows where it is
+_PLACES = ['REGATTA_RESULTS="$PWD/results.jsonl"', 'HOME="$PWD"', 'TMPDIR="$PWD"']
+
+
+def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[int] | None) -> str:
+    """One line for a shell that does what the runner does: empty directory, copies, environment, pins, limits, timeout."""
+
+    def assigned(variables: dict[str, str]) -> list[str]:
+        return [shlex.quote(f"{name}={value}") for name, value in sorted(variables.items())]
+
+    # The allow-listed ones are the host's own, where it has them. Later ones win, in the runner's order.
+    words = ["env", "-i", *(f'${{{name}+{name}="${name}"}}' for name in header["environment"]["allow"])]
+    words += assigned(header["environment"]["set"])
+    words += [*_PLACES, f"REGATTA_SEED={header['seed']}", "REGATTA_INVOCATION=by-hand"]
+    words += assigned(cell["environment"])
     if cores:
-        argv += ["taskset", "-c", ",".join(map(str, cores))]
-    limits = {"address_space_mib": ("--as", 1 << 20), "open_files": ("--nofile", 1), "processes": ("--nproc", 1), "core_mib": ("--core", 1 << 20)}  # fmt: skip
-    set_limits = [
-        f"{limits[k][0]}={int(v) * limits[k][1]}:" for k, v in header["rlimits"].items() if v is not None
-    ]
-    if set_limits:
-        argv += ["prlimit", *set_limits]
-    return [*argv, "timeout", "-k", "1", f"{cell['timeout_s']:g}", *cell["argv"]]
+        words += ["taskset", "-c", ",".join(map(str, cores))]
+    limits = {_LIMITS[name]: int(value) for name, value in header["rlimits"].items() if value is not None}
+    if limits:
+        words += ["prlimit", *(f"{option}={value * unit}:" for (option, unit), value in limits.items())]
+    words += ["timeout", "-k", "1", f"{cell['timeout_s']:g}", *map(shlex.quote, cell["argv"])]
+    copies = [f"cp {shlex.quote(source)} {shlex.quote(name)}" for name, source in cell["arrange"].items()]
+    return " && ".join(['cd "$(mktemp -d)"', *copies, " ".join(words)])
 
 
 def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[str, Any]) -> dict[str, Any]:
@@ -84,8 +97,6 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
     cores = records[-1]["cores"] if records else None
     wanted = header["cores"]
     pinned = cores if wanted["use"] != "all" or wanted["housekeeping"] or wanted["count"] else None
-    allowed = " ".join(f'{name}="${name}"' for name in header["environment"]["allow"])
-    by_hand = shlex.join(command_by_hand(header, cell, pinned))
     return {
         "experiment": folder.name,
         "host": host,
@@ -94,7 +105,7 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
         "seed": header["seed"],
         "cores": cores,
         "rlimits": header["rlimits"],
-        "command": 'cd "$(mktemp -d)" && ' + by_hand.replace("env -i ", f"env -i {allowed} ", 1),
+        "command": command_by_hand(header, cell, pinned),
         "statuses": dict(Counter(r["status"] for r in records)),
         "reasons": dict(Counter(r["reason"] for r in records if r["reason"])),
         "elapsed_s": sorted(r["elapsed_ns"] / 1e9 for r in records if r["status"] == "ok"),
@@ -113,8 +124,6 @@ def _show(value: dict[str, Any]) -> None:
     click.echo(
         f"  cores {value['cores'] or 'not measured yet'}; limits {value['rlimits']}; timeout {cell['timeout_s']:g} s"
     )
-    for name, source in cell["arrange"].items():
-        click.echo(f"  before it, {source} is copied to {name}")
     for file in cell["files"]:
         click.echo(f"  {file['sha256'][:16]}  {file['path']}")
     if cell["check"]:

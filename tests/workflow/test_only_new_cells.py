@@ -1,0 +1,144 @@
+"""Editing a spec runs only what is new; what is recorded is never measured again, and never mixed with another build."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_experiments import SmallExperiment
+
+ROUNDS = 3
+Edit = Callable[[SmallExperiment], object]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished experiment, to be copied and edited: 2 benchmarks, 2 sets of modifiers, one of them a program of our own."""
+    root = tmp_path_factory.mktemp("measured")
+    own = root / "own.sh"
+    own.write_text("#!/bin/sh\nexit 0\n")
+    own.chmod(0o755)
+    small = SmallExperiment(root, invocations={"fixed": ROUNDS}, segment={"rounds": 2})
+    small.environment["PATH"] = f"{root}:{small.environment['PATH']}"
+    small.suite["benchmarks"]["own"] = {"command": ["own.sh"]}
+    small.write()
+    small.run()
+    assert len(small.records()) == 6 * ROUNDS
+    return root
+
+
+@pytest.fixture
+def small(measured: Path, tmp_path: Path) -> Iterator[SmallExperiment]:
+    shutil.copytree(measured, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".snakemake"))
+    copy = SmallExperiment(tmp_path, invocations={"fixed": ROUNDS}, segment={"rounds": 2})
+    copy.environment["PATH"] = f"{tmp_path}:{copy.environment['PATH']}"
+    copy.suite["benchmarks"]["own"] = {"command": ["own.sh"]}
+    copy.write()
+    yield copy
+    copy.assert_idle()
+
+
+def new_records(small: SmallExperiment, edit: Edit) -> list[dict[str, Any]]:
+    """Edit, run, and give the records that this made. What was there must be there as it was."""
+    before = small.records()
+    edit(small)
+    small.write()
+    small.run()
+    after = small.records()
+    old = {(r["invocation_id"], r["attempt"]) for r in before}
+    assert [r for r in after if (r["invocation_id"], r["attempt"]) in old] == before
+    assert max(Counter(r["invocation_id"] for r in after).values()) == 1
+    assert small.verify().returncode == 0
+    return [r for r in after if (r["invocation_id"], r["attempt"]) not in old]
+
+
+def test_another_question_measures_nothing(small: SmallExperiment) -> None:
+    assert new_records(small, lambda s: s.spec.update(question="And now?")) == []
+    assert "And now?" in small.folder.report.read_text()
+
+
+def test_another_modifier_measures_its_cells_alone(small: SmallExperiment) -> None:
+    new = new_records(small, lambda s: s.spec["modifiers"].update(quiet={"environment": {"QUIET": "1"}}))
+    assert len(new) == 3 * ROUNDS
+    labels = {c["cell_id"]: c["modifiers"] for c in small.header()["cells"]}
+    assert {labels[r["cell_id"]] for r in new} == {"quiet"}
+
+
+def test_another_benchmark_measures_its_cells_alone(small: SmallExperiment) -> None:
+    new = new_records(small, lambda s: s.suite["benchmarks"].update(echo={"command": ["echo", "3"]}))
+    benchmarks = {c["cell_id"]: c["benchmark"] for c in small.header()["cells"]}
+    assert Counter(benchmarks[r["cell_id"]] for r in new) == {"tiny/echo:default": 2 * ROUNDS}
+
+
+def test_three_lines_of_a_runtime_measure_its_cells_alone(small: SmallExperiment) -> None:
+    """A runtime that answers as a JVM does, and costs no second."""
+    java = small.root / "fake-java"
+    settings = "    java.home = /nonexistent\\nopenjdk 21"
+    java.write_text(f'#!/bin/sh\ncase "$*" in *-version*) printf "{settings}\\n" >&2;; esac\n')
+    java.chmod(0o755)
+    twin = small.root / "twin-java"
+    twin.write_text(java.read_text() + "# another build\n")
+    twin.chmod(0o755)
+    small.suite["benchmarks"]["jvm"] = {"kind": "java", "command": ["{runtime}", "Main"]}
+
+    def one(s: SmallExperiment) -> None:
+        s.spec["define"] = {"runtimes": {"mine": {"provider": "path", "path": str(java)}}}
+        s.spec["runtimes"] = ["mine"]
+        s.spec["heap"] = {"sizes_mib": [16]}
+
+    def another(s: SmallExperiment) -> None:
+        s.spec["define"]["runtimes"]["other"] = {"provider": "path", "path": str(twin)}
+        s.spec["runtimes"].append("other")
+
+    assert len(new_records(small, one)) == 2 * ROUNDS
+    new = new_records(small, another)
+    runtimes = {c["cell_id"]: c["runtime"] for c in small.header()["cells"]}
+    assert Counter(runtimes[r["cell_id"]] for r in new) == {"other": 2 * ROUNDS}
+
+
+def test_more_invocations_measure_the_new_rounds_alone(small: SmallExperiment) -> None:
+    new = new_records(small, lambda s: s.spec.update(invocations={"fixed": ROUNDS + 2}))
+    assert Counter(r["round"] for r in new) == {ROUNDS: 6, ROUNDS + 1: 6}
+
+
+def test_fewer_cells_measure_nothing_and_lose_nothing(small: SmallExperiment) -> None:
+    assert new_records(small, lambda s: s.spec.update(modifiers={})) == []
+    assert "9 records belong to cells that are planned no more" in small.verify().stdout
+
+
+def test_another_build_of_a_program_is_measured_anew_and_not_mixed(small: SmallExperiment) -> None:
+    def rebuild(s: SmallExperiment) -> None:
+        (s.root / "own.sh").write_text("#!/bin/sh\n# faster\nexit 0\n")
+
+    before = {r["cell_id"] for r in small.records()}
+    new = new_records(small, rebuild)
+    assert len(new) == 2 * ROUNDS
+    assert not {r["cell_id"] for r in new} & before
+    benchmarks = {c["cell_id"]: c["benchmark"] for c in small.header()["cells"]}
+    assert {benchmarks[r["cell_id"]] for r in new} == {"tiny/own:default"}
+
+
+def test_failures_are_told_by_name_and_run_again_only_when_asked(small: SmallExperiment) -> None:
+    broken = small.root / "broken"
+    broken.touch()
+    small.suite["benchmarks"]["own"] = {"command": ["sh", "-c", f"! [ -e {broken} ]"]}
+    small.write()
+    failed = small.regatta("run", "spec.yml")
+    assert failed.returncode == 1
+    assert "tiny/own:default" in failed.stderr
+    assert "3 failed (exit code 1)" in failed.stderr
+    count = len(small.records())
+    again = small.regatta("run", "spec.yml")
+    assert again.returncode == 1
+    assert len(small.records()) == count, "a failure is a result"
+    broken.unlink()
+    retried = small.regatta("run", "spec.yml", "--retry-failed")
+    assert retried.returncode == 0, retried.stderr
+    new = small.records()
+    assert Counter((r["status"], r["attempt"]) for r in new if r["attempt"]) == {("ok", 1): 2 * ROUNDS}
+    assert len(new) == count + 2 * ROUNDS
+    assert small.verify().returncode == 0

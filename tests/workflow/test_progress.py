@@ -1,0 +1,145 @@
+"""What a person sees: of a run, from another terminal, and of a cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+from runner_plans import measured_processes, wait_until
+from small_experiments import REGATTA, SmallExperiment
+
+
+def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": 2})
+    go_on = tmp_path / "go on"
+    small.suite["benchmarks"] = {
+        "nap": {"command": ["sh", "-c", f"until [ -e '{go_on}' ]; do sleep 0.02; done"]}
+    }
+    small.write()
+    process = small.start_run()
+    wait_until(lambda: measured_processes(small.results_file), "a measured process", 60)
+    try:
+        told = small.regatta("status").stdout
+        assert told.startswith("small: measuring, 0 of 4 invocations recorded\n")
+        assert "local: 0/4, 0 failed" in told
+        assert "now tiny/nap:default" in told
+        (value,) = json.loads(small.regatta("status", "small", "--json").stdout)
+        (host,) = value["hosts"]
+        assert (host["planned"], host["recorded"], host["pid"]) == (4, 0, small.runners()[0])
+    finally:
+        go_on.touch()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    lines = err.splitlines()
+    measuring = next(
+        i for i, line in enumerate(lines) if line.split()[0] == "measuring" and "minheaps" not in line
+    )
+    assert lines.index("planning") < measuring < lines.index("writing the report")
+    assert "\x1b" not in err
+    assert "\r" not in err
+    told = small.regatta("status", "small").stdout
+    assert told.startswith("small: complete, 4 of 4 invocations recorded\n")
+
+
+def test_a_terminal_sees_a_bar(tmp_path: Path) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": 4})
+    small.suite["benchmarks"]["nap"]["command"] = ["sleep", "0.3"]
+    small.write()
+    own, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [REGATTA, "run", "spec.yml"],
+        cwd=small.root,
+        env={**small.environment, "TERM": "xterm", "COLUMNS": "200"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(own, 4096)
+        except OSError:
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(own)
+    assert process.wait(timeout=60) == 0
+    text = seen.decode()
+    assert "measuring" in text
+    assert "/16" in text
+    assert "tiny/nap:default" in text
+
+
+ODD = 'it\'s "so" $HOME; `*`'
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> SmallExperiment:
+    """An experiment whose commands need all that a runner gives: arranged files, limits, pins, odd environments."""
+    root = tmp_path_factory.mktemp("explained")
+    small = SmallExperiment(
+        root,
+        invocations={"fixed": 1},
+        modifiers={"odd": {"environment": {"ODD": ODD}}},
+        limits={"open_files": 64},
+        cores={"use": "cpus", "cpus": [min(os.sched_getaffinity(0))]},
+        environment={"set": {"LC_ALL": "C"}},
+    )
+    generate = "import sys; open(sys.argv[1], 'w').write('3\\n1\\n2\\n')"
+    small.suite["inputs"] = {"numbers": {"command": ["python3", "-c", generate, "{output}"]}}
+    small.suite["benchmarks"] = {
+        "sort": {
+            "arrange": {"my numbers.txt": "{input.numbers}"},
+            "command": ["sh", "-c", 'sort "my numbers.txt" && [ "$(ulimit -Sn)" = 64 ] && [ "$LC_ALL" = C ]'],
+        },
+        # Prints its environment: the odd one must come through as it is.
+        "odd": {"command": ["env"]},
+        "elsewhere": {
+            "command": [
+                "sh",
+                "-c",
+                'cd / && echo "[1]" > "$REGATTA_RESULTS" && test -e "$HOME/results.jsonl" -o -d "$TMPDIR"',
+            ]
+        },
+    }
+    small.write()
+    small.run()
+    return small
+
+
+def test_every_explained_command_runs_by_hand(explained: SmallExperiment) -> None:
+    for cell in explained.header()["cells"]:
+        told = explained.regatta("explain", cell["cell_id"])
+        assert told.returncode == 0, told.stderr
+        assert cell["label"] in told.stdout
+        assert "records: 1 ok" in told.stdout
+        lines = told.stdout.splitlines()
+        command = lines[lines.index("run by hand:") + 1].strip()
+        by_hand = subprocess.run(["bash", "-euc", command], cwd="/", capture_output=True, text=True)
+        assert by_hand.returncode == 0, f"{command}: {by_hand.stderr}"
+        if "sort" in cell["label"]:
+            assert by_hand.stdout == "1\n2\n3\n"
+        if "tiny/odd" in cell["label"] and cell["modifiers"] == "odd":
+            assert f"ODD={ODD}\n" in by_hand.stdout
+            assert "REGATTA_SEED=7\n" in by_hand.stdout
+            assert "LOGNAME" not in by_hand.stdout
+
+
+def test_cells_are_found_by_id_by_its_beginning_by_invocation_and_by_label(
+    explained: SmallExperiment,
+) -> None:
+    cell_id = explained.header()["cells"][0]["cell_id"]
+    for name in (cell_id, cell_id[:8], f"{cell_id}-r0"):
+        (value,) = json.loads(explained.regatta("explain", name, "--json").stdout)
+        assert value["cell"]["cell_id"] == cell_id
+        assert value["statuses"] == {"ok": 1}
+    assert len(json.loads(explained.regatta("explain", "tiny/sort", "--json").stdout)) == 2
+    missing = explained.regatta("explain", "no such cell")
+    assert missing.returncode == 3
+    assert "regatta plan" in missing.stderr
