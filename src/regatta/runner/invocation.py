@@ -19,7 +19,7 @@ from regatta.runner.host_state import HostState
 from regatta.runner.perturbation import find_perturbation
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Launch, Outcome, StopSignals, run_process
-from regatta.runner.scratch import is_empty_directory, remove_tree
+from regatta.runner.scratch import EmptyDirectory, remove_tree
 from regatta.runner.verdict import judge, report_of
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
@@ -53,7 +53,9 @@ class Bench:
         self.accounting = accounting
         self.stop = stop
         self.directory = scratch / "work"
+        self._work = EmptyDirectory(self.directory)
         self.results_path = scratch / "results.jsonl"
+        self._results_name = str(self.results_path)
         self._rlimits = [
             (_RLIMITS[name][0], int(value) * _RLIMITS[name][1])
             for name, value in header["rlimits"].items()
@@ -73,15 +75,9 @@ class Bench:
 
     def clear(self) -> None:
         """Make the working directory empty and remove the results file."""
-        try:
-            os.unlink(self.results_path)
-        except FileNotFoundError:
-            pass
-        except (IsADirectoryError, PermissionError):
+        if os.path.lexists(self._results_name):
             remove_tree(self.results_path)
-        if not is_empty_directory(self.directory):
-            remove_tree(self.directory)
-            self.directory.mkdir(parents=True)
+        self._work.make()
 
     def environment_for(self, cell: Mapping[str, Any], invocation_id: str, attempt: int) -> dict[str, str]:
         """The whole environment of one invocation; its padding is drawn from seed, invocation and attempt."""
@@ -94,7 +90,7 @@ class Bench:
     def read_results(self) -> tuple[bytes | None, str]:
         """What the workload wrote, or None and why it is refused ("" when there is nothing)."""
         try:
-            status = os.lstat(self.results_path)
+            status = os.lstat(self._results_name)
         except OSError:
             return None, ""
         if not stat.S_ISREG(status.st_mode):
@@ -169,7 +165,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     after = bench.state.read()
     usage = outcome.usage
     results, refused = bench.read_results()
-    reported = report_of(cell, outcome, results, refused, peak_rss_kib(usage))
+    max_rss_kib = peak_rss_kib(usage)
+    reported = report_of(cell, outcome, results, refused, max_rss_kib)
     oom_kills = (tree.oom_kills if tree else 0) + _difference(before, after, "oom_kills")
     status, reason = judge(cell, outcome, reported, oom_kills)
     if status == "ok" and cell.get("check"):
@@ -214,7 +211,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         "rusage": {
             "user_s": usage.ru_utime,
             "system_s": usage.ru_stime,
-            "max_rss_kib": peak_rss_kib(usage),
+            "max_rss_kib": max_rss_kib,
             "minor_faults": usage.ru_minflt,
             "major_faults": usage.ru_majflt,
             "voluntary_switches": usage.ru_nvcsw,

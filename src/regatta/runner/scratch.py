@@ -5,7 +5,42 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
+
+#: After so long no later change can have the same change time, however coarse the clock of the file system is.
+_SETTLED_NS = 1_000_000_000
+
+
+class EmptyDirectory:
+    """A directory that is made empty again and again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._name = str(path)
+        #: number and change time of the directory that was found empty; both stay while nothing is made or removed in it
+        self._untouched: tuple[int, int] | None = None
+
+    def make(self) -> None:
+        """Make it, and make it empty; when nothing has touched it since the last time, that costs one look from outside.
+
+        Raises:
+            OSError: something in it cannot be removed.
+        """
+        try:
+            status = os.lstat(self._name)
+            identity = (status.st_ino, status.st_ctime_ns)
+        except OSError:
+            identity = (0, 0)
+        if identity == self._untouched:
+            return
+        if is_empty_directory(self.path):
+            settled = time.time_ns() - identity[1] > _SETTLED_NS
+            self._untouched = identity if settled else None
+        else:
+            self._untouched = None
+            remove_tree(self.path)
+            self.path.mkdir(parents=True)
 
 
 def is_empty_directory(path: Path) -> bool:
