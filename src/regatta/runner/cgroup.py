@@ -135,8 +135,8 @@ class TreeAccounting:
         )
         self._cpu, self._peak, self._events = (self._first(name) for name in names)
         self.tells_oom_kills = b"oom_kill " in _read(self._events)
-        self._before_cpu_ns = 0
-        self._before_oom = 0
+        self._cpu_ns_before = self._cpu_ns()
+        self._oom_kills_before = self._oom_kills()
 
     def _first(self, name: str) -> int | None:
         for group in self._groups:
@@ -150,10 +150,11 @@ class TreeAccounting:
         text = _read(self._cpu)
         return _field(text, b"usage_usec") * 1000 if self.version == 2 else int(text or b"0")
 
+    def _oom_kills(self) -> int:
+        return _field(_read(self._events), b"oom_kill")
+
     def begin(self) -> None:
-        """Set the marks and move this process inside."""
-        self._before_cpu_ns = self._cpu_ns()
-        self._before_oom = _field(_read(self._events), b"oom_kill")
+        """Move this process inside. Nobody has been there since `finish`, so that what was read then is where to begin."""
         self._peak_fresh = self._reset_peak()
         for group in self._groups:
             group.enter()
@@ -176,12 +177,15 @@ class TreeAccounting:
     def finish(self) -> TreeUsage:
         """What the tree has used since `begin`. The moment of the start (some 0.2 ms of the runner's CPU) is in it."""
         peak = int(_read(self._peak) or b"0") if self._peak_fresh else 0
-        return TreeUsage(
+        cpu_ns, oom_kills = self._cpu_ns(), self._oom_kills()
+        usage = TreeUsage(
             self.version,
-            self._cpu_ns() - self._before_cpu_ns if self._cpu is not None else None,
+            cpu_ns - self._cpu_ns_before if self._cpu is not None else None,
             peak or None,
-            _field(_read(self._events), b"oom_kill") - self._before_oom,
+            oom_kills - self._oom_kills_before,
         )
+        self._cpu_ns_before, self._oom_kills_before = cpu_ns, oom_kills
+        return usage
 
     def close(self) -> None:
         """Remove the groups."""
