@@ -121,7 +121,8 @@ def _table(
         tuple(footnotes),
         has_ratio,
         same,
-        open_,
+        # What is compared is what was asked; the other metrics are there for who wants them.
+        open_ and (has_ratio or not ratios),
     )
 
 
