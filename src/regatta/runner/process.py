@@ -26,10 +26,9 @@ REAP_S = 10.0
 #: two pipes, a pidfd, and one to spare
 _START_DESCRIPTORS = 6
 _PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>, the same on every architecture
-#: whoever started the runner may have had any of them ignored, which exec would hand on
-_RESET_SIGNALS = sorted(
-    n for n in signal.valid_signals() if n < 32 and n not in (signal.SIGKILL, signal.SIGSTOP)
-)
+#: Whoever started the runner may have had any of them ignored, which exec would hand on. One that is left out costs a
+#: question to the kernel at every start.
+_RESET_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
 class Interrupted(Exception):
