@@ -27,6 +27,8 @@ class AttemptRunner:
 
     def __enter__(self) -> AttemptRunner:
         attempts = self.attempts
+        # The runner is in another directory after each process; paths of this command are relative to its own.
+        self._stack.callback(os.chdir, os.getcwd())
         lock = HostLock(Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), {"experiment": "minheap"})
         self._stack.callback(lock.release)
         self._scratch = self._stack.enter_context(scratch_directory())

@@ -133,15 +133,14 @@ class _Stages:
         self._log = log
         self._offset = offset
 
-    def latest(self) -> str:
-        """The rule that was started last since the call before; empty when none was."""
+    def new(self) -> list[str]:
+        """The rules that were started since the call before."""
         with self._log.open("rb") as file:
             file.seek(self._offset)
             text = file.read()
         whole = text[: text.rfind(b"\n") + 1]
         self._offset += len(whole)
-        found = _RULE.findall(whole.decode("utf-8", "replace"))
-        return str(found[-1]) if found else ""
+        return [str(name) for name in _RULE.findall(whole.decode("utf-8", "replace"))]
 
 
 def _watch(process: subprocess.Popen[bytes], stages: _Stages, watcher: Watcher) -> None:
@@ -150,7 +149,9 @@ def _watch(process: subprocess.Popen[bytes], stages: _Stages, watcher: Watcher) 
     try:
         while process.poll() is None:
             select.select([ended], [], [], _MEASURING_LOOK_S if watcher.measuring else _LOOK_S)
-            watcher.stage = stages.latest() or watcher.stage
+            for stage in stages.new():
+                watcher.stage = stage
+                watcher.look()
             watcher.look()
     finally:
         os.close(ended)
