@@ -40,7 +40,7 @@ def write_host_plan(folder: Folder, plan: HostPlan) -> None:
             data = rows.astype("<i4", copy=False).tobytes()
             digest.update(data)
             file.write(data)
-    write_json(directory / "plan.json", plan.header(digest.hexdigest()))
+    write_json(directory / "plan.json", plan.header(digest.hexdigest()), indent=None)
 
 
 def write_experiment(

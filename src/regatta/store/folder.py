@@ -115,7 +115,7 @@ def replacing(path: Path) -> Iterator[Path]:
         ) from error
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write JSON, temporary then rename."""
+def write_json(path: Path, value: Any, indent: int | None = 1) -> None:
+    """Write JSON, temporary then rename. `indent` None is for what may be large: it is five times as fast."""
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")
