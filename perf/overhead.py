@@ -1,0 +1,20 @@
+"""What one invocation and a start-up cost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from command import run_command
+from invocations import measure_invocations
+from rows import Row
+from starts import measure_run, measure_version
+
+
+def measure(place: Path, quick: bool) -> list[Row]:
+    """All rows."""
+    return [*measure_invocations(place, quick), measure_version(place, quick), *measure_run(place, quick)]
+
+
+if __name__ == "__main__":
+    sys.exit(run_command("Costs of an invocation and of a start-up, beside peers in the same run.", measure))

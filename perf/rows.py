@@ -1,0 +1,78 @@
+"""A row of a table of costs: ours beside a peer, against a goal; printed for people or as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+HYPERFINE_MISSING = "hyperfine: NOT INSTALLED; apt-get install hyperfine"
+REBENCH_MISSING = "ReBench: NOT INSTALLED; `./regatta check` makes the environment that has it"
+
+
+@dataclass
+class Row:
+    """What one thing costs. `holds` is None where there is no goal; a goal that could not be judged does not hold."""
+
+    what: str
+    unit: str
+    ours: float | None
+    #: None: it could not be measured, and `peer_name` says why
+    peer: float | None
+    peer_name: str
+    #: in words; None: the peer is shown for comparison only
+    goal: str | None
+    #: the number that `ours` may not exceed
+    limit: float | None
+    holds: bool | None
+    #: None: computed from `ours` and `peer`. Given where it is a median of ratios, each taken close together in time.
+    ratio: float | None = None
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.ratio is None and self.ours is not None and self.peer:
+            self.ratio = self.ours / self.peer
+
+
+def say(text: str) -> None:
+    """Tell what is being done."""
+    print(f"perf: {text}", file=sys.stderr, flush=True)
+
+
+def print_rows(rows: list[Row], as_json: bool) -> None:
+    """Print rows to stdout; what could not be compared is told on stderr as well."""
+    if as_json:
+        print(json.dumps({"rows": [asdict(row) for row in rows]}))
+    else:
+        _print_table(rows)
+    for row in rows:
+        if row.peer is None:
+            say(f"NOT COMPARED: {row.what}: {row.peer_name}")
+
+
+def _print_table(rows: list[Row]) -> None:
+    lines = [("what", "ours", "peer", "", "ratio", "goal", "holds")]
+    for row in rows:
+        lines.append(
+            (
+                row.what,
+                f"{_number(row.ours)} {row.unit}",
+                f"{_number(row.peer)} {row.unit}" if row.peer is not None else "-",
+                row.peer_name,
+                _number(row.ratio),
+                "-" if row.goal is None else f"{row.goal}: {_number(row.limit)} {row.unit}",
+                {True: "yes", False: "NO", None: "-"}[row.holds],
+            )
+        )
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        cells = (
+            text.rjust(w) if i in (1, 2, 4) else text.ljust(w)
+            for i, (text, w) in enumerate(zip(line, widths, strict=True))
+        )
+        print("  ".join(cells).rstrip())
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"

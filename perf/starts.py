@@ -1,0 +1,224 @@
+"""What it takes until something happens: `regatta --version`, `regatta run`; and what goes on while a process is measured."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments import BIN, REGATTA, Unfit, call, environment, records, timed, write_spec
+from rows import HYPERFINE_MISSING, Row, say
+
+_PATIENCE_S = 120.0
+_SETTLE_S = 0.25
+
+_SNAKEFILE = """\
+rule start:
+    output: "started"
+    shell: ": > {output}"
+"""
+
+
+def measure_version(place: Path, quick: bool) -> Row:
+    """The row on `regatta --version`."""
+    repetitions = 3 if quick else 21
+    say(f"regatta --version: {repetitions} times")
+    ours, peers = [], []
+    for _ in range(repetitions):
+        peers.append(timed(place, [sys.executable, "-c", "pass"]))
+        ours.append(timed(place, [REGATTA, "--version"]))
+    return Row(
+        what="regatta --version",
+        unit="s",
+        ours=statistics.median(ours),
+        peer=statistics.median(peers),
+        peer_name="python -c pass",
+        goal="at most",
+        limit=0.15,
+        holds=statistics.median(ours) <= 0.15,
+    )
+
+
+@dataclass
+class _Start:
+    """One `regatta run` of a planned experiment."""
+
+    until_measuring_s: float
+    #: CPU of the runner, and of it with everything else of `regatta run`, in % of a core while a process is measured
+    runner_percent: float
+    all_percent: float
+
+
+def measure_run(place: Path, quick: bool) -> list[Row]:
+    """Rows on the start of `regatta run`, and on what is used while an invocation runs."""
+    repetitions, sleep_s = (1, 1.0) if quick else (5, 3.0)
+    spec = write_spec(place, "run", ["sleep", f"{sleep_s:g}"], 2, modifiers=1, rounds_per_segment=1)
+    _prepare(place, spec)
+    say(f"regatta run on a planned experiment, beside Snakemake alone: {repetitions} times")
+    starts, peers = [], []
+    for _ in range(repetitions):
+        starts.append(_start(place, spec, sleep_s))
+        peers.append(_snakemake_start(place))
+    until_s = [start.until_measuring_s for start in starts]
+    peer_percent, peer_name = _hyperfine_while_running(place, sleep_s)
+    runner = statistics.median(start.runner_percent for start in starts)
+    return [
+        Row(
+            what="regatta run, planned, until it measures",
+            unit="s",
+            ours=statistics.median(until_s),
+            peer=statistics.median(peers),
+            peer_name="Snakemake with one empty rule",
+            goal="at most",
+            limit=3.0,
+            holds=statistics.median(until_s) <= 3.0,
+            details={"each": [round(value, 3) for value in until_s]},
+        ),
+        Row(
+            what="CPU of the runner while an invocation runs",
+            unit="% of a core",
+            ours=runner,
+            peer=peer_percent,
+            peer_name=peer_name,
+            goal="below",
+            limit=0.1,
+            holds=runner < 0.1,
+            details={"window_s": sleep_s - 2 * _SETTLE_S},
+        ),
+        Row(
+            what="the same with Snakemake and the progress bar",
+            unit="% of a core",
+            ours=statistics.median(start.all_percent for start in starts),
+            peer=peer_percent,
+            peer_name=peer_name,
+            goal=None,
+            limit=None,
+            holds=None,
+        ),
+    ]
+
+
+def _prepare(place: Path, spec: Path) -> None:
+    """Do what comes before measuring, so that it is all up to date."""
+    say("planning an experiment")
+    receipts = f"results/{spec.stem}/receipts"
+    call(place, REGATTA, "build", str(spec), "--receipt", f"{receipts}/build.json")
+    call(place, REGATTA, "provision", str(spec), "--receipt", f"{receipts}/provision.json")
+    call(
+        place, REGATTA, "minheap", str(spec), "--results", "results", "--receipt", f"{receipts}/minheap.json"
+    )
+    call(place, REGATTA, "plan", str(spec), "--results", "results", "--write")
+
+
+def _start(place: Path, spec: Path, sleep_s: float) -> _Start:
+    folder = place / "results" / spec.stem
+    for measured in ("journal", "receipts/local"):
+        shutil.rmtree(folder / measured, ignore_errors=True)
+    # The clock of the records: CLOCK_MONOTONIC is one for all processes.
+    start_ns = time.monotonic_ns()
+    process = subprocess.Popen(
+        [REGATTA, "run", str(spec), "--results", "results"],
+        cwd=place,
+        env=environment(place),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_for(process, lambda: _find_sleeper(process.pid))
+        sleeper = _find_sleeper(process.pid)
+        runner = _parent(sleeper)
+        own = [pid for pid in _tree(process.pid) if pid != sleeper]
+        time.sleep(_SETTLE_S)
+        runner_percent, all_percent = _cpu_percent([[runner], own], sleep_s - 2 * _SETTLE_S)
+        _wait_for(process, lambda: records(folder, 0))
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    first = records(folder, 0)[0]
+    return _Start((first["started_monotonic_ns"] - start_ns) / 1e9, runner_percent, all_percent)
+
+
+def _wait_for(process: subprocess.Popen[bytes], look: Callable[[], object]) -> None:
+    """Look until there is something to see."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not look():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise Unfit(f"{process.args!r} has measured nothing in {_PATIENCE_S:g} s, or ended before")
+        time.sleep(0.02)
+
+
+def _snakemake_start(place: Path) -> float:
+    """How long Snakemake alone takes until the job of a workflow of one rule has started."""
+    folder = place / "snakemake"
+    folder.mkdir(exist_ok=True)
+    (folder / "Snakefile").write_text(_SNAKEFILE)
+    (folder / "started").unlink(missing_ok=True)
+    start_ns = time.time_ns()
+    call(
+        place,
+        str(BIN / "snakemake"),
+        "--cores",
+        "1",
+        "--directory",
+        str(folder),
+        "--snakefile",
+        str(folder / "Snakefile"),
+    )
+    return ((folder / "started").stat().st_mtime_ns - start_ns) / 1e9
+
+
+def _hyperfine_while_running(place: Path, sleep_s: float) -> tuple[float | None, str]:
+    if shutil.which("hyperfine") is None:
+        return None, HYPERFINE_MISSING
+    command = ["hyperfine", "-N", "--style", "none", "--runs", "1", f"sleep {sleep_s:g}"]
+    process = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _wait_for(process, lambda: _find_sleeper(process.pid))
+    time.sleep(_SETTLE_S)
+    (percent,) = _cpu_percent([[process.pid]], sleep_s - 2 * _SETTLE_S)
+    process.wait()
+    return percent, "hyperfine -N"
+
+
+def _cpu_percent(groups: list[list[int]], window_s: float) -> list[float]:
+    """CPU time of groups of processes over a while, in % of a core."""
+    start = time.monotonic()
+    before = [sum(map(_cpu_s, group)) for group in groups]
+    time.sleep(window_s)
+    after = [sum(map(_cpu_s, group)) for group in groups]
+    elapsed_s = time.monotonic() - start
+    return [100 * (b - a) / elapsed_s for a, b in zip(before, after, strict=True)]
+
+
+def _cpu_s(pid: int) -> float:
+    """CPU time of all threads of another process, to the ns: its clock, as clock_getcpuclockid(3) names it."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def _tree(root: int) -> list[int]:
+    """A process and its descendants."""
+    found = [root]
+    for pid in found:
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def _find_sleeper(root: int) -> int:
+    """The `sleep` among a process' descendants; 0 when there is none."""
+    try:
+        for pid in _tree(root):
+            if Path(f"/proc/{pid}/comm").read_text() == "sleep\n":
+                return pid
+    except OSError:
+        pass  # one of them ended meanwhile
+    return 0
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -1,0 +1,75 @@
+"""The commands in perf/ run and print rows. Whether their goals hold is not judged here: other tests share the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KEYS = {"what", "unit", "ours", "peer", "peer_name", "ratio", "goal", "limit", "holds", "details"}
+
+
+def rows_of(command: str, tmp_path: Path) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        [ROOT / "perf" / command, "--quick", "--json"],
+        env={**os.environ, "VIRTUAL_ENV": sys.prefix},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    rows: list[dict[str, Any]] = json.loads(done.stdout)["rows"]
+    assert done.returncode == any(row["holds"] is False for row in rows)
+    for row in rows:
+        assert set(row) == KEYS
+        assert isinstance(row["ours"], (int, float))
+        assert row["ours"] >= 0
+        assert (row["goal"] is None) == (row["holds"] is None)
+        if row["peer"] is None:
+            assert "NOT " in row["peer_name"]
+            assert f"NOT COMPARED: {row['what']}: {row['peer_name']}" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    return rows
+
+
+def test_overhead_prints_the_cost_of_an_invocation_and_of_starts_beside_peers(tmp_path: Path) -> None:
+    rows = rows_of("overhead", tmp_path)
+    whats = [row["what"] for row in rows]
+    assert whats[0] == "one invocation, its record durable"
+    assert "regatta --version" in whats
+    assert "regatta run, planned, until it measures" in whats
+    assert "CPU of the runner while an invocation runs" in whats
+    for peer, name in (("hyperfine", "hyperfine -N, nothing recorded"), ("bare", "bare: posix_spawn, wait4")):
+        if peer == "bare" or shutil.which(peer):
+            (row,) = (row for row in rows if row["peer_name"] == name)
+            assert row["peer"] > 0
+        else:
+            assert any(row["peer_name"].startswith(f"{peer}: NOT INSTALLED") for row in rows)
+
+
+def test_plan_prints_time_and_memory_beside_peers(tmp_path: Path) -> None:
+    rows = rows_of("plan", tmp_path)
+    assert {row["unit"] for row in rows} == {"s", "MiB"}
+    assert all(row["peer"] is not None for row in rows)
+
+
+def test_a_folder_in_memory_is_refused_because_syncing_costs_nothing_there() -> None:
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        pytest.skip("NOT TESTED: no /dev/shm here")
+    done = subprocess.run(
+        [ROOT / "perf" / "plan", "--quick", "--directory", memory],
+        env={**os.environ, "VIRTUAL_ENV": sys.prefix},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3
+    assert "expected a folder on a disk, got /dev/shm" in done.stderr
