@@ -15,7 +15,7 @@ SUITE = """\
 suite: foreign
 benchmarks:
   sort:
-    command: [sort, --reverse, /etc/services]
+    command: [sort, --reverse, /usr/share/common-licenses/GPL-3]
 """
 
 SPEC = """\
