@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from typing import Any
 
@@ -19,6 +20,7 @@ FAILURES = ("failed", "timeout", "oom", "crashed", "skipped")
 _CRC_KEY = b',"crc32":"'
 _TAIL_LENGTH = len(_CRC_KEY) + 8 + len(b'"}')
 
+_BEGINNING = re.compile(rb'\{"v":%d,"invocation_id":"([^"\\]+)"' % RECORD_VERSION)
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -52,6 +54,12 @@ def check_line(line: bytes) -> bytes:
     if tail[len(_CRC_KEY) : -2] != b"%08x" % zlib.crc32(body):
         raise DamagedLine("its checksum differs")
     return body
+
+
+def id_in_line(line: bytes) -> str:
+    """The invocation id of a record's line, neither checked nor decoded; empty when the line does not begin as a record does."""
+    match = _BEGINNING.match(line)
+    return match.group(1).decode("ascii", "replace") if match else ""
 
 
 def decode_record(line: bytes) -> dict[str, Any]:

@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ from regatta.runner.process import (
 )
 from regatta.runner.state_file import StateFile, end_orphans
 from regatta.runner.topology import choose_cores, read_topology
-from regatta.store.journal import Damage, read_file
+from regatta.store.journal import read_records_of
 
 
 @dataclass
@@ -43,7 +45,7 @@ class Paths:
 class History:
     """What earlier attempts of an invocation ended with, from every journal file of the host."""
 
-    def __init__(self, records: list[dict[str, Any]], retries: int, retry_failed: bool) -> None:
+    def __init__(self, records: Iterable[dict[str, Any]], retries: int, retry_failed: bool) -> None:
         #: invocation_id -> attempt -> status
         self._statuses: dict[str, dict[int, str]] = {}
         self._retries = retries
@@ -113,10 +115,10 @@ class SegmentRun:
             lock.release()
 
     def _history(self, journal: JournalWriter) -> History:
-        records = list(journal.records)
-        for path in sorted(self.paths.journal.glob("*.jsonl")):
-            if path != journal.path:
-                records += [item for item in read_file(path) if not isinstance(item, Damage)]
+        """What the host's whole journal has of this segment's invocations: its rounds may have been cut otherwise before."""
+        ids = {row.invocation_id for block in self.blocks for row in block}
+        others = (path for path in sorted(self.paths.journal.glob("*.jsonl")) if path != journal.path)
+        records = chain(journal.records, chain.from_iterable(read_records_of(p, ids) for p in others))
         return History(records, self.plan.header["limits"]["retries"], self.retry_failed)
 
     def _measure(self, journal: JournalWriter, orphans: int) -> dict[str, Any]:

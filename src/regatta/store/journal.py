@@ -6,12 +6,13 @@ record; a whole line with a wrong checksum is damaged and is no record either, b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from regatta.model.record import DamagedLine, decode_record
+from regatta.model.record import DamagedLine, decode_record, id_in_line
 
 #: A record holds two capped outputs and its iterations; a line beyond this is not one of ours.
 MAXIMUM_LINE_BYTES = 256 * 1024 * 1024
@@ -59,6 +60,19 @@ def read_file(path: Path) -> Iterator[dict[str, Any] | Damage]:
                 yield decode_record(line)
             except DamagedLine as error:
                 yield Damage(path, number, offset, str(error))
+
+
+def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[dict[str, Any]]:
+    """The whole records of some invocations in one journal file; the lines of others are passed over undecoded.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        for _, _, line in _lines(file):
+            if line.endswith(b"\n") and id_in_line(line) in invocation_ids:
+                with suppress(DamagedLine):
+                    yield decode_record(line)
 
 
 def read_journal(experiment_dir: Path) -> Iterator[dict[str, Any] | Damage]:
