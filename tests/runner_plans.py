@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import base64
+import hashlib
 import json
 import os
 import signal
@@ -101,9 +102,9 @@ def write_plan(
         "rounds": rounds,
         "rows": total,
         "segments": [[first, min(first + width, total)] for first in range(0, total, width)],
-        "rows_sha256": "",
+        "rows_sha256": hashlib.sha256((directory / "rows.i32").read_bytes()).hexdigest(),
         "limits": {**NO_LIMITS, "retries": retries},
-        "environment": {"allow": ["PATH"], "set": {}, "padding_bytes": 0},
+        "environment": {"set": {"PATH": os.environ["PATH"]}, "padding_bytes": 0},
         "rlimits": NO_RLIMITS,
         "cores": {**vars(Cores()), "cpus": []},
         "output_kib": 32,

@@ -2,7 +2,8 @@
 
     RegattaError                 exit code
     ├── SpecError                2   the spec, a registry or a suite is wrong (holds a list of Problem)
-    ├── HostError                3   the host is unfit: a program is missing, a runtime is not there
+    ├── HostError                3   the host is unfit: a program is missing, a runtime did not arrive
+    │   └── NotForThisHostError      there is no such runtime for this host, so that its cells cannot exist
     ├── StoreError               3   the results cannot be read or written (full disk, foreign file)
     └── VerificationError        1   the work is recorded, but something in it failed
 
@@ -53,6 +54,10 @@ class HostError(RegattaError):
     """This host cannot do the work: a program, a runtime or a permission is missing."""
 
     exit_code = 3
+
+
+class NotForThisHostError(HostError):
+    """There is no such thing for this host, now or later: its cells cannot exist here, and the rest goes on."""
 
 
 class StoreError(RegattaError):

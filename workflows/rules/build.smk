@@ -1,10 +1,11 @@
 rule build:
     input:
-        spec=spec_of,
-        sources=lambda wildcards: source_paths(EXPERIMENTS[wildcards.experiment], HOME),
+        fingerprint=f"{RESULTS}/{{experiment}}/receipts/fingerprint.json",
     output:
         receipt=f"{RESULTS}/{{experiment}}/receipts/build.json",
     log:
         f"{RESULTS}/{{experiment}}/logs/build.log",
+    params:
+        spec=spec_of,
     shell:
-        "regatta build {input.spec:q} --receipt {output.receipt:q} > {log:q} 2>&1"
+        "regatta build {params.spec:q} --receipt {output.receipt:q} > {log:q} 2>&1"

@@ -4,10 +4,10 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from regatta.errors import RegattaError
+from regatta.fleet.fingerprint import write_fingerprint
 from regatta.planner.layout import segment_count
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
-from regatta.spec.sources import source_paths
 
 try:
     HOME = find_home()
@@ -35,6 +35,15 @@ wildcard_constraints:
 
 def spec_of(wildcards):
     return EXPERIMENTS[wildcards.experiment].spec_path
+
+
+# Written here and only where it differs, so that its time is the time of the last change that matters.
+for experiment in EXPERIMENTS.values():
+    write_fingerprint(
+        experiment,
+        HOME,
+        Path(RESULTS) / experiment.name / "receipts" / "fingerprint.json",
+    )
 
 
 def last_receipts(wildcards):

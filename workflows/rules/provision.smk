@@ -1,12 +1,11 @@
 rule provision:
     input:
-        spec=spec_of,
-        registries=[
-            str(HOME / "configs" / name) for name in ("runtimes.yml", "collectors.yml")
-        ],
+        fingerprint=f"{RESULTS}/{{experiment}}/receipts/fingerprint.json",
     output:
         receipt=f"{RESULTS}/{{experiment}}/receipts/provision.json",
     log:
         f"{RESULTS}/{{experiment}}/logs/provision.log",
+    params:
+        spec=spec_of,
     shell:
-        "regatta provision {input.spec:q} --receipt {output.receipt:q} > {log:q} 2>&1"
+        "regatta provision {params.spec:q} --receipt {output.receipt:q} > {log:q} 2>&1"

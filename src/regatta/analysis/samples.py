@@ -28,7 +28,7 @@ BlockKey = tuple[str, int, int]
 _LAST = """
 create temp table last as
 select record, host, cell_id, invocation_id, status, coalesce(reason, '') as reason, "order", plan_id, round, block,
-       position, started_utc_ns
+       position, started_utc_ns, elapsed_ns
 from invocations
 qualify row_number() over (partition by host, invocation_id order by attempt desc, record desc) = 1
 """
@@ -44,15 +44,22 @@ _VALUES = {
     "fixed": "case when count(*) = 1 then any_value(value) else favg(value) filter (iteration >= $warmup) end",
 }
 
+#: A block whose rest was measured much later (after a crash, or by a second try of what failed) is no block in time:
+#: no more than this, or four times what the block's processes took, may lie between an invocation and the block's middle.
+_CLOSE_NS = 600_000_000_000
+
 _SAMPLES = """
 with counted as (
-    select l.*, c.cell from last l join planned c using (host, cell_id) where status in ('ok', 'perturbed')
+    select l.*, c.cell,
+           abs(l.started_utc_ns - median(l.started_utc_ns) over block) > greatest({close}, 4 * sum(l.elapsed_ns) over block) as far
+    from last l join planned c using (host, cell_id) where status in ('ok', 'perturbed')
+    window block as (partition by l.host, l.plan_id, l.round, l.block)
 ), reduced as (
     select record, metric, unit, coalesce(parameters, '') as parameters, {value} as value
     from iterations semi join counted using (record) group by all
 )
 select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
-       block, position, started_utc_ns,
+       block, position, started_utc_ns, far,
        dense_rank() over (order by cell, metric, unit, parameters) as series
 from reduced join counted using (record)
 where value is not null
@@ -143,7 +150,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     result = Samples()
     result.cells = _read_cells(connection)
     _read_statuses(connection, result)
-    query = _SAMPLES.format(value=_VALUES[steady.method])
+    query = _SAMPLES.format(value=_VALUES[steady.method], close=_CLOSE_NS)
     parameters = {"warmup": steady.warmup} if steady.method == "fixed" else {}
     _fill_series(result, connection.execute(query, parameters).fetchnumpy())
     return result
@@ -207,6 +214,7 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
         "perturbed",
         "plan_id",
         "order",
+        "far",
     )
     for row in zip(*(lists[name][first:end] for name in names), strict=True):
         sample = Sample(*row[:7])
@@ -215,7 +223,7 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
             continue
         samples.append(sample)
         # Back to back, the invocations of one round are hours apart: they are no block.
-        if row[8] != "back-to-back":
+        if row[8] != "back-to-back" and not row[9]:
             by_block[row[7], sample.round, sample.block] = sample.value
     return Series(
         cell=cell,

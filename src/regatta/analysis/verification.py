@@ -17,6 +17,8 @@ from regatta.store.journal import Damage, journal_files, read_file
 
 _NONE = -1
 _NAMED_AT_MOST = 5
+#: an interval needs two
+_LEAST_UNDISTURBED = 2
 
 
 @dataclass
@@ -68,6 +70,12 @@ class Verdict:
                 if status not in ("ok", "perturbed"):
                     reason = f" ({cell.reasons[0]})" if cell.reasons else ""
                     found.append(f"{where}: {count} {status}{reason}")
+            disturbed = cell.statuses.get("perturbed", 0)
+            if disturbed and cell.statuses.get("ok", 0) < _LEAST_UNDISTURBED:
+                found.append(
+                    f"{where}: {disturbed} of {sum(cell.statuses.values())} perturbed, so that nothing can be said of it; "
+                    "run it on a quieter machine, or widen `perturbation` in the spec"
+                )
         return found + self.doubled + (self.damage if self.incomplete else [])
 
     def to_json(self) -> dict[str, Any]:
@@ -105,7 +113,8 @@ class _HostLedger:
             counts = {name: int(np.count_nonzero(self.status[i] == k)) for k, name in enumerate(STATUSES)}
             counts = {name: count for name, count in counts.items() if count}
             missing = int(np.count_nonzero(self.status[i] == _NONE))
-            if missing or set(counts) - {"ok", "perturbed"}:
+            too_disturbed = "perturbed" in counts and counts.get("ok", 0) < _LEAST_UNDISTURBED
+            if missing or too_disturbed or set(counts) - {"ok", "perturbed"}:
                 bad = self.bad.get(i, [])
                 reasons = list(dict.fromkeys(reason for _, reason in bad))
                 found.append(

@@ -75,9 +75,8 @@ def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[in
     def assigned(variables: dict[str, str]) -> list[str]:
         return [shlex.quote(f"{name}={value}") for name, value in sorted(variables.items())]
 
-    # The allow-listed ones are the host's own, where it has them. Later ones win, in the runner's order.
-    words = ["env", "-i", *(f'${{{name}+{name}="${name}"}}' for name in header["environment"]["allow"])]
-    words += assigned(header["environment"]["set"])
+    # Later ones win, in the runner's order.
+    words = ["env", "-i", *assigned(header["environment"]["set"])]
     words += [*_PLACES, f"REGATTA_SEED={header['seed']}", "REGATTA_INVOCATION=by-hand"]
     words += assigned(cell["environment"])
     if cores:

@@ -37,7 +37,7 @@ def minheap(spec: Path, results: Path | None, as_json: bool, receipt: Path | Non
     for host in ready.hosts.values():
         for benchmark, runtime in pairs(ready.experiment, host):
             attempts = Attempts(minheap_dir(ready.results), ready.experiment, host, benchmark, runtime)
-            found[benchmark.label, runtime.name] = _measure(attempts, minheap_dir(ready.results))
+            found[benchmark.label, runtime.name] = _measure(attempts)
     if as_json:
         click.echo(json.dumps(summary(found)))
     else:
@@ -49,7 +49,7 @@ def minheap(spec: Path, results: Path | None, as_json: bool, receipt: Path | Non
         write_json(receipt, summary(found))
 
 
-def _measure(attempts: Attempts, directory: Path) -> int:
+def _measure(attempts: Attempts) -> int:
     """The search, with attempts made where none is recorded."""
     from regatta.fleet.minheaps import NotMeasured
 
@@ -59,14 +59,16 @@ def _measure(attempts: Attempts, directory: Path) -> int:
         pass
     from regatta.cli.minheap_runs import AttemptRunner
 
-    with AttemptRunner(attempts, directory) as runner:
+    with AttemptRunner(attempts) as runner:
 
         def ask(collector: str, heap_mib: int, nth: int) -> Attempt:
             from regatta.fleet.minheaps import attempt_of
 
             record: dict[str, Any] | None = attempts.remembered(collector, heap_mib, nth)
             if record is None:
-                record = runner.run(collector, heap_mib, nth)
+                runner.run(collector, heap_mib)
+                record = attempts.remembered(collector, heap_mib, nth)
+                assert record is not None
                 _tell(attempts, collector, heap_mib, record)
             return attempt_of(record)
 

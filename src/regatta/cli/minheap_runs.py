@@ -6,22 +6,23 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-from regatta.fleet.minheaps import LEAST_TIMEOUT_S, SLOW_FACTOR, Attempts, scratch_directory
+from regatta.fleet.minheaps import Attempts
 from regatta.planner.cells import Crossing
 from regatta.planner.plan import plan_host
-from regatta.runner.host_lock import DEFAULT_LOCK, HostLock
+from regatta.runner.cgroup import open_accounting
+from regatta.runner.host_lock import DEFAULT_LOCK
 from regatta.runner.invocation import Bench, measure
 from regatta.runner.journal_writer import JournalWriter
 from regatta.runner.plan_files import Row
-from regatta.runner.process import Interrupted, StopSignals, become_subreaper
+from regatta.runner.process import Interrupted, StopSignals, become_subreaper, keep_descriptors
+from regatta.runner.segment import end_what_was_left, lock_host, place_on_cores
 
 
 class AttemptRunner:
     """A context in which attempts for one benchmark and runtime can be made; it holds the host's lock."""
 
-    def __init__(self, attempts: Attempts, directory: Path) -> None:
+    def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
         self._stack = ExitStack()
 
@@ -29,12 +30,18 @@ class AttemptRunner:
         attempts = self.attempts
         # The runner is in another directory after each process; paths of this command are relative to its own.
         self._stack.callback(os.chdir, os.getcwd())
-        lock = HostLock(Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), {"experiment": "minheap"})
+        # Always the same place: so what a killed search left running is found by the next one.
+        self._scratch = attempts.path.parent.resolve() / "scratch"
+        lock = lock_host(Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), self._scratch, "minheap", 0)
         self._stack.callback(lock.release)
-        self._scratch = self._stack.enter_context(scratch_directory())
+        end_what_was_left(lock, self._scratch)
         self._journal = JournalWriter(attempts.path)
         self._stack.callback(self._journal.close)
         become_subreaper()
+        keep_descriptors()
+        self._accounting, _ = open_accounting()
+        if self._accounting is not None:
+            self._stack.callback(self._accounting.close)
         self._stop = self._stack.enter_context(StopSignals())
         self._number = self._journal.sequence
         return self
@@ -44,7 +51,7 @@ class AttemptRunner:
     ) -> None:
         self._stack.close()
 
-    def run(self, collector: str, heap_mib: int, nth: int) -> dict[str, Any]:
+    def run(self, collector: str, heap_mib: int) -> None:
         """Make one attempt and record it.
 
         Raises:
@@ -54,18 +61,15 @@ class AttemptRunner:
         attempts = self.attempts
         cell = attempts.cell(collector, heap_mib)
         experiment = attempts.narrowed(collector, heap_mib)
-        header = plan_host(experiment, attempts.host.name, attempts.host.platform, Crossing([cell])).header(
-            ""
-        )
-        timeout_s = experiment.timeout_s
-        if attempts.roomy_s():
-            timeout_s = min(timeout_s, max(LEAST_TIMEOUT_S, SLOW_FACTOR * attempts.roomy_s()))
-        bench = Bench(header, self._scratch, None, None, self._stop)
+        header = plan_host(experiment, attempts.host, Crossing([cell])).header("")
+        timeout_s = attempts.timeout_s(collector)
+        measured = place_on_cores(header)["measured"]
+        bench = Bench(header, self._scratch, measured, self._accounting, self._stop)
+        planned = cell.to_json(timeout_s, experiment.steady.iterations)
         try:
-            record = measure(bench, Row(self._number, nth, 0, 0, cell.to_json(timeout_s)), nth, 0)
+            record = measure(bench, Row(self._number, self._number, 0, 0, planned), 0, 0)
         except Interrupted:
             raise KeyboardInterrupt from None
         self._number += 1
         self._journal.append(record)
         attempts.add(record)
-        return record

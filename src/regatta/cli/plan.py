@@ -35,8 +35,7 @@ def plan(spec: Path, results: Path | None, as_json: bool, write: bool, shown_row
     ready = make_ready(spec, results)
     crossings = ready.crossings()
     plans = {
-        name: plan_host(ready.experiment, name, ready.hosts[name].platform, crossing)
-        for name, crossing in crossings.items()
+        name: plan_host(ready.experiment, ready.hosts[name], crossing) for name, crossing in crossings.items()
     }
     impossible = [item for crossing in crossings.values() for item in crossing.impossible]
     if write:

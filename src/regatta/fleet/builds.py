@@ -11,10 +11,10 @@ from pathlib import Path
 from regatta.errors import HostError
 from regatta.fleet.cache import cache_dir, file_sha256, made_directory
 from regatta.fleet.commands import run_command
+from regatta.fleet.sources import source_files
 from regatta.model.experiment import Benchmark, Build, Input
 from regatta.model.resolved import File
 from regatta.model.template import fill, placeholders
-from regatta.spec.sources import source_files
 
 
 def build(build: Build, home: Path) -> dict[str, File]:

@@ -5,26 +5,32 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from regatta.errors import HostError
 
 
-def run_command(
+@dataclass(frozen=True)
+class Done:
+    """A program that ended: its exit code (negative: the signal), and its standard output and error in one."""
+
+    returncode: int
+    text: str
+
+
+def start_command(
     argv: Sequence[str],
     what: str,
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
     timeout_s: float = 1800,
     fix: str = "",
-) -> str:
-    """Run a program to its end; no shell reads its arguments.
-
-    Returns:
-        Its standard output and error.
+) -> Done:
+    """Run a program to its end, whatever that is; no shell reads its arguments.
 
     Raises:
-        HostError: it cannot be started, fails, or takes too long; the last lines of its output are told.
+        HostError: it cannot be started, or takes too long.
     """
     try:
         done = subprocess.run(
@@ -42,9 +48,27 @@ def run_command(
             what, f"the program {argv[0]}", "it is not installed", fix or f"install {argv[0]}"
         ) from error
     except subprocess.TimeoutExpired as error:
-        raise HostError(what, f"an end within {timeout_s:g} s", "none", fix) from error
-    text = done.stdout.decode("utf-8", "replace")
+        raise HostError(what, f"`{argv[0]}` to end within {timeout_s:g} s", "it still ran", fix) from error
+    except OSError as error:
+        raise HostError(what, f"`{argv[0]}` to start", str(error.strerror), fix) from error
+    return Done(done.returncode, done.stdout.decode("utf-8", "replace"))
+
+
+def run_command(
+    argv: Sequence[str],
+    what: str,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = 1800,
+    fix: str = "",
+) -> str:
+    """Run a program that must succeed; returns its standard output and error.
+
+    Raises:
+        HostError: it cannot be started, fails, or takes too long; the last lines of its output are told.
+    """
+    done = start_command(argv, what, directory, environment, timeout_s, fix)
     if done.returncode != 0:
-        tail = "\n    ".join([line for line in text.splitlines() if line.strip()][-8:])
+        tail = "\n    ".join([line for line in done.text.splitlines() if line.strip()][-8:])
         raise HostError(what, f"`{' '.join(argv)}` to succeed", f"exit {done.returncode}\n    {tail}", fix)
-    return text
+    return done.text

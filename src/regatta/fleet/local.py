@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from regatta.errors import HostError, RegattaError
+from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.builds import build, generate_input
 from regatta.fleet.cache import file_sha256
 from regatta.fleet.facts import host_class, local_facts
@@ -15,19 +15,22 @@ from regatta.fleet.runtimes import provision
 from regatta.model.experiment import Experiment, Host
 from regatta.model.resolved import File, ResolvedHost, ResolvedRuntime
 
+#: where programs are found, by Regatta and by what it measures; a terminal's own PATH would differ from the next one's
+MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 
 def provision_runtimes(experiment: Experiment) -> tuple[dict[str, ResolvedRuntime], dict[str, str]]:
-    """Bring every runtime here; returns those that are there and, for the others, why not.
+    """Bring every runtime here; returns those that are there and, for those that do not exist for this host, why not.
 
     Raises:
-        HostError: not one of them can be had.
+        HostError: one did not arrive (a later try may do better), or not one of them exists for this host.
     """
     there: dict[str, ResolvedRuntime] = {}
     missing: dict[str, str] = {}
     for runtime in experiment.runtimes:
         try:
             there[runtime.name] = provision(runtime, experiment.collectors if runtime.kind == "java" else ())
-        except RegattaError as error:
+        except NotForThisHostError as error:
             missing[runtime.name] = str(error)
     if not there:
         raise HostError(
@@ -59,7 +62,7 @@ def build_workloads(
             name = command[0] if command else ""
             if not name or "{" in name or name in programs or name.startswith("./"):
                 continue
-            found = shutil.which(name)
+            found = shutil.which(name, path=experiment.environment.set.get("PATH", MEASURED_PATH))
             if found is None:
                 raise HostError(
                     f"benchmark {benchmark.label}",
@@ -69,6 +72,16 @@ def build_workloads(
                 )
             programs[name] = File(found, file_sha256(Path(found)))
     return builds, inputs, programs
+
+
+def measured_environment(experiment: Experiment) -> dict[str, str]:
+    """The environment of measured processes on this machine: made, not inherited, so that it is the same from every terminal.
+
+    What the spec allows through is taken as it is now; it becomes part of the cells' identity and stands in the plan.
+    """
+    settings = experiment.environment
+    allowed = {name: os.environ[name] for name in settings.allow if name in os.environ}
+    return {"PATH": MEASURED_PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC", **allowed, **settings.set}
 
 
 def resolve_local(
@@ -83,10 +96,14 @@ def resolve_local(
     """Put together what planning needs to know of this machine."""
     facts = local_facts()
     return ResolvedHost(
-        host.name, host.platform, facts, host_class(facts), runtimes, missing, builds, inputs, programs
+        host.name,
+        host.platform,
+        facts,
+        host_class(facts),
+        measured_environment(experiment),
+        runtimes,
+        missing,
+        builds,
+        inputs,
+        programs,
     )
-
-
-def files_from_json(value: Mapping[str, Any]) -> dict[str, File]:
-    """Read what `vars(File)` wrote."""
-    return {name: File(**file) for name, file in value.items()}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +68,8 @@ class Attempts:
             if runtime.name not in c.refused_by and not host.runtimes[runtime.name].collectors.get(c.name, "")
         ]
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
+        #: of the completing attempts that were asked for, by collector
+        self._quickest_s: dict[str, float] = {}
         if self.path.exists():
             for record in read_file(self.path):
                 if not isinstance(record, Damage):
@@ -101,12 +101,23 @@ class Attempts:
     def remembered(self, collector: str, heap_mib: int, nth: int) -> dict[str, Any] | None:
         """The record of an attempt that was made before."""
         records = self._outcomes.get(self.cell(collector, heap_mib).cell_id, [])
-        return records[nth] if nth < len(records) else None
+        if nth >= len(records):
+            return None
+        record = records[nth]
+        if record["status"] == "ok":
+            elapsed_s = record["elapsed_ns"] / 1e9
+            self._quickest_s[collector] = min(elapsed_s, self._quickest_s.get(collector, elapsed_s))
+        return record
 
-    def roomy_s(self) -> float:
-        """Longest time in which a completing attempt ended in the roomiest heaps, for the timeout; 0 when none did."""
-        done = [r["elapsed_ns"] / 1e9 for rs in self._outcomes.values() for r in rs if r["status"] == "ok"]
-        return min(done, default=0.0)
+    def timeout_s(self, collector: str) -> float:
+        """How long an attempt may take: `SLOW_FACTOR` times the collector's own quickest completing one, once there is one."""
+        quickest_s = self._quickest_s.get(collector)
+        allowed_s = self.experiment.timeout_s
+        return (
+            allowed_s
+            if quickest_s is None
+            else min(allowed_s, max(LEAST_TIMEOUT_S, SLOW_FACTOR * quickest_s))
+        )
 
     def known(self) -> int:
         """The minheap, from what is recorded.
@@ -158,13 +169,6 @@ def known_minheaps(experiment: Experiment, host: ResolvedHost, directory: Path) 
         except NotMeasured:
             continue
     return found
-
-
-@contextmanager
-def scratch_directory() -> Iterator[Path]:
-    """An empty directory that is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="regatta-minheap-") as directory:
-        yield Path(directory)
 
 
 def summary(minheaps: dict[tuple[str, str], int]) -> list[dict[str, Any]]:

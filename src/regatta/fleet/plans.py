@@ -33,7 +33,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 def write_host_plan(folder: Folder, plan: HostPlan) -> None:
     """Write `rows.i32`, then `plan.json`, which names the rows' digest. An unchanged plan is left as it is."""
-    directory = folder.host_plan(plan.host)
+    directory = folder.host_plan(plan.host.name)
     digest = hashlib.sha256()
     with replacing(directory / "rows.i32") as temporary, temporary.open("wb") as file:
         for rows in plan.rows():

@@ -13,9 +13,9 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
-from regatta.errors import HostError
+from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.cache import cache_dir, file_sha256, made_directory, remembered
-from regatta.fleet.commands import run_command
+from regatta.fleet.commands import run_command, start_command
 from regatta.model.experiment import Collector, Runtime
 from regatta.model.resolved import File, ResolvedRuntime
 from regatta.planner.cells import digest_of
@@ -38,13 +38,28 @@ def provision(runtime: Runtime, collectors: tuple[Collector, ...]) -> ResolvedRu
     """
     machine = platform.machine()
     if runtime.architectures and machine not in runtime.architectures:
-        raise HostError(
+        raise NotForThisHostError(
             f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", machine,
             "leave it out on this platform",
         )  # fmt: skip
     if runtime.kind == "native":
         return ResolvedRuntime(runtime.name, "", f"native {machine}", digest_of(["native", machine]))
     return _identify(runtime, _PROVIDERS[runtime.provider](runtime), collectors)
+
+
+def installed_program(runtime: Runtime) -> Path | None:
+    """Where a runtime lies that others may change under us (`path`, `apt`); None when it is not there or is our own copy."""
+    if runtime.provider == "path":
+        found = shutil.which(os.path.expanduser(runtime.path))
+        return Path(found) if found else None
+    if runtime.provider == "apt":
+        program = _apt_program(runtime)
+        return program if program.exists() else None
+    return None
+
+
+def _apt_program(runtime: Runtime) -> Path:
+    return Path(runtime.program.replace("{deb_architecture}", _DEB_ARCHITECTURES.get(platform.machine(), "")))
 
 
 def _from_path(runtime: Runtime) -> Path:
@@ -60,9 +75,7 @@ def _from_path(runtime: Runtime) -> Path:
 
 
 def _from_apt(runtime: Runtime) -> Path:
-    program = Path(
-        runtime.program.replace("{deb_architecture}", _DEB_ARCHITECTURES.get(platform.machine(), ""))
-    )
+    program = _apt_program(runtime)
     if program.exists():
         return program
     by_hand = f"apt-get install {runtime.package}"
@@ -110,7 +123,7 @@ def _from_archive(runtime: Runtime) -> Path:
     where = f"runtime {runtime.name}"
     archive = runtime.archives.get(platform.machine())
     if archive is None:
-        raise HostError(
+        raise NotForThisHostError(
             where, f"an archive for {platform.machine()}", f"only {', '.join(sorted(runtime.archives))}",
             "add its URL and SHA-256",
         )  # fmt: skip
@@ -190,15 +203,28 @@ def _identify(runtime: Runtime, program: Path, collectors: tuple[Collector, ...]
 
 
 def _ask_collector(program: Path, identity: str, flags: tuple[str, ...]) -> str:
-    """Start the JVM with the collector's flags; returns its own words when it refuses them."""
+    """Start the JVM with the collector's flags; returns its own words when it refuses them.
+
+    Raises:
+        HostError: it did not answer (no start, no end, a signal): nothing is known, and nothing is remembered.
+    """
 
     def ask() -> str:
-        try:
-            run_command([str(program), *flags, "-version"], "collector", timeout_s=60)
-        except HostError as error:
-            lines = error.problems[0].got.splitlines()
-            words = [line.strip() for line in lines[1:] if "Error: Could not create" not in line]
-            return "the JVM refuses: " + (words[0] if words else lines[0])
-        return ""
+        done = start_command(
+            [str(program), *flags, "-version"], f"collector flags {' '.join(flags)}", timeout_s=120
+        )
+        if done.returncode == 0:
+            return ""
+        if done.returncode < 0:
+            raise HostError(
+                str(program),
+                f"an answer to {' '.join(flags)}",
+                f"its end by signal {-done.returncode}",
+                "try again",
+            )
+        words = [
+            line.strip() for line in done.text.splitlines() if line.strip() and "Could not create" not in line
+        ]
+        return "the JVM refuses: " + (words[0] if words else f"exit code {done.returncode}")
 
     return str(remembered("collector", [identity, list(flags)], ask))

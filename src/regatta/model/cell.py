@@ -45,8 +45,13 @@ class Cell:
             self.heap_mib,
         )
 
-    def to_json(self, timeout_s: float) -> dict[str, Any]:
-        """The cell as the runner's plan holds it (docs/protocol.md section 4)."""
+    def to_json(self, timeout_s: float, iterations: int) -> dict[str, Any]:
+        """The cell as the runner's plan holds it (docs/protocol.md section 4).
+
+        Args:
+            timeout_s: after which an invocation is killed.
+            iterations: what `{iterations}` stands for; a command that has it must report as many.
+        """
         benchmark = self.benchmark
         return {
             "cell_id": self.cell_id,
@@ -64,6 +69,7 @@ class Cell:
             "argv": list(self.argv),
             "environment": dict(self.environment),
             "timeout_s": timeout_s,
+            "iterations": iterations if any("{iterations}" in a for a in benchmark.command) else None,
             "adapter": {"name": benchmark.adapter, "options": dict(benchmark.adapter_options)},
             "expect": {
                 "digest": benchmark.expect.digest,

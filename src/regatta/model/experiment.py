@@ -177,7 +177,8 @@ class PerturbationLimits:
 class ProcessEnvironment:
     """The environment of measured processes."""
 
-    allow: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TZ")
+    #: variables taken over as they are when the plan is made
+    allow: tuple[str, ...] = ()
     set: Mapping[str, str] = field(default_factory=dict)
     #: upper bound of the random padding in bytes; 0: none
     padding_bytes: int = 0

@@ -40,6 +40,8 @@ class ResolvedHost:
     facts: Mapping[str, str]
     #: hash of what makes two hosts the same class: architecture, processor, number of CPUs
     host_class: str
+    #: the whole environment of measured processes, but for what is different in every invocation
+    environment: Mapping[str, str]
     #: runtimes that are there, by name
     runtimes: Mapping[str, ResolvedRuntime]
     #: runtimes that are not, with the reason

@@ -209,7 +209,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         "programs": sorted(f.sha256 for f in files),
         "runtime": runtime.identity,
         "flags": flags,
-        "environment": [environment, experiment.environment.allow, dict(experiment.environment.set)],
+        "environment": [environment, dict(host.environment)],
         "padding": experiment.environment.padding_bytes,
         "iterations": experiment.steady.iterations,
         "seed": experiment.seed,

@@ -48,14 +48,12 @@ def search_minheap(attempt: Asks, collectors: Sequence[str], passes: int, larges
     for collector in collectors:
         found = _least(attempt, collector, found, largest_mib)
     while True:
-        broken = next(
-            (c for nth in range(passes) for c in collectors if attempt(c, found, nth) != "ok"),
-            None,
-        )
+        tries = ((c, attempt(c, found, nth)) for nth in range(passes) for c in collectors)
+        broken = next(((c, outcome) for c, outcome in tries if outcome != "ok"), None)
         if broken is None:
             return found
         if found >= largest_mib:
-            raise NoHeapIsEnough(broken, found, "failed")
+            raise NoHeapIsEnough(broken[0], found, broken[1])
         found = min(found + max(1, found // 32), largest_mib)
 
 

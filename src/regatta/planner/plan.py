@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from regatta.model.cell import Cell
 from regatta.model.experiment import Experiment
+from regatta.model.resolved import ResolvedHost
 from regatta.planner.cells import Crossing
 from regatta.planner.layout import segment_bounds
 from regatta.planner.orders import host_generator, order_rows
@@ -25,8 +26,7 @@ class HostPlan:
     """One host's plan. `rows` can be walked any number of times and gives the same arrays each time."""
 
     experiment: Experiment
-    host: str
-    platform: str
+    host: ResolvedHost
     #: in the order of their block groups
     cells: list[Cell]
     group_sizes: list[int]
@@ -38,7 +38,7 @@ class HostPlan:
 
     def rows(self) -> Iterator[npt.NDArray[np.int32]]:
         """Arrays (n, 4) of int32 in the order to run: round, block, position, cell."""
-        generator = host_generator(self.experiment.seed, self.host)
+        generator = host_generator(self.experiment.seed, self.host.name)
         return order_rows(self.group_sizes, self.experiment.invocations, self.experiment.order, generator)
 
     def header(self, rows_sha256: str) -> dict[str, Any]:
@@ -47,8 +47,8 @@ class HostPlan:
         header: dict[str, Any] = {
             "v": PLAN_VERSION,
             "experiment": experiment.name,
-            "host": self.host,
-            "platform": self.platform,
+            "host": self.host.name,
+            "platform": self.host.platform,
             "seed": experiment.seed,
             "order": experiment.order,
             "rounds": experiment.invocations,
@@ -57,20 +57,21 @@ class HostPlan:
             "rows_sha256": rows_sha256,
             "limits": vars(experiment.limits),
             "environment": {
-                "allow": list(experiment.environment.allow),
-                "set": dict(experiment.environment.set),
+                "set": dict(self.host.environment),
                 "padding_bytes": experiment.environment.padding_bytes,
             },
             "rlimits": vars(experiment.rlimits),
             "cores": {**vars(experiment.cores), "cpus": list(experiment.cores.cpus)},
             "output_kib": experiment.output_kib,
-            "cells": [cell.to_json(experiment.timeout_s) for cell in self.cells],
+            "cells": [
+                cell.to_json(experiment.timeout_s, experiment.steady.iterations) for cell in self.cells
+            ],
         }
         text = json.dumps(header, sort_keys=True)
         return {**header, "plan_id": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
-def plan_host(experiment: Experiment, host: str, platform: str, crossing: Crossing) -> HostPlan:
+def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) -> HostPlan:
     """Group a host's cells into blocks: alternatives differ only in the factors that the spec compares."""
     groups: dict[tuple[object, ...], list[Cell]] = {}
     for cell in crossing.cells:
@@ -85,4 +86,4 @@ def plan_host(experiment: Experiment, host: str, platform: str, crossing: Crossi
                 key += (factor, value)
         groups.setdefault(key, []).append(cell)
     cells = [cell for group in groups.values() for cell in group]
-    return HostPlan(experiment, host, platform, cells, [len(group) for group in groups.values()])
+    return HostPlan(experiment, host, cells, [len(group) for group in groups.values()])

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import sys
 import time
 from pathlib import Path
@@ -45,6 +46,8 @@ class HostLock:
                 raise HostError(str(path), "no other measurement", self.waited_for, "wait for it") from error
             print(f"waiting: {self.waited_for} measures on this host", file=sys.stderr, flush=True)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
+        #: what the holder before wrote, who may have been killed and have left a process behind
+        self.previous = self._read()
         text = json.dumps(
             {"pid": os.getpid(), "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **holder}
         )
@@ -61,17 +64,31 @@ class HostLock:
             except OSError as error:
                 last = error
                 continue
-            with contextlib.suppress(OSError):
-                os.fchmod(fd, 0o666)
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+                os.close(fd)
+                raise HostError(
+                    str(self.path), "a plain file of its own", "a link or something else", "remove it"
+                )
+            if status.st_uid == os.geteuid() and status.st_size == 0:
+                # For every user of the host, whatever the umask of the first.
+                with contextlib.suppress(OSError):
+                    os.fchmod(fd, 0o666)
             return fd
         raise HostError(str(self.path), "a lock file", str(last.strerror), "see who made it, and remove it")
 
-    def _holder(self) -> str:
+    def _read(self) -> dict[str, Any]:
         try:
             holder = json.loads(os.pread(self._fd, 4096, 0))
-            return f"process {holder.get('pid')} ({holder.get('experiment')}, since {holder.get('since')})"
-        except (ValueError, AttributeError):
+        except (OSError, ValueError):
+            return {}
+        return holder if isinstance(holder, dict) else {}
+
+    def _holder(self) -> str:
+        holder = self._read()
+        if not holder:
             return "another process"
+        return f"process {holder.get('pid')} ({holder.get('experiment')}, since {holder.get('since')})"
 
     def release(self) -> None:
         """Give the lock up."""

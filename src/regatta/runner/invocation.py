@@ -62,8 +62,7 @@ class Bench:
             if value is not None
         ]
         environment = header["environment"]
-        self._environment = {k: os.environ[k] for k in environment["allow"] if k in os.environ}
-        self._environment.update(environment["set"])
+        self._environment = dict(environment["set"])
         self._environment.update(
             HOME=str(self.directory),
             TMPDIR=str(self.directory),

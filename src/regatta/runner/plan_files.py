@@ -8,7 +8,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from regatta.errors import HostError, StoreError
 
@@ -63,8 +63,15 @@ class HostPlan:
         with self.rows_path.open("rb") as file:
             file.seek(first * _ROW_BYTES)
             data = file.read((end - first) * _ROW_BYTES)
-        if len(data) != (end - first) * _ROW_BYTES:
-            raise StoreError(str(self.rows_path), f"{end} rows", "a shorter file", "make the plan again")
+            file.seek(0)
+            digest = file_sha256(file)
+        if digest != self.header["rows_sha256"] or len(data) != (end - first) * _ROW_BYTES:
+            raise StoreError(
+                str(self.rows_path),
+                "the rows that plan.json names",
+                "others",
+                f"remove {self.rows_path.parent}",
+            )
         numbers.frombytes(data)
         if sys.byteorder == "big":
             numbers.byteswap()
@@ -96,6 +103,14 @@ def read_plan(directory: Path) -> HostPlan:
     return HostPlan(header, directory / "rows.i32")
 
 
+def file_sha256(stream: BinaryIO) -> str:
+    """SHA-256 of what is left of an open file."""
+    digest = hashlib.sha256()
+    while chunk := stream.read(1 << 20):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
 def check_files(cells: list[dict[str, Any]]) -> None:
     """Compare every file that the cells execute or read with what was planned, each once.
 
@@ -108,16 +123,14 @@ def check_files(cells: list[dict[str, Any]]) -> None:
             seen[file["path"]] = file["sha256"]
     for path, expected in seen.items():
         try:
-            digest = hashlib.sha256()
             with open(path, "rb") as stream:
-                while chunk := stream.read(1 << 20):
-                    digest.update(chunk)
+                digest = file_sha256(stream)
         except OSError as error:
             raise HostError(
                 path, "a file of the plan", error.strerror or str(error), "run `regatta run` again"
             ) from error
-        if digest.hexdigest() != expected:
+        if digest != expected:
             raise HostError(
-                path, f"SHA-256 {expected[:12]} as planned", digest.hexdigest()[:12],
+                path, f"SHA-256 {expected[:12]} as planned", digest[:12],
                 "it changed since the plan was made; `regatta run` plans again",
             )  # fmt: skip

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -80,6 +80,43 @@ class History:
         return self.status(invocation_id) == "perturbed" and tries.count("perturbed") <= self._retries
 
 
+def lock_host(path: Path, scratch: Path, experiment: str, segment: int) -> HostLock:
+    """Take the host's lock, leaving word where the processes to be measured can be told from others."""
+    return HostLock(
+        path, {"experiment": experiment, "segment": segment, "results_file": str(scratch / "results.jsonl")}
+    )
+
+
+def end_what_was_left(lock: HostLock, scratch: Path) -> int:
+    """End processes that outlived a runner that was killed: this experiment's, and those of whoever held the lock before.
+
+    Returns:
+        How many there were.
+    """
+    ended = end_stale_groups() + end_orphans(str(scratch / "results.jsonl"))
+    before = lock.previous.get("results_file")
+    return ended + (end_orphans(before) if isinstance(before, str) and before else 0)
+
+
+def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose the CPUs for measured processes and for the runner.
+
+    Returns:
+        `topology`, `measured` and `runner` (None: all CPUs).
+
+    Raises:
+        HostError: there are too few.
+    """
+    topology = read_topology()
+    try:
+        measured, own = choose_cores(header["cores"], topology, os.sched_getaffinity(0))
+    except ValueError as error:
+        raise HostError(
+            f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec"
+        ) from error
+    return {"topology": topology, "measured": measured, "runner": own}
+
+
 class SegmentRun:
     """One segment, from the lock to the receipt."""
 
@@ -90,8 +127,6 @@ class SegmentRun:
         self.plan: HostPlan = read_plan(paths.plan)
         self.blocks = self.plan.blocks(segment)
         self.counts: dict[str, int] = {}
-        #: how the machine's CPUs hang together and which were chosen; None while nothing is measured
-        self.place: dict[str, Any] | None = None
         #: why there is no control group; empty when there is
         self.no_accounting = ""
 
@@ -103,9 +138,9 @@ class SegmentRun:
             Interrupted: told to stop; the records so far are whole.
         """
         header = self.plan.header
-        lock = HostLock(self.paths.lock, {"experiment": header["experiment"], "segment": self.segment})
+        lock = lock_host(self.paths.lock, self.paths.scratch, header["experiment"], self.segment)
         try:
-            orphans = end_stale_groups() + end_orphans(str(self.paths.scratch / "results.jsonl"))
+            orphans = end_what_was_left(lock, self.paths.scratch)
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
                 return self._measure(journal, orphans)
@@ -150,20 +185,15 @@ class SegmentRun:
             "statuses": statuses,
             "torn_bytes_dropped": journal.torn_bytes,
             "orphans_ended": orphans,
-            "cores": self.place,
             "no_accounting": self.no_accounting,
         }
 
     def _with_bench(self, journal: JournalWriter) -> None:
         header = self.plan.header
-        topology = read_topology()
-        try:
-            measured, own = choose_cores(header["cores"], topology, os.sched_getaffinity(0))
-        except ValueError as error:
-            raise HostError(
-                f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec"
-            ) from error
-        self.place = {"topology": topology, "measured": measured, "runner": own}
+        place = place_on_cores(header)
+        # Beside the journal, for it tells where its records were made, and receipts come and go.
+        write_receipt(self.paths.journal / "cores.json", place)
+        measured, own = place["measured"], place["runner"]
         become_subreaper()
         keep_descriptors()
         reserved = reserve_descriptors()

@@ -55,6 +55,19 @@ def _ran_out_of_memory(cell: Mapping[str, Any], outcome: Outcome, oom_kills: int
     return ""
 
 
+def _wrong_count(cell: Mapping[str, Any], reported: Reported) -> str:
+    """A workload that was told how many iterations to do and reports fewer would have its cold ones taken for steady."""
+    asked = cell.get("iterations")
+    if asked is None:
+        return ""
+    seen: dict[str, set[int]] = {}
+    for iteration, metric, _, _, _, parameters in reported.iterations:
+        if metric == cell["metric"]:
+            seen.setdefault(str(parameters), set()).add(iteration)
+    wrong = next((len(found) for found in seen.values() if len(found) != asked), None if seen else 0)
+    return "" if wrong is None else f"expected {asked} iterations of {cell['metric']}, got {wrong}"
+
+
 def _wrong_output(cell: Mapping[str, Any], outcome: Outcome, reported: Reported) -> str:
     expect = cell.get("expect", {})
     digest = expect.get("digest")
@@ -94,7 +107,7 @@ def judge(
         return "failed", f"exit code {outcome.exit_code}{_last_words(outcome)}"
     if reported.error:
         return "failed", reported.error
-    wrong = _wrong_output(cell, outcome, reported)
+    wrong = _wrong_output(cell, outcome, reported) or _wrong_count(cell, reported)
     return ("failed", wrong) if wrong else ("ok", None)
 
 

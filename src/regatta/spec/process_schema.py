@@ -78,10 +78,11 @@ class EnvironmentSpec(Strict):
     """The environment of measured processes: made, not inherited."""
 
     allow: list[Variable] = Field(
-        ["PATH", "LANG", "LC_ALL", "TZ"],
-        description="Variables passed on from the runner's own environment.",
+        [],
+        description="Variables taken from the environment in which the plan is made; their values become part of what is measured. "
+        "Without them PATH is the system's own, LC_ALL is C.UTF-8 and TZ is UTC.",
         max_length=MAX_ITEMS,
-        examples=[["PATH"]],
+        examples=[["LD_LIBRARY_PATH"]],
     )
     set: Environment = Field({}, description="Variables set for every process.", examples=[{"LC_ALL": "C"}])
     padding_bytes: int = Field(

@@ -33,6 +33,9 @@ from regatta.spec.yaml_lines import Document, KeyPath
 DEFAULT_COLLECTOR = Collector("default", ())
 NATIVE = Runtime("native", "native", "none")
 
+#: the one host that is this machine
+LOCAL_HOST = "local"
+
 
 class Resolver:
     """One spec on its way to an experiment; every reference that leads nowhere becomes a problem.
@@ -194,6 +197,14 @@ class Resolver:
         table = {name: (name, hosts) for name, hosts in self.registries.platforms.items()}
         found: dict[str, Host] = {}
         for platform, hosts in self.look_up("platforms", "a platform", names, table):
+            foreign = [host for host in hosts if host != LOCAL_HOST]
+            if foreign:
+                self.problem(
+                    self.item("platforms", names.index(platform)),
+                    f"platforms of this machine (host `{LOCAL_HOST}`)",
+                    f"{platform} with {', '.join(foreign)}",
+                    "measuring over SSH is not there yet; use `local`",
+                )
             for host in hosts:
                 if host in found and found[host].platform != platform:
                     expected = f"platforms that share no host (`{host}` is in `{found[host].platform}` too)"

@@ -43,6 +43,8 @@ def withdraw_all_receipts(folder: Folder) -> None:
 
 def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
     """Have segments walked again whose journal file is gone or was written after its receipt: somebody edited or restored it."""
+    if set(folder.planned_hosts()) - set(_hosts(folder)):
+        withdraw_verdict(folder)
     for host in _hosts(folder):
         for path in _receipts(folder, host):
             journal = folder.journal / host / f"{path.stem}.jsonl"

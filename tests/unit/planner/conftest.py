@@ -40,7 +40,16 @@ def host() -> ResolvedHost:
     runtimes = {name: resolved_runtime(name) for name in ("a", "b")}
     runtimes["native"] = ResolvedRuntime("native", "", "native", "native")
     return ResolvedHost(
-        "local", "local", {}, "class", runtimes, {}, {}, {}, {"true": File("/bin/true", "0" * 64)}
+        "local",
+        "local",
+        {},
+        "class",
+        {"PATH": "/bin"},
+        runtimes,
+        {},
+        {},
+        {},
+        {"true": File("/bin/true", "0" * 64)},
     )
 
 

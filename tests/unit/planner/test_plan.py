@@ -23,7 +23,7 @@ Minheaps = dict[tuple[str, str], int]
 
 
 def plan_of(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> HostPlan:
-    return plan_host(experiment, "local", "local", cross(experiment, host, minheaps))
+    return plan_host(experiment, host, cross(experiment, host, minheaps))
 
 
 def test_a_block_holds_the_alternatives_of_one_benchmark_and_heap(

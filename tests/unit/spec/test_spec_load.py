@@ -83,13 +83,8 @@ def test_only_the_builds_and_inputs_that_are_named_come_along(load: Load) -> Non
     assert used == {"lzw": (["bench"], []), "gzip": ([], ["text"]), "true": ([], [])}
 
 
-def test_platforms_become_hosts(load: Load) -> None:
-    experiment = load(MINIMAL, "platforms: [rack, local]")
-    assert [(h.name, h.platform) for h in experiment.hosts] == [
-        ("n1", "rack"),
-        ("n2.example.org", "rack"),
-        ("local", "local"),
-    ]
+def test_the_platform_of_this_machine_becomes_its_host(load: Load) -> None:
+    assert [(h.name, h.platform) for h in load(MINIMAL).hosts] == [("local", "local")]
 
 
 def test_modifiers_give_the_plain_configuration_and_each_alone(load: Load) -> None:

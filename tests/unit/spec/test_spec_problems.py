@@ -300,12 +300,19 @@ def test_an_input_must_write_its_output(one: One, home: Path) -> None:
 
 
 def test_platforms_that_share_a_host_cannot_be_used_together(one: One, home: Path) -> None:
-    write(home / "configs/hosts/more.yml", "platforms: {again: {hosts: [n1]}}")
-    where, expected, _, _ = one(MINIMAL, "platforms: [rack, again]")
+    write(home / "configs/hosts/more.yml", "platforms: {again: {hosts: [local]}}")
+    where, expected, _, _ = one(MINIMAL, "platforms: [local, again]")
     assert (where, expected) == (
         "spec.yml:4:platforms[1]",
-        "platforms that share no host (`n1` is in `rack` too)",
+        "platforms that share no host (`local` is in `local` too)",
     )
+
+
+def test_another_machine_is_refused_as_long_as_it_would_be_measured_here(one: One) -> None:
+    where, expected, got, fix = one(MINIMAL, "platforms: [rack]")
+    assert (where, expected) == ("spec.yml:4:platforms[0]", "platforms of this machine (host `local`)")
+    assert "n1" in got
+    assert "SSH" in fix
 
 
 def test_a_suite_is_named_as_its_file(one: One, home: Path) -> None:

@@ -1,0 +1,73 @@
+"""Everything that an experiment's plan depends on, as one small file that changes when any of it does.
+
+The workflow's first rules have it as their input: an edited include, suite or registry, an upgraded JVM or compiler, a changed
+source or generator, all make the plan again, and touching a file does not.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import regatta
+from regatta.fleet.local import MEASURED_PATH, measured_environment
+from regatta.fleet.runtimes import installed_program
+from regatta.fleet.sources import source_files
+from regatta.model.experiment import Experiment
+from regatta.planner.cells import digest_of
+from regatta.store.folder import write_json
+
+
+def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
+    """Write the fingerprint where it differs from what is there.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    files = sorted({str(file): _state(file) for file in _files(experiment, home)}.items())
+    # A frozen dataclass' repr is all of its values, in order.
+    value = {
+        "regatta": regatta.__version__,
+        "experiment": digest_of(repr(experiment)),
+        "environment": digest_of(measured_environment(experiment)),
+        "files": digest_of(files),
+    }
+    try:
+        if path.read_text(encoding="utf-8") == _text(value):
+            return
+    except OSError:
+        pass
+    write_json(path, value)
+
+
+def _text(value: dict[str, str]) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _state(file: Path) -> list[int]:
+    try:
+        status = file.resolve().stat()
+    except OSError:
+        return []
+    return [status.st_size, status.st_mtime_ns, status.st_ino]
+
+
+def _files(experiment: Experiment, home: Path) -> Iterator[Path]:
+    path = experiment.environment.set.get("PATH", MEASURED_PATH)
+    for benchmark in experiment.benchmarks:
+        for build in benchmark.builds.values():
+            yield from source_files(home, build.directory)
+        for source in benchmark.inputs.values():
+            yield from (home / word for word in source.command if (home / word).is_file())
+        for command in (benchmark.command, benchmark.check):
+            found = shutil.which(command[0], path=path) if command and "{" not in command[0] else None
+            if found:
+                yield Path(found)
+    for runtime in experiment.runtimes:
+        program = installed_program(runtime)
+        if program is not None:
+            yield program
+            root = program.resolve().parent.parent
+            yield from (root / part for part in ("lib/modules", "lib/server/libjvm.so", "release"))
