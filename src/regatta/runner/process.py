@@ -12,8 +12,8 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,39 +122,6 @@ class StopSignals:
         os.close(self._write_fd)
 
 
-@contextmanager
-def _inherited(launch: Launch) -> Iterator[None]:
-    """Give this process, for the moment of the start, what the child shall inherit.
-
-    posix_spawn is three times as fast as fork and exec from an interpreter, but sets neither limits nor cores nor
-    directory; the runner has one thread, so it sets them on itself and takes them back.
-    """
-    saved = [(which, resource.getrlimit(which)) for which, _ in launch.rlimits]
-    affinity = os.sched_getaffinity(0) if launch.cores is not None else None
-    os.chdir(launch.directory)
-    try:
-        for (which, soft), (_, (_, hard)) in zip(launch.rlimits, saved):
-            resource.setrlimit(which, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
-        if launch.cores is not None:
-            os.sched_setaffinity(0, launch.cores)
-        yield
-    finally:
-        if affinity is not None:
-            os.sched_setaffinity(0, affinity)
-        for which, limits in saved:
-            resource.setrlimit(which, limits)
-        os.chdir("/")
-
-
-@contextmanager
-def _around(before: Callable[[], None], after: Callable[[], None]) -> Iterator[None]:
-    before()
-    try:
-        yield
-    finally:
-        after()
-
-
 def _nothing() -> None:
     pass
 
@@ -187,17 +154,7 @@ def run_process(
         ]
         utc_ns = time.time_ns()
         try:
-            with _inherited(launch), _around(before_start, after_start):
-                start_ns = time.monotonic_ns()
-                pid = os.posix_spawn(
-                    launch.argv[0],
-                    launch.argv,
-                    launch.environment,
-                    file_actions=actions,
-                    setpgroup=0,
-                    setsigmask=[],
-                    setsigdef=_RESET_SIGNALS,
-                )
+            pid, start_ns = _start(launch, actions, before_start, after_start)
         except OSError as error:
             usage = resource.struct_rusage((0.0, 0.0) + (0,) * 14)
             return Outcome(
@@ -211,6 +168,48 @@ def run_process(
     finally:
         os.close(out_read)
         os.close(err_read)
+
+
+def _start(
+    launch: Launch,
+    actions: list[tuple[Any, ...]],
+    before_start: Callable[[], None],
+    after_start: Callable[[], None],
+) -> tuple[int, int]:
+    """Start the process; returns its number and the time (monotonic ns).
+
+    posix_spawn is three times as fast as fork and exec from an interpreter, but sets neither limits nor cores nor
+    directory; the runner has one thread, so it sets them on itself for that moment and takes them back.
+    """
+    saved = [(which, resource.getrlimit(which)) for which, _ in launch.rlimits]
+    affinity = os.sched_getaffinity(0) if launch.cores is not None else None
+    os.chdir(launch.directory)
+    try:
+        for (which, soft), (_, (_, hard)) in zip(launch.rlimits, saved):
+            resource.setrlimit(which, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+        if launch.cores is not None:
+            os.sched_setaffinity(0, launch.cores)
+        before_start()
+        try:
+            start_ns = time.monotonic_ns()
+            pid = os.posix_spawn(
+                launch.argv[0],
+                launch.argv,
+                launch.environment,
+                file_actions=actions,
+                setpgroup=0,
+                setsigmask=[],
+                setsigdef=_RESET_SIGNALS,
+            )
+        finally:
+            after_start()
+        return pid, start_ns
+    finally:
+        if affinity is not None:
+            os.sched_setaffinity(0, affinity)
+        for which, limits in saved:
+            resource.setrlimit(which, limits)
+        os.chdir("/")
 
 
 def _attend(
