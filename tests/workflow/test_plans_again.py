@@ -1,0 +1,149 @@
+"""What a plan rests on: when any of it changes, the same command plans again, and what cannot be known is an error."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from runner_plans import wait_until
+from small_experiments import SmallExperiment
+
+PROGRAM = "#!/bin/sh\nexit 0\n"
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> SmallExperiment:
+    return SmallExperiment(tmp_path, modifiers={}, invocations={"fixed": 2})
+
+
+def test_editing_the_suite_alone_measures_what_it_says_now(experiment: SmallExperiment) -> None:
+    experiment.run()
+    experiment.suite["benchmarks"]["quick"]["command"] = ["true", "--version"]
+    (experiment.root / "suite.yml").write_text(json.dumps(experiment.suite))
+    experiment.run()
+    assert len(experiment.records()) == 6, "two of the changed benchmark came to the four"
+
+
+def test_editing_an_include_alone_measures_the_new_rounds(experiment: SmallExperiment) -> None:
+    (experiment.root / "base.yml").write_text(json.dumps(experiment.spec))
+    (experiment.root / "spec.yml").write_text("include: base.yml\n")
+    experiment.run()
+    experiment.spec["invocations"]["fixed"] = 6
+    (experiment.root / "base.yml").write_text(json.dumps(experiment.spec))
+    experiment.run()
+    assert len(experiment.records()) == 12
+
+
+def test_touching_the_spec_does_nothing(experiment: SmallExperiment) -> None:
+    experiment.run()
+    plan = experiment.folder.experiment.stat().st_mtime_ns
+    os.utime(experiment.root / "spec.yml")
+    experiment.run()
+    assert experiment.folder.experiment.stat().st_mtime_ns == plan
+
+
+def test_a_program_that_was_replaced_in_the_middle_is_another_cell_from_then_on(
+    experiment: SmallExperiment,
+) -> None:
+    program = experiment.root / "bin" / "own-program"
+    program.parent.mkdir()
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    experiment.spec["environment"] = {"set": {"PATH": f"{program.parent}:/usr/bin:/bin"}}
+    experiment.suite["benchmarks"] = {"own": {"command": ["own-program"]}}
+    experiment.write()
+    experiment.run()
+    program.write_text(PROGRAM + "# another build\n")
+    experiment.spec["invocations"]["fixed"] = 3
+    experiment.write()
+    experiment.run()
+    cells = [record["cell_id"] for record in experiment.records()]
+    assert len(set(cells)) == 2
+    assert (cells.count(cells[0]), cells.count(cells[-1])) == (2, 3)
+
+
+def test_a_runtime_that_does_not_arrive_is_an_error_and_is_fetched_again(experiment: SmallExperiment) -> None:
+    archive = experiment.root / "jdk.tar"
+    where = {os.uname().machine: {"url": archive.as_uri(), "sha256": "0" * 64}}
+    experiment.spec["define"] = {"runtimes": {"packed": {"provider": "archive", "archives": where}}}
+    experiment.spec |= {
+        "runtimes": ["native", "packed"],
+        "collectors": ["serial"],
+        "heap": {"sizes_mib": [64]},
+    }
+    experiment.suite["benchmarks"]["java"] = {"kind": "java", "command": ["{runtime}", "-version"]}
+    experiment.write()
+    for _ in range(2):
+        done = experiment.regatta("run", "spec.yml")
+        assert done.returncode == 3
+        assert "jdk.tar" in done.stderr
+    assert experiment.records() == []
+
+
+def test_an_experiment_of_nothing_but_disturbed_runs_does_not_pass(experiment: SmallExperiment) -> None:
+    # Every measurement is beyond a limit below zero swapped pages: none can be, so the limit is put where all are.
+    experiment.spec["perturbation"] = {"swapped_pages": 0, "retries": 0}
+    experiment.write()
+    experiment.plan()
+    header = json.loads((experiment.folder.host_plan("local") / "plan.json").read_text())
+    header["limits"]["swapped_pages"] = -1
+    (experiment.folder.host_plan("local") / "plan.json").write_text(json.dumps(header))
+    for number in experiment.segments():
+        assert experiment.regatta(*experiment.segment_arguments(number)).returncode == 0
+    assert {record["status"] for record in experiment.records()} == {"perturbed"}
+    done = experiment.verify()
+    assert done.returncode == 1
+    assert "quieter machine" in done.stderr
+
+
+def test_the_terminal_it_is_started_from_is_no_part_of_what_is_measured(experiment: SmallExperiment) -> None:
+    experiment.suite["benchmarks"] = {"env": {"command": ["env"]}}
+    experiment.write()
+    experiment.environment |= {"LANG": "tr_TR.UTF-8", "SECRET": "token"}
+    experiment.run()
+    before = {record["cell_id"] for record in experiment.records()}
+    experiment.environment |= {"LANG": "C", "PATH": experiment.environment["PATH"] + ":/elsewhere"}
+    experiment.run()
+    assert {record["cell_id"] for record in experiment.records()} == before
+    environment = experiment.header()["environment"]["set"]
+    assert "SECRET" not in environment
+    assert "LANG" not in environment
+    assert environment["PATH"].startswith("/usr/local/sbin")
+
+
+@pytest.mark.skipif(
+    shutil.which("java") is None, reason="NO JAVA ON PATH: a killed minheap search is not tried"
+)
+def test_a_killed_minheap_search_leaves_nothing_to_measure_beside(experiment: SmallExperiment) -> None:
+    mark = experiment.root / "started"
+    launcher = experiment.root / "slow-java"
+    launcher.write_text(
+        f'#!/bin/sh\ncase "$*" in *-version*) exec {shutil.which("java")} "$@";; esac\necho $$ >> {mark}\nexec sleep 300\n'
+    )
+    launcher.chmod(0o755)
+    experiment.spec["define"] = {"runtimes": {"slow": {"provider": "path", "path": str(launcher)}}}
+    experiment.spec |= {"runtimes": ["slow"], "collectors": ["serial"], "heap": {"factors": [2]}}
+    experiment.suite["benchmarks"] = {"java": {"kind": "java", "command": ["{runtime}", "Main"]}}
+    experiment.write()
+    first = experiment.start("minheap", "spec.yml")
+    wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"), "the first JVM")
+    orphan = int(mark.read_text().split()[0])
+    os.kill(first.pid, signal.SIGKILL)
+    first.communicate()
+    assert Path(f"/proc/{orphan}").exists()
+    second = experiment.start("minheap", "spec.yml")
+    try:
+        wait_until(lambda: len(mark.read_text().split()) == 2, "the second JVM")
+        deadline = time.monotonic() + 5
+        while Path(f"/proc/{orphan}").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not Path(f"/proc/{orphan}").exists()
+    finally:
+        second.send_signal(signal.SIGTERM)
+        second.communicate(timeout=30)
+    assert not Path(f"/proc/{mark.read_text().split()[1]}").exists()
