@@ -380,3 +380,14 @@ def test_documents_and_rows_hold_what_others_build_on(tmp_path: Path) -> None:
     rows = list(rows_of(answer))
     assert [row["kind"] for row in rows] == ["cell"] * 3 + ["comparison"] * 2 + ["tukey"] * 3
     assert all(set(row) <= set(COLUMNS) for row in rows)
+
+
+def test_a_second_try_long_after_its_block_is_paired_with_nobody(tmp_path: Path) -> None:
+    records = interleaved(COLLECTORS, times([1.0, 0.95, 1.1]))
+    late = next(r for r in records if r["cell_id"] == G1["cell_id"] and r["round"] == 3)
+    late["started_utc_ns"] += 3_600 * 10**9
+    answer = answer_experiment(write_experiment(tmp_path, COLLECTORS, records, ROUNDS))
+    of_g1 = next(c for c in answer.comparisons if c.a == G1["cell_id"])
+    assert of_g1.ratio.n == ROUNDS - 1
+    assert by_collector(answer)["g1"].estimate.n == ROUNDS, "its value counts all the same"
+    assert any("block" in warning for warning in answer.warnings)

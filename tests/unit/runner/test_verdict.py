@@ -130,3 +130,17 @@ def test_standard_output_is_compared_by_its_hash() -> None:
     assert status(outcome(stdout=b"foo"), expect={"stdout_sha256": right})[0] == "ok"
     found, reason = status(outcome(stdout=b"foo\n"), expect={"stdout_sha256": right})
     assert (found, str(reason)[:30]) == ("failed", "wrong output: stdout hashes to")
+
+
+def test_a_workload_that_reports_fewer_iterations_than_it_was_told_is_wrong() -> None:
+    def reported(count: int) -> Reported:
+        return Reported(iterations=[[i, "elapsed", 1, "ns", None, None] for i in range(count)])
+
+    assert status(outcome(), reported(4), iterations=4, metric="elapsed") == ("ok", None)
+    assert status(outcome(), reported(1), iterations=4, metric="elapsed") == (
+        "failed",
+        "expected 4 iterations of elapsed, got 1",
+    )
+    assert status(outcome(), reported(3), iterations=None, metric="elapsed") == ("ok", None)
+    other = Reported(iterations=[[0, "latency", 1, "ns", None, {"size": 1}]])
+    assert status(outcome(), other, iterations=4, metric="elapsed")[0] == "failed"
