@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     help="How many rows of the order to show.",
 )
 def plan(spec: Path, results: Path | None, as_json: bool, write: bool, shown_rows: int) -> None:
-    """Show the cells of SPEC, their order, what is recorded already, and how long the rest takes."""
+    """Show the cells of SPEC, their order, what is recorded already, and how long the rest takes.
+
+    Which cells can exist is asked of the runtimes and programs themselves: what is not here yet is fetched and built first.
+    """
     from regatta.planner.plan import plan_host
 
     ready = make_ready(spec, results)
