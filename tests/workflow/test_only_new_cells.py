@@ -15,16 +15,27 @@ ROUNDS = 3
 Edit = Callable[[SmallExperiment], object]
 
 
+def add_own_program(small: SmallExperiment) -> None:
+    """A benchmark of a program that is built from sources beside the suite."""
+    small.suite["builds"] = {
+        "own": {
+            "directory": "own",
+            "command": ["cp", "own.sh", "built.sh"],
+            "outputs": {"script": "built.sh"},
+        }
+    }
+    small.suite["benchmarks"]["own"] = {"command": ["sh", "{own.script}"]}
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished experiment, to be copied and edited: 2 benchmarks, 2 sets of modifiers, one of them a program of our own."""
     root = tmp_path_factory.mktemp("measured")
-    own = root / "own.sh"
-    own.write_text("#!/bin/sh\nexit 0\n")
-    own.chmod(0o755)
+    own = root / "own" / "own.sh"
+    own.parent.mkdir()
+    own.write_text("exit 0\n")
     small = SmallExperiment(root, invocations={"fixed": ROUNDS}, segment={"rounds": 2})
-    small.environment["PATH"] = f"{root}:{small.environment['PATH']}"
-    small.suite["benchmarks"]["own"] = {"command": ["own.sh"]}
+    add_own_program(small)
     small.write()
     small.run()
     assert len(small.records()) == 6 * ROUNDS
@@ -35,8 +46,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def small(measured: Path, tmp_path: Path) -> Iterator[SmallExperiment]:
     shutil.copytree(measured, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".snakemake"))
     copy = SmallExperiment(tmp_path, invocations={"fixed": ROUNDS}, segment={"rounds": 2})
-    copy.environment["PATH"] = f"{tmp_path}:{copy.environment['PATH']}"
-    copy.suite["benchmarks"]["own"] = {"command": ["own.sh"]}
+    add_own_program(copy)
     copy.write()
     yield copy
     copy.assert_idle()
@@ -112,7 +122,7 @@ def test_fewer_cells_measure_nothing_and_lose_nothing(small: SmallExperiment) ->
 
 def test_another_build_of_a_program_is_measured_anew_and_not_mixed(small: SmallExperiment) -> None:
     def rebuild(s: SmallExperiment) -> None:
-        (s.root / "own.sh").write_text("#!/bin/sh\n# faster\nexit 0\n")
+        (s.root / "own" / "own.sh").write_text("# faster\nexit 0\n")
 
     before = {r["cell_id"] for r in small.records()}
     new = new_records(small, rebuild)

@@ -62,13 +62,14 @@ def build_workloads(
             name = command[0] if command else ""
             if not name or "{" in name or name in programs or name.startswith("./"):
                 continue
-            found = shutil.which(name, path=experiment.environment.set.get("PATH", MEASURED_PATH))
+            path = experiment.environment.set.get("PATH", MEASURED_PATH)
+            found = shutil.which(name, path=path)
             if found is None:
                 raise HostError(
                     f"benchmark {benchmark.label}",
-                    f"the program {name}",
-                    "it is not installed",
-                    f"install {name}",
+                    f"the program {name} in {path}",
+                    "none",
+                    f"install {name}, or set `environment: {{set: {{PATH: ...}}}}` in the spec",
                 )
             programs[name] = File(found, file_sha256(Path(found)))
     return builds, inputs, programs
