@@ -8,7 +8,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +60,9 @@ def measure_run(place: Path, quick: bool) -> list[Row]:
     """Rows on the start of `regatta run`, and on what is used while an invocation runs."""
     repetitions, sleep_s = (1, 1.0) if quick else (5, 3.0)
     spec = write_spec(place, "run", ["sleep", f"{sleep_s:g}"], 2, modifiers=1, rounds_per_segment=1)
-    _prepare(place, spec)
+    say("planning an experiment")
+    with _running(place, spec):
+        pass  # now Snakemake knows that everything before measuring is done
     say(f"regatta run on a planned experiment, beside Snakemake alone: {repetitions} times")
     starts, peers = [], []
     for _ in range(repetitions):
@@ -104,24 +107,11 @@ def measure_run(place: Path, quick: bool) -> list[Row]:
     ]
 
 
-def _prepare(place: Path, spec: Path) -> None:
-    """Do what comes before measuring, so that it is all up to date."""
-    say("planning an experiment")
-    receipts = f"results/{spec.stem}/receipts"
-    call(place, REGATTA, "build", str(spec), "--receipt", f"{receipts}/build.json")
-    call(place, REGATTA, "provision", str(spec), "--receipt", f"{receipts}/provision.json")
-    call(
-        place, REGATTA, "minheap", str(spec), "--results", "results", "--receipt", f"{receipts}/minheap.json"
-    )
-    call(place, REGATTA, "plan", str(spec), "--results", "results", "--write")
-
-
-def _start(place: Path, spec: Path, sleep_s: float) -> _Start:
-    folder = place / "results" / spec.stem
+@contextmanager
+def _running(place: Path, spec: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A `regatta run` that measures from the start, and the process that it measures; stopped afterwards."""
     for measured in ("journal", "receipts/local"):
-        shutil.rmtree(folder / measured, ignore_errors=True)
-    # The clock of the records: CLOCK_MONOTONIC is one for all processes.
-    start_ns = time.monotonic_ns()
+        shutil.rmtree(place / "results" / spec.stem / measured, ignore_errors=True)
     process = subprocess.Popen(
         [REGATTA, "run", str(spec), "--results", "results"],
         cwd=place,
@@ -131,15 +121,22 @@ def _start(place: Path, spec: Path, sleep_s: float) -> _Start:
     )
     try:
         _wait_for(process, lambda: _find_sleeper(process.pid))
-        sleeper = _find_sleeper(process.pid)
+        yield process, _find_sleeper(process.pid)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+def _start(place: Path, spec: Path, sleep_s: float) -> _Start:
+    # The clock of the records: CLOCK_MONOTONIC is one for all processes.
+    start_ns = time.monotonic_ns()
+    with _running(place, spec) as (process, sleeper):
         runner = _parent(sleeper)
         own = [pid for pid in _tree(process.pid) if pid != sleeper]
         time.sleep(_SETTLE_S)
         runner_percent, all_percent = _cpu_percent([[runner], own], sleep_s - 2 * _SETTLE_S)
+        folder = place / "results" / spec.stem
         _wait_for(process, lambda: records(folder, 0))
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait()
     first = records(folder, 0)[0]
     return _Start((first["started_monotonic_ns"] - start_ns) / 1e9, runner_percent, all_percent)
 
