@@ -130,7 +130,7 @@ def measure_invocations(place: Path, quick: bool) -> list[Row]:
 
 def _beside_bare(costs: dict[str, list[float]]) -> Row:
     limits = [2 * bare + sync for bare, sync in zip(costs["bare"], costs["sync"], strict=True)]
-    shares = [ours / limit for ours, limit in zip(costs["period"], limits, strict=True)]
+    share = _ratio(costs["period"], limits)
     median = {name: statistics.median(values) for name, values in costs.items()}
     return Row(
         what="one invocation, its record durable",
@@ -139,12 +139,12 @@ def _beside_bare(costs: dict[str, list[float]]) -> Row:
         peer=median["bare"],
         peer_name="bare: posix_spawn, wait4",
         goal="at most 2 x bare + one fdatasync",
-        limit=statistics.median(limits),
-        holds=statistics.median(shares) <= 1,
+        limit=median["period"] / share,
+        holds=share <= 1,
         ratio=_ratio(costs["period"], costs["bare"]),
         details={
             "fdatasync": median["sync"],
-            "share_of_limit": statistics.median(shares),
+            "share_of_limit": share,
             **{name: median[name] for name in ("marginal", "process", "runner_before", "runner_after")},
             "chunks": {name: [round(value, 4) for value in values] for name, values in costs.items()},
         },
@@ -168,9 +168,10 @@ def _beside_rebench(costs: dict[str, list[float]], program: str) -> Row:
     elif statistics.median(costs["rebench"]) <= 0:
         row.peer_name = "ReBench: NOT TOLD; its start-up varied by more than its invocations took"
     else:
-        row.peer = row.limit = statistics.median(costs["rebench"])
+        row.peer = statistics.median(costs["rebench"])
         row.peer_name = "ReBench, nothing synced"
         row.ratio = _ratio(costs["marginal"], costs["rebench"])
+        row.limit = statistics.median(costs["marginal"]) / row.ratio
         row.holds = row.ratio < 1
     return row
 
