@@ -72,6 +72,17 @@ def test_status_works_before_anything_was_run(tmp_path: Path) -> None:
     assert "no experiment" in done.stdout
 
 
+@pytest.mark.skipif(
+    shutil.which("mvn") is None or shutil.which("javac") is None, reason="NO JDK OR MAVEN: NOT PLANNED"
+)
+def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: Path) -> None:
+    done = regatta("plan", "configs/experiments/gc-shootout.yml", "--results", str(tmp_path))
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("fix: regatta minheap configs/experiments/gc-shootout.yml") == 9, (
+        "3 programs, 3 JVMs"
+    )
+
+
 @pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "explain", "verify", "records",
                                   "minheap", "build", "provision", "segment", "store", "schema"])  # fmt: skip
 def test_every_verb_explains_itself(verb: str) -> None:

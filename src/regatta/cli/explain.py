@@ -104,6 +104,7 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
         "seed": header["seed"],
         "cores": cores,
         "rlimits": header["rlimits"],
+        "padding_bytes": header["environment"]["padding_bytes"],
         "command": command_by_hand(header, cell, pinned),
         "statuses": dict(Counter(r["status"] for r in records)),
         "reasons": dict(Counter(r["reason"] for r in records if r["reason"])),
@@ -127,6 +128,10 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(f"  {file['sha256'][:16]}  {file['path']}")
     if cell["check"]:
         click.echo(f"  checked afterwards by: {shlex.join(cell['check'])}")
+    if value["padding_bytes"]:
+        click.echo(
+            f"  each invocation has 0 to {value['padding_bytes']} bytes of REGATTA_PADDING more, drawn from the seed"
+        )
     click.echo("run by hand:")
     click.echo(f"  {value['command']}")
     counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "none"

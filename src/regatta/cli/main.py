@@ -101,4 +101,7 @@ def main() -> None:
         # The reader of a pipe has seen enough; what Python would print of it at exit is of no use to anyone.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        print(f"error: {error.filename or 'this machine'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(3)
     sys.exit(code if isinstance(code, int) else 0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -99,3 +101,10 @@ def test_the_runner_is_the_same_bytes_whenever_it_is_made(tmp_path: Path) -> Non
     write_runner(tmp_path / "a.pyz")
     write_runner(tmp_path / "b.pyz")
     assert (tmp_path / "a.pyz").read_bytes() == (tmp_path / "b.pyz").read_bytes()
+
+
+def test_the_runner_needs_nothing_but_the_standard_library(tmp_path: Path) -> None:
+    write_runner(tmp_path / "runner.pyz")
+    # -S: not even the packages that are installed beside this test
+    command = [sys.executable, "-I", "-S", str(tmp_path / "runner.pyz"), "--help"]
+    assert "one segment" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
