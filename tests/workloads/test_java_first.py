@@ -169,17 +169,6 @@ def test_a_heap_that_is_too_small_is_told_by_name_and_is_not_called_a_wrong_resu
     assert not [line for line in run.lines if "error" in line]
 
 
-def test_an_exhausted_heap_in_a_worker_thread_is_told_too(jar: Jar) -> None:
-    # The tables fit while they are loaded; the terminals, threads of their own, then add orders until they do not.
-    # Parallel gives up early when told to, where others collect for half a minute.
-    flags = ("-Xmx24m", "-XX:+UseParallelGC", "-XX:GCTimeLimit=40", "-XX:GCHeapFreeLimit=30")
-    run = jar.benchmark("h2", flags=flags, size=100, iterations=1)
-    assert run.code == 1
-    assert OUT_OF_MEMORY in run.stderr
-    assert "ExecutionException" in run.stderr or "ThreadPoolExecutor$Worker.run" in run.stderr
-    assert not [line for line in run.lines if "error" in line]
-
-
 def test_the_seed_of_the_environment_counts_when_none_is_given(jar: Jar) -> None:
     arguments = ("lzw", "--size", "1", "--iterations", "1")
     given = jar.main(*arguments, "--seed", "-5")
