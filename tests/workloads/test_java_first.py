@@ -169,6 +169,19 @@ def test_a_heap_that_is_too_small_is_told_by_name_and_is_not_called_a_wrong_resu
     assert not [line for line in run.lines if "error" in line]
 
 
+@pytest.mark.parametrize("worker", ["pooled", "alone"])
+def test_an_exhausted_heap_in_a_worker_thread_is_told_too(jar: Jar, tmp_path: Path, worker: str) -> None:
+    source = Path(__file__).with_name("Exhausted.java")
+    subprocess.run(["javac", "-cp", str(jar.path), "-d", str(tmp_path), str(source)], check=True)
+    run = jar.java(
+        "-Xmx32m", "-cp", f"{jar.path}{os.pathsep}{tmp_path}", "Exhausted", worker, "--size", "1", "--iterations", "1"
+    )  # fmt: skip
+    assert run.code == 1
+    assert OUT_OF_MEMORY in run.stderr
+    assert "Exhausted.ask" in run.stderr
+    assert not [line for line in run.lines if "error" in line]
+
+
 def test_the_seed_of_the_environment_counts_when_none_is_given(jar: Jar) -> None:
     arguments = ("lzw", "--size", "1", "--iterations", "1")
     given = jar.main(*arguments, "--seed", "-5")
