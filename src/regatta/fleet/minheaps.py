@@ -40,8 +40,20 @@ def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmar
     for benchmark in experiment.benchmarks:
         if benchmark.kind == "java":
             for runtime in experiment.runtimes:
-                if runtime.kind == "java" and runtime.name in host.runtimes:
+                if runtime.kind == "java" and _accepted(experiment, host, runtime):
                     yield benchmark, runtime
+
+
+def _accepted(experiment: Experiment, host: ResolvedHost, runtime: Runtime) -> list[str]:
+    """The collectors of an experiment that a runtime takes on a host; without it, it has no cells and needs no heap."""
+    resolved = host.runtimes.get(runtime.name)
+    if resolved is None:
+        return []
+    return [
+        c.name
+        for c in experiment.collectors
+        if runtime.name not in c.refused_by and not resolved.collectors.get(c.name, "")
+    ]
 
 
 class Attempts:
@@ -62,11 +74,7 @@ class Attempts:
             / host.name
             / f"{benchmark.suite}-{benchmark.name}-{benchmark.size}-{runtime.name}.jsonl"
         )
-        self.collectors = [
-            c.name
-            for c in experiment.collectors
-            if runtime.name not in c.refused_by and not host.runtimes[runtime.name].collectors.get(c.name, "")
-        ]
+        self.collectors = _accepted(experiment, host, runtime)
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
         #: of the completing attempts that were asked for, by collector
         self._quickest_s: dict[str, float] = {}
@@ -99,8 +107,13 @@ class Attempts:
         return cross(self.narrowed(collector, heap_mib), self.host, {}).cells[0]
 
     def remembered(self, collector: str, heap_mib: int, nth: int) -> dict[str, Any] | None:
-        """The record of an attempt that was made before."""
-        records = self._outcomes.get(self.cell(collector, heap_mib).cell_id, [])
+        """The record of an attempt that was made before.
+
+        One that was given less time than an attempt has now, and did not end in it, says nothing.
+        """
+        patience_ns = self.timeout_s(collector) * 1e9
+        made = self._outcomes.get(self.cell(collector, heap_mib).cell_id, [])
+        records = [r for r in made if r["status"] != "timeout" or r["elapsed_ns"] >= patience_ns]
         if nth >= len(records):
             return None
         record = records[nth]
@@ -139,16 +152,15 @@ class Attempts:
         """Run the search with the given source of attempts.
 
         Raises:
-            HostError: no heap is enough, or no collector is taken.
+            HostError: no heap is enough.
         """
         where = f"minheap of {self.benchmark.label} on {self.runtime.name}"
-        collectors = self.collectors or [""]
         try:
-            return search_minheap(ask, collectors, self.experiment.minheap_passes, largest_heap_mib())
+            return search_minheap(ask, self.collectors, self.experiment.minheap_passes, largest_heap_mib())
         except NoHeapIsEnough as error:
             raise HostError(
-                where, f"to complete in {error.heap_mib} MiB", f"{error.outcome} under {error.collector or 'the default'}",
-                f"see the last record in {self.path}",
+                where, f"to complete in {error.heap_mib} MiB", f"{error.outcome} under {error.collector}",
+                f"see the last record in {self.path}, mend its cause, and remove the file to try again",
             ) from error  # fmt: skip
 
 
