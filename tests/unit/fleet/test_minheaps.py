@@ -9,8 +9,19 @@ import pytest
 
 from regatta.fleet.minheaps import Attempts, NotMeasured, known_minheaps, pairs
 from regatta.model.experiment import (
-    Baseline, Benchmark, Collector, Cores, Expectation, Experiment, Heap, Host, PerturbationLimits, ProcessEnvironment,
-    Rlimits, Runtime, SteadyState,
+    Baseline,
+    Benchmark,
+    Collector,
+    Cores,
+    Expectation,
+    Experiment,
+    Heap,
+    Host,
+    PerturbationLimits,
+    ProcessEnvironment,
+    Rlimits,
+    Runtime,
+    SteadyState,
 )  # fmt: skip
 from regatta.model.resolved import ResolvedHost, ResolvedRuntime
 
