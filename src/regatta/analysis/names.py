@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from regatta.analysis.samples import PlannedCell
-from regatta.model.cell import NO_MODIFIERS
+from regatta.model.cell import NO_MODIFIERS, configuration_name
 from regatta.model.experiment import Scalar
 
 
@@ -59,9 +59,7 @@ def heap_words(cell: PlannedCell) -> str:
 
 def configuration(cell: PlannedCell) -> str:
     """Runtime, collector and modifiers as one name, as `CellAnswer.configuration` says it."""
-    return " ".join(
-        part for part in (cell.runtime, cell.collector, cell.modifiers) if part and part != NO_MODIFIERS
-    )
+    return configuration_name(cell.runtime, cell.collector, cell.modifiers)
 
 
 def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:

@@ -24,13 +24,12 @@ from regatta.model.record import FAILURES
 #: what makes two samples partners: plan, round and block; None where an invocation has none
 BlockKey = tuple[str, int, int]
 
-#: An invocation that was run again counts as its last attempt went.
+#: An invocation that was run again counts as its last attempt went (the view is the database's).
 _LAST = """
 create temp table last as
 select record, host, cell_id, invocation_id, status, coalesce(reason, '') as reason, "order", plan_id, round, block,
        position, started_utc_ns, elapsed_ns
-from invocations
-qualify row_number() over (partition by host, invocation_id order by attempt desc, record desc) = 1
+from last_attempts
 """
 
 _CELLS = """

@@ -123,6 +123,8 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     from rich.console import Console
     from rich.table import Table
 
+    from regatta.model.cell import configuration_name
+
     console = Console(highlight=False)
     table = Table(title=f"{value['experiment']}: {len(value['cells'])} cells", title_justify="left")
     for name in ("cell", "benchmark", "configuration", "heap"):
@@ -131,9 +133,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     for cell in value["cells"]:
         heap = "" if cell["heap_mib"] is None else f"{cell['heap_mib']} MiB"
         heap += f" ({cell['heap_factor']:g}x)" if cell["heap_factor"] else ""
-        configuration = " ".join(
-            p for p in (cell["runtime"], cell["collector"], cell["modifiers"]) if p and p != "none"
-        )
+        configuration = configuration_name(cell["runtime"], cell["collector"], cell["modifiers"])
         table.add_row(
             cell["cell_id"], cell["benchmark"], configuration, heap, f"{cell['recorded']}/{cell['planned']}"
         )

@@ -50,7 +50,7 @@ def build(build: Build, home: Path) -> dict[str, File]:
             target = directory / path.relative_to(home / build.directory)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
-        run_command(build.command, where, directory=directory)
+        run_command(build.command, where, directory=directory).succeeded()
         for output in build.outputs.values():
             if not (directory / output).is_file():
                 raise HostError(
@@ -84,7 +84,7 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
         output = directory / source.name
         argv = [fill(argument, {**used, "output": str(output)}) for argument in source.command]
         print(f"generating {where}", file=sys.stderr)
-        run_command(argv, where, directory=home)
+        run_command(argv, where, directory=home).succeeded()
         if not output.is_file():
             raise HostError(where, "its {output} to be made", "no such file", "correct `inputs` in the suite")
 

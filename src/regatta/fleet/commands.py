@@ -15,11 +15,26 @@ from regatta.errors import HostError
 class Done:
     """A program that ended: its exit code (negative: the signal), and its standard output and error in one."""
 
+    command: str
+    what: str
+    fix: str
     returncode: int
     text: str
 
+    def succeeded(self) -> str:
+        """What it printed, of a program that must succeed.
 
-def start_command(
+        Raises:
+            HostError: it failed; the last lines of its output are told.
+        """
+        if self.returncode == 0:
+            return self.text
+        tail = "\n    ".join([line for line in self.text.splitlines() if line.strip()][-8:])
+        got = f"exit {self.returncode}\n    {tail}"
+        raise HostError(self.what, f"`{self.command}` to succeed", got, self.fix)
+
+
+def run_command(
     argv: Sequence[str],
     what: str,
     directory: Path | None = None,
@@ -51,24 +66,4 @@ def start_command(
         raise HostError(what, f"`{argv[0]}` to end within {timeout_s:g} s", "it still ran", fix) from error
     except OSError as error:
         raise HostError(what, f"`{argv[0]}` to start", str(error.strerror), fix) from error
-    return Done(done.returncode, done.stdout.decode("utf-8", "replace"))
-
-
-def run_command(
-    argv: Sequence[str],
-    what: str,
-    directory: Path | None = None,
-    environment: Mapping[str, str] | None = None,
-    timeout_s: float = 1800,
-    fix: str = "",
-) -> str:
-    """Run a program that must succeed; returns its standard output and error.
-
-    Raises:
-        HostError: it cannot be started, fails, or takes too long; the last lines of its output are told.
-    """
-    done = start_command(argv, what, directory, environment, timeout_s, fix)
-    if done.returncode != 0:
-        tail = "\n    ".join([line for line in done.text.splitlines() if line.strip()][-8:])
-        raise HostError(what, f"`{' '.join(argv)}` to succeed", f"exit {done.returncode}\n    {tail}", fix)
-    return done.text
+    return Done(" ".join(argv), what, fix, done.returncode, done.stdout.decode("utf-8", "replace"))

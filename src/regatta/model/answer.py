@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from regatta.model.cell import configuration_name
 from regatta.model.experiment import Better, Scalar
 
 
@@ -67,9 +68,7 @@ class CellAnswer:
     @property
     def configuration(self) -> str:
         """Runtime, collector and modifiers as one name."""
-        return " ".join(
-            part for part in (self.runtime, self.collector, self.modifiers) if part and part != "none"
-        )
+        return configuration_name(self.runtime, self.collector, self.modifiers)
 
 
 @dataclass(frozen=True)

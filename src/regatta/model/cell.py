@@ -82,6 +82,11 @@ class Cell:
         }
 
 
+def configuration_name(runtime: str, collector: str, modifiers: str) -> str:
+    """Runtime, collector and modifiers as one name, without those that there are none of."""
+    return " ".join(part for part in (runtime, collector, modifiers) if part and part != NO_MODIFIERS)
+
+
 def cell_label(
     benchmark: str,
     runtime: str,
@@ -91,6 +96,6 @@ def cell_label(
     heap_mib: int | None,
 ) -> str:
     """Name the parts that are there, in the order benchmark · configuration · heap."""
-    configuration = " ".join(p for p in (runtime, collector, modifiers) if p and p != NO_MODIFIERS)
+    configuration = configuration_name(runtime, collector, modifiers)
     heap = "" if heap_mib is None else f" · {heap_mib} MiB" + (f" ({heap_factor:g}x)" if heap_factor else "")
     return f"{benchmark} · {configuration}{heap}"
