@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from regatta.model.answer import Answer, CellAnswer, Comparison, Estimate, Family
@@ -37,7 +38,21 @@ def document_of(answer: Answer) -> dict[str, Any]:
             {**vars(failure), "invocation_ids": list(failure.invocation_ids)} for failure in answer.failures
         ],
         "impossible": [{"cell": cell, "reason": reason} for cell, reason in answer.impossible],
+        "method": answer.method,
+        "theta_percent": answer.theta_percent,
+        "findings": plain(answer.findings),
     }
+
+
+def plain(value: Any) -> Any:
+    """Frozen values of the model as values that JSON has: dataclasses by their fields, NaN and infinity as null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return _finite(value) if isinstance(value, float) else value
 
 
 def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:

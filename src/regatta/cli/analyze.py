@@ -104,6 +104,11 @@ def _show(answer: Answer, all_metrics: bool) -> None:
     _show_comparisons(console, answer, level)
     _show_families(console, answer)
     _show_failures(console, answer)
+    for topic, sentences in answer.findings.items():
+        console.print()
+        console.print(printable(topic), style="bold")
+        for sentence in sentences:
+            console.print(f"• {printable(sentence)}")
     for warning in answer.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
 

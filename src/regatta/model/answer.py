@@ -164,3 +164,9 @@ class Answer:
     recorded: int = 0
     #: first sentences of the report: which alternative wins where
     headline: tuple[str, ...] = field(default_factory=tuple)
+    #: "regatta", or "georges2007" for the paper's own way
+    method: str = "regatta"
+    #: differences below this many per cent are of no practical interest
+    theta_percent: float = 1.0
+    #: topic -> its sentences, in the order in which they are read
+    findings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

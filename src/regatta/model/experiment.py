@@ -14,6 +14,8 @@ RuntimeKind = Literal["java", "native"]
 Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
 Better = Literal["lower", "higher"]
 Factor = Literal["runtime", "collector", "modifiers", "heap"]
+SteadyMethod = Literal["startup", "fixed", "cov", "changepoints"]
+StoppingRule = Literal["fixed", "stein", "javastats"]
 
 ORDERS: tuple[Order, ...] = ("randomized-blocks", "interleaved", "williams", "back-to-back")
 
@@ -198,12 +200,32 @@ class Rlimits:
 class SteadyState:
     """How the iterations of an invocation become its one number.
 
-    `startup`: the first iteration. `fixed`: the mean of those after the first `warmup`.
+    `startup`: the first iteration. `fixed`: the mean of those after the first `warmup`. `cov`: the mean of the first
+    `window` iterations in a row whose coefficient of variation is below `threshold`. `changepoints`: the mean of those
+    after the last change point, where the series ends in a steady state.
     """
 
-    method: Literal["startup", "fixed"]
+    method: SteadyMethod
     iterations: int
     warmup: int
+    window: int = 10
+    #: a fraction: 0.02 is 2 %
+    threshold: float = 0.02
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a comparison has been measured often enough.
+
+    `fixed`: after `maximum` rounds. `stein`: `pilot` rounds, then as many as the pilot's variance asks for, frozen.
+    `javastats`: from `pilot` rounds on, as soon as the interval is narrow enough. Both at most `maximum`.
+    """
+
+    rule: StoppingRule
+    pilot: int
+    maximum: int
+    #: wanted half-width of the ratio's interval, in per cent; None with `fixed`
+    target_percent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -245,7 +267,7 @@ class Experiment:
     modifiers: tuple[tuple[Modifier, ...], ...]
     heaps: tuple[Heap, ...]
     benchmarks: tuple[Benchmark, ...]
-    #: number of rounds; adaptive stopping will choose it between two bounds
+    #: valid invocations wanted of each cell, at most
     invocations: int
     steady: SteadyState
     order: Order
@@ -264,5 +286,11 @@ class Experiment:
     #: passes that a heap size must survive under every collector to be accepted as minheap
     minheap_passes: int
     level: float
+    #: None: fixed
+    stopping: Stopping | None = None
+    #: each comparison's baseline runs twice under two names, to test the whole pipeline
+    aa: bool = False
+    #: differences below this many per cent are of no practical interest
+    theta_percent: float = 1.0
     #: folder for results, relative to where the command runs; `--results` on the command line comes first
     results_directory: str = "results"

@@ -34,6 +34,7 @@ from regatta.report.summary import (
     methods,
     perturbed_cells,
 )
+from regatta.report.topics import Topic, topics_of
 from regatta.report.violins import has_perturbed, violin_groups
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -60,12 +61,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Section:
-    """A titled section of figures; `anchor` is its place in the page, `short` its name there, `words` how to read it."""
+    """A topic of the page with its figures numbered."""
 
-    anchor: str
-    short: str
-    title: str
-    words: str
+    topic: Topic
     parts: tuple[Part, ...]
 
 
@@ -147,63 +145,62 @@ def json_in_html(value: object) -> str:
 def _sections(answer: Answer, panels: list[Panel], looks: Looks) -> list[Section]:
     level = show_percent(answer.level)
     hollow = " Hollow points are perturbed invocations." if has_perturbed(panels) else ""
-    found: list[tuple[str, str, str, str, list[Group]]] = [
-        (
+    found = [
+        Topic(
             "ratios",
             "Ratios",
             "Ratio to the baseline",
             f"Each point is an alternative's mean over that of the baseline, the bar its {level} interval. "
             "A bar that crosses the dashed line at 1 leaves open which is better.",
-            forest_groups(answer, panels, looks),
+            groups=forest_groups(answer, panels, looks),
         ),
-        (
+        Topic(
             "heap",
             "Heap",
             "Against heap size",
             f"Mean of each collector as the heap grows; bars or bands are {level} intervals. Axes do not start at 0.",
-            heap_groups(panels, looks),
+            groups=heap_groups(panels, looks),
         ),
-        (
+        Topic(
             "series",
             "Curves",
             "Over a parameter",
             f"The metric over one numeric parameter; bars or bands are {level} intervals.",
-            series_groups(answer, panels, looks),
+            groups=series_groups(answer, panels, looks),
         ),
-        (
+        Topic(
             "spread",
             "Spread",
             "Spread of the invocations",
             f"Each point is one invocation, the shape their density, the stroke their mean.{hollow}",
-            violin_groups(panels, looks),
+            groups=violin_groups(panels, looks),
         ),
-        (
+        Topic(
             "order",
             "Order",
             "Order and drift",
             "Each invocation against the time at which it ran, divided by the mean of its cell. The line is the "
             f"running median: where it leaves 1, the machine drifted.{hollow}",
-            order_groups(panels, looks),
+            groups=order_groups(panels, looks),
         ),
     ]
-    return [
-        _number(anchor, short, title, words, groups)
-        for anchor, short, title, words, groups in found
-        if groups
-    ]
+    shown = [topic for topic in found if topic.groups] + topics_of(answer, panels, looks)
+    return [_number(topic) for topic in shown]
 
 
-def _number(anchor: str, short: str, title: str, words: str, groups: list[Group]) -> Section:
-    few = sum(len(group.figures) for group in groups) <= _OPEN_FIGURES
+def _number(topic: Topic) -> Section:
+    few = sum(len(group.figures) for group in topic.groups) <= _OPEN_FIGURES
     parts = tuple(
         Part(
             group,
-            tuple(NumberedFigure(f"{anchor}-{g}-{f}", figure) for f, figure in enumerate(group.figures)),
+            tuple(
+                NumberedFigure(f"{topic.anchor}-{g}-{f}", figure) for f, figure in enumerate(group.figures)
+            ),
             few or g == 0,
         )
-        for g, group in enumerate(groups)
+        for g, group in enumerate(topic.groups)
     )
-    return Section(anchor, short, title, words, parts)
+    return Section(topic, parts)
 
 
 def _policy(scripts: dict[str, str]) -> str:
