@@ -1,39 +1,18 @@
-"""Topics: the parts of a report that answer one further question each, with sentences, tables and figures of their own."""
+"""Topics: the parts of a report that answer one further question each. Here is only which there are, in their order.
+
+A topic's own file imports `regatta.report.topic`, and this one imports it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from regatta.model.answer import Answer
-from regatta.report.axes import Group
 from regatta.report.looks import Looks
 from regatta.report.panels import Panel
+from regatta.report.topic import Table, Topic
 
-
-@dataclass(frozen=True)
-class Table:
-    """A plain table of texts. `numeric`: the columns that are set right; `title` may be empty."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    numeric: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Topic:
-    """One section. `anchor` is its place in the page, `short` its name in the navigation, `words` how to read it."""
-
-    anchor: str
-    short: str
-    title: str
-    words: str
-    #: what was found, to be read aloud
-    sentences: tuple[str, ...] = ()
-    tables: list[Table] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
-
+__all__ = ["TOPICS", "Table", "Topic", "topics_of"]
 
 #: each gives its topic, or None where the answer has nothing on it; in the order of the page
 TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = ()

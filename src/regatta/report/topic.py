@@ -1,0 +1,31 @@
+"""A topic: one section of a page, with sentences, tables and figures of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from regatta.report.axes import Group
+
+
+@dataclass(frozen=True)
+class Table:
+    """A plain table of texts. `numeric`: the columns that are set right; `title` may be empty."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    numeric: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One section. `anchor` is its place in the page, `short` its name in the navigation, `words` how to read it."""
+
+    anchor: str
+    short: str
+    title: str
+    words: str
+    #: what was found, to be read aloud
+    sentences: tuple[str, ...] = ()
+    tables: list[Table] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
