@@ -12,6 +12,7 @@ from regatta.errors import StoreError
 from regatta.model.experiment import Baseline, SteadyState
 
 _DEFAULT_LEVEL = 0.95
+_DEFAULT_THETA_PERCENT = 1.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Facts:
     hosts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     runtimes: Mapping[str, str] = field(default_factory=dict)
     impossible: tuple[tuple[str, str], ...] = ()
+    theta_percent: float = _DEFAULT_THETA_PERCENT
 
 
 def read_facts(experiment_dir: Path) -> Facts:
@@ -75,6 +77,7 @@ def _facts(document: Mapping[str, Any]) -> Facts:
         },
         runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
         impossible=tuple((str(cell), str(reason)) for cell, reason in document.get("impossible") or ()),
+        theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
     )
 
 

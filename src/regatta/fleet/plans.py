@@ -58,6 +58,7 @@ def write_experiment(
             "seed": experiment.seed,
             "order": experiment.order,
             "level": experiment.level,
+            "theta_percent": experiment.theta_percent,
             "rounds": experiment.invocations,
             "compare": list(experiment.compare),
             "steady": vars(experiment.steady),

@@ -132,8 +132,10 @@ class Resolver:
             rlimits=Rlimits(**spec.limits.model_dump()),
             excludes=tuple(excludes),
             baseline=baseline,
+            aa=spec.aa,
             minheap_passes=spec.minheap.passes,
             level=float(spec.level),
+            theta_percent=float(spec.theta_percent),
             results_directory=spec.results.directory,
         )
 

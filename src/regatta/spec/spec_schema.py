@@ -311,9 +311,24 @@ class Spec(Strict):
     baseline: BaselineSpec = Field(
         LEFT_OUT, description=str(BaselineSpec.__doc__), examples=[{"collector": "serial"}]
     )
+    aa: bool = Field(
+        False,
+        description="A/A test of the whole pipeline: the baseline of every comparison (or its first alternative) runs a "
+        "second time in each block under another name. The answer then says how often a difference was shown where none "
+        "can be. The twin is in no other answer.",
+        examples=[True],
+    )
     minheap: MinheapSpec = Field(LEFT_OUT, description=str(MinheapSpec.__doc__), examples=[{"passes": 5}])
     level: float = Field(
         0.95, description="Confidence level of every interval.", ge=0.5, le=0.9999, examples=[0.99]
+    )
+    theta_percent: float = Field(
+        1.0,
+        description="Differences below this many per cent are of no practical interest. The answer says of every ratio whether "
+        "it matters by that measure, beside whether it is significant.",
+        ge=0,
+        le=100,
+        examples=[2],
     )
     results: ResultsSpec = Field(
         LEFT_OUT, description=str(ResultsSpec.__doc__), examples=[{"directory": "results"}]
