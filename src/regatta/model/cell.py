@@ -32,11 +32,13 @@ class Cell:
     arrange: Mapping[str, str]
     check: tuple[str, ...]
     files: tuple[File, ...]
+    #: the cell that this one repeats under another name, to test the whole pipeline (`aa: true`); "" for all others
+    twin_of: str = ""
 
     @property
     def label(self) -> str:
         """What people call it: `first/lzw:small · temurin-21 g1 · 24 MiB (2x)`."""
-        return cell_label(
+        label = cell_label(
             self.benchmark.label,
             self.runtime,
             self.collector,
@@ -44,6 +46,7 @@ class Cell:
             self.heap_factor,
             self.heap_mib,
         )
+        return f"{label} (again)" if self.twin_of else label
 
     def to_json(self, timeout_s: float, iterations: int) -> dict[str, Any]:
         """The cell as the runner's plan holds it (docs/protocol.md section 4).
@@ -55,6 +58,7 @@ class Cell:
         benchmark = self.benchmark
         return {
             "cell_id": self.cell_id,
+            "twin_of": self.twin_of,
             "label": self.label,
             "benchmark": benchmark.label,
             "kind": benchmark.kind,

@@ -17,6 +17,7 @@ from regatta.model.resolved import ResolvedHost
 from regatta.planner.cells import Crossing
 from regatta.planner.layout import segment_bounds
 from regatta.planner.orders import host_generator, order_rows
+from regatta.planner.twins import with_twin
 
 PLAN_VERSION = 1
 
@@ -85,5 +86,7 @@ def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) ->
             if factor not in experiment.compare:
                 key += (factor, value)
         groups.setdefault(key, []).append(cell)
+    if experiment.aa:
+        groups = {key: with_twin(group, experiment.baseline) for key, group in groups.items()}
     cells = [cell for group in groups.values() for cell in group]
     return HostPlan(experiment, host, cells, [len(group) for group in groups.values()])

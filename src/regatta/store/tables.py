@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 #: part of the database's fingerprint: raise it when a column changes, and old databases are made again
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 
 Record = Mapping[str, Any]
 
@@ -126,6 +126,7 @@ CELLS = pa.schema(
         ("plan_id", _TEXT),
         ("place", pa.int32()),
         ("cell_id", _TEXT),
+        ("twin_of", _TEXT),
         ("label", _TEXT),
         ("benchmark", _TEXT),
         ("runtime", _TEXT),
@@ -199,6 +200,7 @@ def cell_rows(plan: Mapping[str, Any], planned: Iterable[int]) -> pa.Table:
             "plan_id": plan["plan_id"],
             "place": place,
             "cell_id": cell["cell_id"],
+            "twin_of": cell.get("twin_of") or "",
             "label": cell.get("label", cell["cell_id"]),
             "benchmark": cell["benchmark"],
             "runtime": cell.get("runtime", ""),
