@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from regatta.model.answer import Answer
+from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, ratios_topic, spread_topic
 from regatta.report.looks import Looks
 from regatta.report.panels import Panel
 from regatta.report.topic import Table, Topic
@@ -15,7 +16,13 @@ from regatta.report.topic import Table, Topic
 __all__ = ["TOPICS", "Table", "Topic", "topics_of"]
 
 #: each gives its topic, or None where the answer has nothing on it; in the order of the page
-TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = ()
+TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
+    ratios_topic,
+    heap_topic,
+    curves_topic,
+    spread_topic,
+    order_topic,
+)
 
 
 def topics_of(answer: Answer, panels: list[Panel], looks: Looks) -> list[Topic]:

@@ -25,7 +25,8 @@ from synthetic_answers import (
 from regatta.errors import StoreError
 from regatta.model.answer import Answer
 from regatta.report import write_report
-from regatta.report.page import json_in_html, render
+from regatta.report.html import json_in_html
+from regatta.report.page import render
 
 
 class Page(HTMLParser):

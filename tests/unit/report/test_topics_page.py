@@ -1,0 +1,54 @@
+"""A page of topics alone: the same frame, style and care as the report."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from synthetic_answers import HOSTILE, java_answer
+
+from regatta.report import write_topics_page
+from regatta.report.figure_topics import ratios_topic
+from regatta.report.looks import Looks
+from regatta.report.page import render_topics
+from regatta.report.panels import panels_of
+from regatta.report.topic import Table, Topic
+
+WORDS = Topic(
+    "found",
+    "Found",
+    "What was found",
+    "How to read it.",
+    sentences=("g1 is 4.1 % (3.2 to 5.0) faster.", HOSTILE),
+    tables=[Table("Rows", ("name", "value"), [("a", "1.0"), (HOSTILE, "")], frozenset({1}))],
+)
+
+
+def test_topics_become_sections_with_sentences_tables_and_a_place_in_the_navigation() -> None:
+    page = render_topics("audit", "Which habits mislead?", ("Best of 30 misleads.",), [WORDS])
+    for text in ("<h1>audit</h1>", "Which habits mislead?", "Best of 30 misleads.", "What was found", "How to read it.",
+                 "g1 is 4.1 % (3.2 to 5.0) faster.", '<a href="#found">Found</a>', "<td>a</td>", '<td class="num">1.0</td>'):  # fmt: skip
+        assert text in page
+    assert '<td class="num">–</td>' in page, "what is empty is a dash"
+
+
+def test_names_in_topics_stay_names() -> None:
+    page = render_topics(HOSTILE, HOSTILE, (HOSTILE,), [WORDS])
+    assert "<img" not in page
+    assert page.count("&lt;img src=x onerror=alert(1)&gt;") >= 5
+
+
+def test_a_page_of_topics_loads_the_plots_script_only_for_plots() -> None:
+    answer = java_answer()
+    ratios = ratios_topic(answer, panels_of(answer), Looks(answer.cells))
+    assert ratios is not None
+    assert len(re.findall("<script", render_topics("t", "", (), [WORDS]))) == 1
+    with_plots = render_topics("t", "", (), [WORDS, ratios])
+    assert 'data-figure="ratios-0-0"' in with_plots
+    assert len(re.findall("sha256-", with_plots)) == 2
+
+
+def test_a_page_of_nothing_is_still_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "audit.html"
+    write_topics_page("empty", "", (), (), path)
+    assert "<h1>empty</h1>" in path.read_text(encoding="utf-8")
