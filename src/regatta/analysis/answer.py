@@ -62,7 +62,7 @@ def answer_experiment(
         failures=tuple(samples.failures),
         impossible=facts.impossible,
         warnings=(*_warnings(samples, facts.steady), *apart, *unblocked),
-        planned=sum(cell.planned for cell in samples.cells),
+        planned=sum(cell.planned for cell in samples.measured_cells),
         recorded=samples.recorded,
         headline=tuple(headline(samples.cells, cells, comparisons, families, names))
         if samples.recorded
@@ -140,7 +140,9 @@ def _why_nothing(statuses: dict[str, int]) -> str:
 
 def _warnings(samples: Samples, steady: SteadyState) -> list[str]:
     warnings = []
-    missing = sum(max(0, c.planned - sum(samples.statuses.get(c.number, {}).values())) for c in samples.cells)
+    missing = sum(
+        max(0, c.planned - sum(samples.statuses.get(c.number, {}).values())) for c in samples.measured_cells
+    )
     if missing:
         warnings.append(f"{counted(missing, 'planned invocation')} not recorded yet")
     failed = sum(failure.count for failure in samples.failures)

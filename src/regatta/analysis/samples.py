@@ -84,6 +84,8 @@ class PlannedCell:
     metric: str
     better: Better
     planned: int
+    #: the `cell_id` that this one repeats in an A/A test; "" for all others
+    twin_of: str = ""
 
     @property
     def heap(self) -> tuple[str, float]:
@@ -120,6 +122,8 @@ class Samples:
     """All that the records of an experiment say."""
 
     cells: list[PlannedCell] = field(default_factory=list)
+    #: cells of `cells` that an A/A test repeats, with their twins; the twins are in no other answer
+    twins: list[tuple[PlannedCell, PlannedCell]] = field(default_factory=list)
     #: by cell number
     series: dict[int, list[Series]] = field(default_factory=lambda: defaultdict(list))
     #: by cell number: status -> invocations
@@ -129,6 +133,11 @@ class Samples:
     recorded: int = 0
     #: recorded but no longer planned: cells, invocations
     unplanned: tuple[int, int] = (0, 0)
+
+    @property
+    def measured_cells(self) -> list[PlannedCell]:
+        """All that are measured, twins too."""
+        return self.cells + [twin for _, twin in self.twins]
 
 
 def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> Samples:
@@ -152,13 +161,21 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     query = _SAMPLES.format(value=_VALUES[steady.method], close=_CLOSE_NS)
     parameters = {"warmup": steady.warmup} if steady.method == "fixed" else {}
     _fill_series(result, connection.execute(query, parameters).fetchnumpy())
+    _set_twins_apart(result)
     return result
+
+
+def _set_twins_apart(result: Samples) -> None:
+    by_id = {(cell.host, cell.cell_id): cell for cell in result.cells}
+    twins = [cell for cell in result.cells if cell.twin_of]
+    result.cells = [cell for cell in result.cells if not cell.twin_of]
+    result.twins = [(by_id[twin.host, twin.twin_of], twin) for twin in twins]
 
 
 def _read_cells(connection: duckdb.DuckDBPyConnection) -> list[PlannedCell]:
     rows = connection.execute(
         "select cell, host, platform, cell_id, label, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
-        " metric, better, planned from planned order by cell"
+        " metric, better, planned, twin_of from planned order by cell"
     ).fetchall()
     return [PlannedCell(*row) for row in rows]
 
