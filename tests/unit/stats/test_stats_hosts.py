@@ -1,0 +1,157 @@
+"""A difference on several hosts: against R's linear models, and where nothing can be said."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regatta.stats.hosts import HostEffect, host_interaction, paired_effect, pool_hosts, unpaired_effect
+
+REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "hosts.json").read_text())
+
+
+def tables(rows: list[list[float]]) -> list[np.ndarray]:
+    """Shape (blocks, 3) of each host."""
+    found = []
+    for host in sorted({row[0] for row in rows}):
+        mine = [row for row in rows if row[0] == host]
+        table = np.full((int(max(row[1] for row in mine)), 3), math.nan)
+        for _, block, alternative, value in mine:
+            table[int(block) - 1, int(alternative) - 1] = value
+        found.append(table)
+    return found
+
+
+def pairs(table: np.ndarray) -> np.ndarray:
+    """g1 - serial of the blocks that hold both."""
+    d = table[:, 1] - table[:, 0]
+    return d[~np.isnan(d)]
+
+
+@pytest.mark.parametrize("name", sorted(REFERENCE))
+def test_the_interaction_of_host_and_alternative_is_that_of_r(name: str) -> None:
+    expected = REFERENCE[name]
+    found = host_interaction(tables(expected["rows"]))
+    assert (found.df_interaction, found.df_error) == (expected["df"], expected["df_error"])
+    assert (found.f, found.p) == pytest.approx((expected["f"], expected["p"]), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(REFERENCE))
+def test_the_pooled_difference_is_that_of_r(name: str) -> None:
+    expected = REFERENCE[name]["pooled"]
+    effects = [paired_effect(pairs(table)) for table in tables(REFERENCE[name]["rows"])]
+    fixed = pool_hosts(effects)
+    interval = fixed.contrast.interval
+    assert (interval.point, interval.low, interval.high) == pytest.approx(
+        (expected["point"], expected["low"], expected["high"]), rel=1e-9
+    )
+    assert fixed.contrast.p == pytest.approx(expected["p"], rel=1e-7)
+    test = fixed.interaction
+    assert (test.f, test.df_interaction, test.df_error, test.p) == pytest.approx(
+        (expected["f"], expected["f_df"], expected["df"], expected["f_p"]), rel=1e-8
+    )
+    random = pool_hosts(effects, random=True)
+    assert (random.contrast.interval.low, random.contrast.interval.high) == pytest.approx(
+        (expected["random_low"], expected["random_high"]), rel=1e-9
+    )
+    assert random.contrast.p == pytest.approx(expected["random_p"], rel=1e-9)
+
+
+def test_two_alternatives_give_the_same_f_by_pairs_and_by_tables() -> None:
+    many = tables(REFERENCE["uneven"]["rows"])
+    by_tables = host_interaction([table[:, :2] for table in many])
+    by_pairs = pool_hosts([paired_effect(pairs(table)) for table in many]).interaction
+    assert by_tables.f == pytest.approx(by_pairs.f, rel=1e-10)
+    assert by_tables.df_error == by_pairs.df_error
+
+
+def test_independent_samples_weigh_as_their_harmonic_numbers() -> None:
+    rng = np.random.default_rng(5)
+    groups = [(rng.normal(h, 0.1, 8), rng.normal(h - 1, 0.1, 5)) for h in range(3)]
+    found = pool_hosts([unpaired_effect(a, b) for a, b in groups])
+    square = sum(float(((x - x.mean()) ** 2).sum()) for pair in groups for x in pair) / 33
+    error = math.sqrt(square * 3 * (1 / 8 + 1 / 5)) / 3
+    # t(0.975; 33) = 2.0345152974493
+    assert found.contrast.interval.high - found.contrast.interval.point == pytest.approx(
+        2.0345152974493 * error, rel=1e-9
+    )
+    assert found.interaction.df_error == 33
+
+
+@pytest.mark.parametrize(
+    ("differences", "reason"),
+    [
+        ([], "no host has both sides"),
+        ([[]], "no host has both sides"),
+        ([[math.nan]], "no host has both sides"),
+        ([[0.1], [0.2]], "one value on each host has no spread"),
+        ([[0.1, 0.1], [0.1, 0.1]], "do not vary within hosts"),
+    ],
+)
+def test_what_cannot_be_pooled_is_undefined_with_a_reason(
+    differences: list[list[float]], reason: str
+) -> None:
+    found = pool_hosts([paired_effect(d) for d in differences])
+    assert math.isnan(found.contrast.interval.low)
+    assert math.isnan(found.contrast.p)
+    assert reason in found.contrast.interval.reason
+    assert found.interaction.reason
+
+
+def test_one_host_says_nothing_of_others() -> None:
+    one = [paired_effect([0.1, 0.2, 0.15])]
+    random = pool_hosts(one, random=True)
+    assert "one host" in random.contrast.interval.reason
+    assert random.contrast.interval.point == pytest.approx(0.15)
+    assert math.isnan(pool_hosts(one).interaction.f)
+    assert math.isfinite(pool_hosts(one).contrast.p)
+
+
+def test_hosts_without_the_pair_take_no_part() -> None:
+    some = [paired_effect([0.1, 0.2, 0.15]), paired_effect([]), paired_effect([0.3, 0.2, 0.2])]
+    found = pool_hosts(some)
+    assert found.hosts == 2
+    assert found.contrast.interval.n == 6
+    assert found.interaction.df_interaction == 1
+
+
+def test_tables_without_common_blocks_or_with_one_alternative_have_no_interaction() -> None:
+    nothing = np.full((3, 2), math.nan)
+    assert host_interaction([]).reason
+    assert host_interaction([nothing, nothing]).reason
+    assert host_interaction([np.ones((3, 2)), nothing]).reason
+    assert host_interaction([np.ones((3, 2)), np.ones((3, 2))]).reason
+    with pytest.raises(ValueError, match="same alternatives"):
+        host_interaction([np.ones((3, 2)), np.ones((3, 3))])
+
+
+finite = st.floats(-10, 10, allow_nan=False)
+
+
+@given(
+    st.lists(st.lists(finite, max_size=6), max_size=5),
+    st.floats(-3, 3),
+    st.booleans(),
+)
+def test_a_shift_of_every_host_shifts_the_pooled_difference(
+    many: list[list[float]], shift: float, random: bool
+) -> None:
+    before = pool_hosts([paired_effect(d) for d in many], random=random).contrast.interval
+    after = pool_hosts([paired_effect([x + shift for x in d]) for d in many], random=random).contrast.interval
+    if not math.isnan(before.point):
+        assert after.point == pytest.approx(before.point + shift, abs=1e-9)
+    assert before.n == after.n
+
+
+def test_an_effect_that_is_not_a_number_has_no_weight() -> None:
+    effect: Any = paired_effect([math.inf, 1.0])
+    assert isinstance(effect, HostEffect)
+    assert effect.weight == 0.0
+    assert unpaired_effect([], [1.0]).weight == 0.0
