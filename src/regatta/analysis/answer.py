@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from regatta.analysis.aa import judge_gates
 from regatta.analysis.baseline import check_baseline
 from regatta.analysis.comparisons import compare_all, estimate_of
 from regatta.analysis.facts import Facts, read_facts
@@ -48,6 +49,10 @@ def answer_experiment(
     cells = _cell_answers(samples, facts)
     comparisons, apart = compare_all(samples, baseline or facts.baseline, facts.level, names)
     families, unblocked = judge_families(samples, facts.level, names)
+    gates = judge_gates(samples, facts.level)
+    findings = {
+        "A/A test": tuple(gate.words for gate in gates),
+    }
     return Answer(
         experiment=facts.name,
         question=facts.question,
@@ -67,6 +72,8 @@ def answer_experiment(
         headline=tuple(headline(samples.cells, cells, comparisons, families, names))
         if samples.recorded
         else (),
+        findings={topic: sentences for topic, sentences in findings.items() if sentences},
+        gates=gates,
     )
 
 

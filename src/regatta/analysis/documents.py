@@ -41,6 +41,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "method": answer.method,
         "theta_percent": answer.theta_percent,
         "findings": plain(answer.findings),
+        "gates": plain(answer.gates),
     }
 
 

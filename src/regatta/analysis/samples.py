@@ -110,6 +110,8 @@ class Series:
     values: NDArray[np.float64]
     #: the value of each block, of samples that were measured interleaved
     by_block: Mapping[BlockKey, float]
+    #: the same of `perturbed`, for who wants to see what they would change
+    perturbed_by_block: Mapping[BlockKey, float] = field(default_factory=dict)
 
     @property
     def parameters(self) -> Mapping[str, Scalar]:
@@ -220,6 +222,7 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
     samples: list[Sample] = []
     perturbed: list[Sample] = []
     by_block: dict[BlockKey, float] = {}
+    perturbed_by_block: dict[BlockKey, float] = {}
     names = (
         "invocation_id",
         "value",
@@ -234,13 +237,11 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
     )
     for row in zip(*(lists[name][first:end] for name in names), strict=True):
         sample = Sample(*row[:7])
-        if sample.perturbed:
-            perturbed.append(sample)
-            continue
-        samples.append(sample)
+        (perturbed if sample.perturbed else samples).append(sample)
         # Back to back, the invocations of one round are hours apart: they are no block.
         if row[8] != "back-to-back" and not row[9]:
-            by_block[row[7], sample.round, sample.block] = sample.value
+            blocks = perturbed_by_block if sample.perturbed else by_block
+            blocks[row[7], sample.round, sample.block] = sample.value
     return Series(
         cell=cell,
         metric=lists["metric"][first],
@@ -250,6 +251,7 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
         perturbed=tuple(perturbed),
         values=np.array([sample.value for sample in samples], dtype=np.float64),
         by_block=by_block,
+        perturbed_by_block=perturbed_by_block,
     )
 
 

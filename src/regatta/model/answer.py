@@ -8,34 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from regatta.model.aa import Gate
 from regatta.model.cell import configuration_name
+from regatta.model.estimate import Estimate as Estimate
+from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A point with its interval. `point`, `low`, `high` in the unit of what is estimated; NaN when undefined."""
-
-    n: int
-    point: float
-    low: float
-    high: float
-    level: float
-    method: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One invocation's number and where it stood in time. `position` is the place in the block."""
-
-    invocation_id: str
-    value: float
-    round: int
-    block: int
-    position: int
-    started_utc_ns: int
-    perturbed: bool
 
 
 @dataclass(frozen=True)
@@ -170,3 +147,5 @@ class Answer:
     theta_percent: float = 1.0
     #: topic -> its sentences, in the order in which they are read
     findings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: of an A/A test, one a host
+    gates: tuple[Gate, ...] = ()

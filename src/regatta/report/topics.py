@@ -8,20 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from regatta.model.answer import Answer
+from regatta.report.aa import aa_topic
 from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, ratios_topic, spread_topic
 from regatta.report.looks import Looks
 from regatta.report.panels import Panel
 from regatta.report.topic import Table, Topic
+from regatta.report.tukey_plot import pairs_topic
 
 __all__ = ["TOPICS", "Table", "Topic", "topics_of"]
 
 #: each gives its topic, or None where the answer has nothing on it; in the order of the page
 TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     ratios_topic,
+    pairs_topic,
     heap_topic,
     curves_topic,
     spread_topic,
     order_topic,
+    aa_topic,
 )
 
 

@@ -1,0 +1,34 @@
+"""An estimate with its interval, and one sample: what every answer is made of. Frozen values.
+
+An undefined number is NaN and its `reason` says why; it is never 0 (design: how results are trusted).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A point with its interval. `point`, `low`, `high` in the unit of what is estimated; NaN when undefined."""
+
+    n: int
+    point: float
+    low: float
+    high: float
+    level: float
+    method: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One invocation's number and where it stood in time. `position` is the place in the block."""
+
+    invocation_id: str
+    value: float
+    round: int
+    block: int
+    position: int
+    started_utc_ns: int
+    perturbed: bool

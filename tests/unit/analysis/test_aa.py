@@ -1,0 +1,89 @@
+"""The A/A gate: silent where intervals are right, loud where they are not, and the twin is in no other answer."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis.answer import answer_experiment
+from regatta.model.aa import Gate
+
+ROUNDS = 60
+
+
+def cells() -> list[dict[str, Any]]:
+    """Two collectors, and the first of them again."""
+    serial, g1 = cell("serial"), cell("g1")
+    return [serial, g1, {**serial, "cell_id": "f" * 16, "twin_of": serial["cell_id"]}]
+
+
+def gate_of(directory: Path, twin_factor: float, seed: int = 1, rounds: int = ROUNDS) -> Gate:
+    generator = np.random.default_rng(seed)
+    three = cells()
+    records = []
+    for round in range(rounds):
+        drift = 1.0 + 0.1 * generator.standard_normal()
+        for position, one in enumerate(three):
+            factor = twin_factor if one.get("twin_of") else 1.0
+            value = 1e9 * drift * factor * (1 + 0.01 * generator.standard_normal())
+            records.append(record(one, round, [value], position=position))
+    answer = answer_experiment(write_experiment(directory, three, records, rounds))
+    assert not any(c.cell_id == "f" * 16 for c in answer.cells)
+    assert all("f" * 16 not in (c.a, c.b) for c in answer.comparisons)
+    assert all(len(family.names) == 2 for family in answer.families)
+    assert answer.planned == answer.recorded == 3 * rounds
+    (gate,) = answer.gates
+    assert answer.findings["A/A test"] == (gate.words,)
+    return gate
+
+
+def test_a_gate_holds_where_twins_are_alike(tmp_path: Path) -> None:
+    gate = gate_of(tmp_path, 1.0)
+    assert gate.holds
+    assert gate.alarms == 0
+    assert gate.alarm_rate.n == ROUNDS // 5
+    assert gate.alarm_rate.low <= 0.05 <= gate.alarm_rate.high
+    assert "nothing speaks against the intervals" in gate.words
+    assert gate.pairs[0].ratio.n == ROUNDS
+    assert gate.pairs[0].ratio.low < 1 < gate.pairs[0].ratio.high
+
+
+def test_a_gate_fails_where_the_second_of_two_names_is_slower(tmp_path: Path) -> None:
+    gate = gate_of(tmp_path, 1.03)
+    assert gate.holds is False
+    assert gate.alarms == 1
+    assert gate.p < 0.01
+    assert "do not trust" in gate.words
+
+
+def test_a_short_experiment_is_too_little_to_judge_by(tmp_path: Path) -> None:
+    gate = gate_of(tmp_path, 1.0, rounds=6)
+    assert gate.holds is None
+    assert "too little was measured" in gate.words
+
+
+def test_a_twin_without_values_is_said_to_be_so(tmp_path: Path) -> None:
+    three = cells()
+    records = [record(one, r, [1e9 + r], position=i) for r in range(9) for i, one in enumerate(three[:2])]
+    (gate,) = answer_experiment(write_experiment(tmp_path, three, records, 9)).gates
+    assert math.isnan(gate.alarm_rate.point)
+    assert gate.alarm_rate.reason
+    assert gate.words.endswith("no twin can be compared with its original yet")
+
+
+def test_without_twins_there_is_no_gate(tmp_path: Path) -> None:
+    both = cells()[:2]
+    records = [record(one, r, [1e9 + r], position=i) for r in range(3) for i, one in enumerate(both)]
+    answer = answer_experiment(write_experiment(tmp_path, both, records, 3))
+    assert answer.gates == ()
+    assert "A/A test" not in answer.findings
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drift_of_the_machine_raises_no_alarm(tmp_path: Path, seed: int) -> None:
+    assert gate_of(tmp_path, 1.0, seed=10 + seed).holds
