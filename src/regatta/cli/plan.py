@@ -73,7 +73,7 @@ def _describe(
     cells = []
     remaining_s = 0.0
     unknown = 0
-    rounds = ready.experiment.invocations
+    rounds = ready.experiment.rounds
     for host_plan in plans.values():
         for cell in host_plan.cells:
             done = recorded.get((cell.host, cell.cell_id))

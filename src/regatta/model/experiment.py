@@ -267,7 +267,7 @@ class Experiment:
     modifiers: tuple[tuple[Modifier, ...], ...]
     heaps: tuple[Heap, ...]
     benchmarks: tuple[Benchmark, ...]
-    #: valid invocations wanted of each cell, at most
+    #: invocations of each cell that count, at most
     invocations: int
     steady: SteadyState
     order: Order
@@ -294,3 +294,16 @@ class Experiment:
     theta_percent: float = 1.0
     #: folder for results, relative to where the command runs; `--results` on the command line comes first
     results_directory: str = "results"
+
+    @property
+    def discarded_rounds(self) -> int:
+        """Rounds run before the first that counts: one for startup, whose first invocation finds cold disk caches.
+
+        Source: Georges, Buytaert and Eeckhout (OOPSLA 2007), section 4.1.
+        """
+        return 1 if self.steady.method == "startup" else 0
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of the plan: at most so many are run."""
+        return self.discarded_rounds + self.invocations

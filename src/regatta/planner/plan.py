@@ -35,12 +35,12 @@ class HostPlan:
     @property
     def row_count(self) -> int:
         """Planned invocations on this host."""
-        return len(self.cells) * self.experiment.invocations
+        return len(self.cells) * self.experiment.rounds
 
     def rows(self) -> Iterator[npt.NDArray[np.int32]]:
         """Arrays (n, 4) of int32 in the order to run: round, block, position, cell."""
         generator = host_generator(self.experiment.seed, self.host.name)
-        return order_rows(self.group_sizes, self.experiment.invocations, self.experiment.order, generator)
+        return order_rows(self.group_sizes, self.experiment.rounds, self.experiment.order, generator)
 
     def header(self, rows_sha256: str) -> dict[str, Any]:
         """`plan.json`; `plan_id` is a hash of the rest and of the rows."""
@@ -52,7 +52,8 @@ class HostPlan:
             "platform": self.host.platform,
             "seed": experiment.seed,
             "order": experiment.order,
-            "rounds": experiment.invocations,
+            "rounds": experiment.rounds,
+            "discarded_rounds": experiment.discarded_rounds,
             "rows": self.row_count,
             "segments": [list(bounds) for bounds in segment_bounds(experiment, self.row_count)],
             "rows_sha256": rows_sha256,
