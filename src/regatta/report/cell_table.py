@@ -12,6 +12,7 @@ from regatta.report.labels import heap_label, parameter_text, parameters_key, sh
 from regatta.report.looks import Look, Looks
 from regatta.report.panels import Panel, SeriesKey, parameters_but, series_key
 from regatta.report.quantities import ABSENT, Scale, interval, show_ratio
+from regatta.report.ratio_rows import matters
 
 #: Tables are open at first when a report has no more rows than this in all; those of a curve never are.
 _OPEN_ROWS = 80
@@ -38,7 +39,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One cell. `first` marks the first row of a heap setting; `verdict` is `better`, `worse` or empty."""
+    """One cell. `first` marks the first row of a heap setting; `verdict` is `better`, `worse` or empty.
+
+    `matters`: whether the difference matters in practice, `yes`, `no`, `open` or empty.
+    """
 
     cell_id: str
     names: tuple[str, ...]
@@ -46,6 +50,7 @@ class Row:
     mean: Figures
     ratio: Figures
     verdict: str
+    matters: str
     bar: Bar | None
     look: Look
     first: bool
@@ -68,8 +73,10 @@ class Table:
     open: bool
 
 
-def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks: Looks) -> list[Table]:
-    """One table a panel, in order."""
+def tables_of(
+    panels: Sequence[Panel], comparisons: Sequence[Comparison], looks: Looks, theta_percent: float
+) -> list[Table]:
+    """One table a panel, in order. Differences below `theta_percent` (>= 0) do not matter in practice."""
     ratios: dict[SeriesKey, Comparison] = {}
     baselines: set[SeriesKey] = set()
     for row in comparisons:
@@ -77,13 +84,20 @@ def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks:
         baselines.add((row.b, row.metric, parameters_key(row.parameters)))
     total = sum(len(panel.cells) for panel in panels)
     return [
-        _table(panel, ratios, baselines, looks, total <= _OPEN_ROWS and not panel.series_parameter)
+        _table(
+            panel, ratios, baselines, looks, theta_percent, total <= _OPEN_ROWS and not panel.series_parameter
+        )
         for panel in panels
     ]
 
 
 def _table(
-    panel: Panel, ratios: Mapping[SeriesKey, Comparison], baselines: set[SeriesKey], looks: Looks, open_: bool
+    panel: Panel,
+    ratios: Mapping[SeriesKey, Comparison],
+    baselines: set[SeriesKey],
+    looks: Looks,
+    theta_percent: float,
+    open_: bool,
 ) -> Table:
     columns, same = _columns(panel)
     footnotes: list[str] = []
@@ -103,6 +117,7 @@ def _table(
                     _mean(cell, panel.scale, footnotes),
                     _ratio(comparison, series_key(cell) in baselines, footnotes),
                     _verdict(comparison, panel.better),
+                    "" if comparison is None else matters(comparison.ratio, theta_percent),
                     _bar(cell, widest),
                     looks.of(cell),
                     number == 0,

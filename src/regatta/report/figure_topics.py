@@ -9,6 +9,7 @@ from regatta.report.looks import Looks
 from regatta.report.order_plot import order_groups
 from regatta.report.panels import Panel
 from regatta.report.quantities import show_percent
+from regatta.report.ratio_rows import band_words
 from regatta.report.series import series_groups
 from regatta.report.topic import Topic
 from regatta.report.violins import has_perturbed, violin_groups
@@ -22,7 +23,8 @@ def ratios_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | N
             "Ratios",
             "Ratio to the baseline",
             f"Each point is an alternative's mean over that of the baseline, the bar its {show_percent(answer.level)} "
-            "interval. A bar that crosses the dashed line at 1 leaves open which is better.",
+            "interval. A bar that crosses the dashed line at 1 leaves open which is better."
+            f"{band_words(answer.theta_percent)}",
             groups=forest_groups(answer, panels, looks),
         )
     )

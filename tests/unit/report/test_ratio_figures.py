@@ -1,0 +1,118 @@
+"""Figures of ratios: rows in the order of the heaps, the line at 1, the band in which nothing matters, Tukey's pairs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from synthetic_answers import curve_answer, failed_answer, java_answer, undefined
+
+from regatta.model.answer import Answer, Estimate
+from regatta.report.axes import Figure
+from regatta.report.figure_topics import ratios_topic
+from regatta.report.looks import Looks
+from regatta.report.panels import panels_of
+from regatta.report.ratio_rows import matters, ratio_span
+from regatta.report.topic import Topic
+from regatta.report.tukey_plot import pairs_topic
+
+
+def ratio(low: float, high: float) -> Estimate:
+    return Estimate(10, (low + high) / 2, low, high, 0.95, "t")
+
+
+def pairs(answer: Answer) -> Topic | None:
+    return pairs_topic(answer, panels_of(answer), Looks(answer.cells))
+
+
+def labels(figure: Figure) -> list[str]:
+    return [note["text"] for note in figure.layout["annotations"]]
+
+
+def test_what_lies_wholly_outside_the_band_matters_and_wholly_inside_does_not() -> None:
+    assert matters(ratio(1.02, 1.05), 1) == "yes"
+    assert matters(ratio(0.90, 0.98), 1) == "yes"
+    assert matters(ratio(0.995, 1.008), 1) == "no"
+    assert matters(ratio(1.005, 1.05), 1) == "open", "significant, and perhaps of no interest"
+    assert matters(ratio(0.8, 1.2), 1) == "open"
+    assert matters(undefined("no value"), 1) == ""
+
+
+def test_any_difference_that_is_shown_matters_at_theta_0() -> None:
+    assert matters(ratio(1.0001, 1.0002), 0) == "yes"
+    assert matters(ratio(0.9999, 1.0001), 0) == "open"
+
+
+def test_the_band_is_as_wide_as_theta_and_gone_at_0() -> None:
+    for theta, told in ((3.0, "±3 %"), (0.0, "")):
+        answer = replace(java_answer(), theta_percent=theta)
+        for topic in (ratios_topic(answer, panels_of(answer), Looks(answer.cells)), pairs(answer)):
+            assert topic is not None
+            assert ("±" in topic.words) == bool(theta)
+            assert told in topic.words
+            shapes = topic.groups[0].figures[0].layout["shapes"]
+            assert [(s["x0"], s["x1"]) for s in shapes] == ([(0.97, 1.03)] if theta else [])
+
+
+def test_the_axis_shows_every_interval_and_the_band() -> None:
+    assert ratio_span([ratio(1.1, 1.4), undefined("x")], 2) == (0.98, 1.4)
+    assert ratio_span([], 1) == (0.99, 1.01)
+
+
+def test_every_pair_of_collectors_has_a_row_with_its_simultaneous_interval() -> None:
+    answer = java_answer(collectors=("serial", "parallel", "g1", "z"), runtimes=("r",))
+    topic = pairs(answer)
+    assert topic is not None
+    assert [group.title for group in topic.groups] == ["first/lzw:small", "first/h2:small"]
+    (figure,) = topic.groups[0].figures
+    texts = labels(figure)
+    assert texts.count("g1 / serial") == 2, "one a heap"
+    assert [text for text in texts if "heap" in text] == [
+        "<b>heap 1.5× (36 MiB)</b>",
+        "<b>heap 4× (96 MiB)</b>",
+    ]
+    bars = [trace for trace in figure.traces if "error_x" in trace]
+    assert len(bars) == 2 * 6
+    assert figure.traces[0]["x"] == [1, 1]
+    assert figure.layout["xaxis"]["title"]["text"] == "ratio first / second (lower is better)"
+    assert topic.groups[0].note == "Tukey HSD on logs"
+
+
+def test_pairs_that_are_not_shown_to_differ_are_faint() -> None:
+    answer = java_answer(runtimes=("r",), heaps=(2,), benchmarks=("x",))
+    family = answer.families[0]
+    ratios = (ratio(0.8, 0.9), ratio(0.9, 1.1), ratio(1.1, 1.2))
+    family = replace(
+        family, pairs=tuple(replace(p, ratio=r) for p, r in zip(family.pairs, ratios, strict=True))
+    )
+    topic = pairs(replace(answer, families=(family,)))
+    assert topic is not None
+    marks = [t["marker"]["color"] for t in topic.groups[0].figures[0].traces if "marker" in t]
+    assert marks == ["@ink", "@muted", "@ink"]
+
+
+def test_many_pairs_are_split_into_a_figure_a_heap() -> None:
+    answer = java_answer(collectors=tuple("abcde"), runtimes=("r",), heaps=(1, 1.5, 2, 3), benchmarks=("x",))
+    topic = pairs(answer)
+    assert topic is not None
+    figures = topic.groups[0].figures
+    assert [figure.title for figure in figures] == [f"heap {h}× ({int(24 * h)} MiB)" for h in (1, 1.5, 2, 3)]
+    assert len({tuple(figure.layout["xaxis"]["range"]) for figure in figures}) == 1, "one axis for all"
+
+
+def test_a_pair_without_a_number_is_a_row_with_its_reason_and_no_mark() -> None:
+    answer = java_answer(runtimes=("r",), heaps=(2,), benchmarks=("x",))
+    family = answer.families[0]
+    first, *others = family.pairs
+    gone = replace(first, ratio=undefined("no block is shared"), p=math.nan)
+    topic = pairs(replace(answer, families=(replace(family, pairs=(gone, *others)),)))
+    assert topic is not None
+    figure = topic.groups[0].figures[0]
+    assert "– no block is shared" in labels(figure)
+    assert sum("marker" in trace for trace in figure.traces) == 2
+
+
+@pytest.mark.parametrize("answer", [failed_answer(), curve_answer()])
+def test_without_families_there_is_no_topic_of_pairs(answer: Answer) -> None:
+    assert pairs(answer) is None
