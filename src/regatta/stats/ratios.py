@@ -18,8 +18,10 @@ from regatta.stats.estimate import (
     undefined,
 )
 from regatta.stats.intervals import t_quantile, t_two_sided_p, why_no_logs
+from regatta.stats.paired import PAIRED, paired_log_ratios
 
-PAIRED = "paired-log-t"
+__all__ = ["PAIRED", "WELCH", "paired_log_ratio", "welch_log_ratio"]
+
 WELCH = "welch-log"
 
 
@@ -40,25 +42,10 @@ def paired_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contras
 
     Source: Student's paired t test on logs; why blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 3.
     """
-    check_level(level)
     x, y = _vector(a), _vector(b)
     if x.shape != y.shape:
         raise ValueError(f"pairs: expected as many values on both sides · got {x.size} and {y.size}")
-    n = int(x.size)
-    problem = "no pairs" if n == 0 else why_no_logs(x) or why_no_logs(y)
-    if problem:
-        return Contrast(undefined(n, level, PAIRED, problem), NAN)
-    log_x, log_y = np.log(x), np.log(y)
-    d = log_x - log_y
-    mean = float(d.mean())
-    largest = max(1.0, float(np.abs(log_x).max()), float(np.abs(log_y).max()))
-    if n == 1:
-        return Contrast(undefined(n, level, PAIRED, "one pair has no spread", safe_exp(mean)), NAN)
-    if only_rounding(float(d.max() - d.min()), largest):
-        reason = f"all {n} ratios are equal, so their spread is unknown"
-        return Contrast(undefined(n, level, PAIRED, reason, safe_exp(mean)), NAN)
-    error = math.sqrt(_variance(d) / n)
-    return _t_contrast(mean, error, n - 1, n, level, PAIRED)
+    return paired_log_ratios(x[None], y[None], level)[0]
 
 
 def welch_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
