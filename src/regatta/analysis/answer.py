@@ -13,6 +13,7 @@ from regatta.analysis.facts import Facts, read_facts
 from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
 from regatta.analysis.names import Names
+from regatta.analysis.outliers import find_outliers, outlier_words
 from regatta.analysis.samples import PlannedCell, Samples, Series, load_samples
 from regatta.analysis.words import counted, listed
 from regatta.model.answer import Answer, CellAnswer
@@ -50,7 +51,9 @@ def answer_experiment(
     comparisons, apart = compare_all(samples, baseline or facts.baseline, facts.level, names)
     families, unblocked = judge_families(samples, facts.level, names)
     gates = judge_gates(samples, facts.level)
+    outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names)
     findings = {
+        "Outliers": outlier_words(outliers, names),
         "A/A test": tuple(gate.words for gate in gates),
     }
     return Answer(
@@ -74,6 +77,7 @@ def answer_experiment(
         else (),
         findings={topic: sentences for topic, sentences in findings.items() if sentences},
         gates=gates,
+        outliers=outliers,
     )
 
 

@@ -42,6 +42,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "theta_percent": answer.theta_percent,
         "findings": plain(answer.findings),
         "gates": plain(answer.gates),
+        "outliers": plain(answer.outliers),
     }
 
 

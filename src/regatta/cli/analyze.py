@@ -43,8 +43,20 @@ _WIDTH_WITHOUT_TERMINAL = 200
 @click.option(
     "--all-metrics", is_flag=True, help="Show every metric in the table, not only the one that is compared."
 )
+@click.option(
+    "--outliers",
+    "show_outliers",
+    is_flag=True,
+    help="Show what lies far out, and each comparison without it and with what was perturbed.",
+)
 def analyze(
-    experiment: str, results: Path, baselines: Sequence[str], as_json: bool, as_csv: bool, all_metrics: bool
+    experiment: str,
+    results: Path,
+    baselines: Sequence[str],
+    as_json: bool,
+    as_csv: bool,
+    all_metrics: bool,
+    show_outliers: bool,
 ) -> None:
     """Show the answer of EXPERIMENT (a name or a folder): who wins where, with intervals; failures apart."""
     if as_json and as_csv:
@@ -67,7 +79,7 @@ def analyze(
         writer.writeheader()
         writer.writerows(rows_of(answer))
     else:
-        _show(answer, all_metrics)
+        _show(answer, all_metrics, show_outliers)
 
 
 def _baseline(given: Iterable[str]) -> Baseline | None:
@@ -84,7 +96,7 @@ def _baseline(given: Iterable[str]) -> Baseline | None:
     return Baseline(**values) if values else None
 
 
-def _show(answer: Answer, all_metrics: bool) -> None:
+def _show(answer: Answer, all_metrics: bool, show_outliers: bool) -> None:
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False)
@@ -104,6 +116,10 @@ def _show(answer: Answer, all_metrics: bool) -> None:
     _show_comparisons(console, answer, level)
     _show_families(console, answer)
     _show_failures(console, answer)
+    if show_outliers:
+        from regatta.cli.outlier_tables import show_outliers as show_outlier_tables
+
+        show_outlier_tables(console, answer.outliers)
     for topic, sentences in answer.findings.items():
         console.print()
         console.print(printable(topic), style="bold")

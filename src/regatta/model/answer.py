@@ -13,6 +13,7 @@ from regatta.model.cell import configuration_name
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
+from regatta.model.outliers import Outliers
 
 
 @dataclass(frozen=True)
@@ -149,3 +150,5 @@ class Answer:
     findings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: of an A/A test, one a host
     gates: tuple[Gate, ...] = ()
+    #: what lies far out, and what hangs on it
+    outliers: Outliers = field(default_factory=Outliers)

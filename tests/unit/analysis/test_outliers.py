@@ -1,0 +1,88 @@
+"""What lies far out is told and kept; whether an answer hangs on it is shown, never decided."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis.answer import answer_experiment
+from regatta.cli.analyze import analyze
+
+ROUNDS = 12
+
+
+def write(directory: Path, changes: dict[tuple[str, int], dict[str, Any]]) -> Path:
+    """Serial and g1, g1 2 % quicker; `changes` by collector and round: `factor`, `status`."""
+    generator = np.random.default_rng(5)
+    cells = {name: cell(name) for name in ("serial", "g1")}
+    records = []
+    for round in range(ROUNDS):
+        for position, (name, one) in enumerate(cells.items()):
+            change = changes.get((name, round), {})
+            value = 1e9 * (0.98 if name == "g1" else 1.0) * (1 + 0.005 * generator.standard_normal())
+            records.append(
+                record(
+                    one,
+                    round,
+                    [value * change.get("factor", 1.0)],
+                    position=position,
+                    status=change.get("status", "ok"),
+                )
+            )
+    return write_experiment(directory, list(cells.values()), records, ROUNDS)
+
+
+def test_a_far_value_is_told_and_stays_in_the_estimate(tmp_path: Path) -> None:
+    answer = answer_experiment(write(tmp_path, {("g1", 4): {"factor": 1.5}}))
+    (far,) = answer.outliers.far_out
+    assert far.invocation_id.endswith("-r4")
+    assert far.times_median == pytest.approx(1.5, rel=0.02)
+    assert {c.estimate.n for c in answer.cells} == {ROUNDS}
+    assert "1 value in 1 cell lies far from the rest" in answer.findings["Outliers"][0]
+
+
+def test_an_answer_that_hangs_on_one_value_is_said_to(tmp_path: Path) -> None:
+    answer = answer_experiment(write(tmp_path, {("g1", 4): {"factor": 1.5}}))
+    (comparison,) = answer.outliers.comparisons
+    assert comparison.changes
+    assert comparison.ratio.low < 1 < comparison.ratio.high
+    assert comparison.without_far_out.high < 1
+    assert comparison.without_far_out.n == ROUNDS - 1
+    assert any("hangs on values" in sentence for sentence in answer.findings["Outliers"])
+
+
+def test_perturbed_values_are_out_and_shown_as_if_they_were_in(tmp_path: Path) -> None:
+    answer = answer_experiment(write(tmp_path, {("serial", 3): {"factor": 0.5, "status": "perturbed"}}))
+    assert answer.outliers.far_out == ()
+    (comparison,) = answer.outliers.comparisons
+    assert comparison.ratio.n == ROUNDS - 1
+    assert comparison.with_perturbed.n == ROUNDS
+    assert comparison.with_perturbed.high > comparison.ratio.high
+    assert comparison.changes
+
+
+def test_a_quiet_experiment_says_nothing_of_outliers(tmp_path: Path) -> None:
+    answer = answer_experiment(write(tmp_path, {}))
+    assert answer.outliers.far_out == answer.outliers.comparisons == ()
+    assert "Outliers" not in answer.findings
+
+
+def test_the_command_shows_the_answer_with_and_without(tmp_path: Path) -> None:
+    folder = write(tmp_path, {("g1", 4): {"factor": 1.5}})
+    told = CliRunner().invoke(analyze, [str(folder), "--outliers"], catch_exceptions=False).stdout
+    assert "far from the rest of their cell" in told
+    assert "without far out" in told
+    assert "x median" in told
+    document = json.loads(CliRunner().invoke(analyze, [str(folder), "--json"]).stdout)
+    assert document["outliers"]["comparisons"][0]["changes"] is True
+
+
+def test_the_command_says_that_there_is_nothing(tmp_path: Path) -> None:
+    told = CliRunner().invoke(analyze, [str(write(tmp_path, {})), "--outliers"]).stdout
+    assert "Nothing lies far out, and nothing was perturbed." in told
