@@ -43,10 +43,18 @@ class Interval:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A difference (or ratio) with the two-sided p value of "there is none" (0 to 1; NaN when undefined)."""
+    """A difference (or ratio) with the two-sided p value of "there is none" (0 to 1; NaN when undefined).
+
+    `df`: degrees of freedom of Student's distribution behind both; infinite for the normal, NaN when undefined.
+    """
 
     interval: Interval
     p: float
+    df: float = NAN
+
+    def mapped(self, function: Callable[[float], float]) -> Contrast:
+        """The same contrast with its interval after a monotone increasing `function`."""
+        return replace(self, interval=self.interval.mapped(function))
 
 
 def undefined(n: int, level: float, method: str, reason: str, point: float = NAN) -> Interval:

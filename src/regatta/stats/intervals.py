@@ -9,17 +9,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr, stdtrit
 
-from regatta.stats.estimate import Interval, check_level, only_rounding, safe_exp, undefined
+from regatta.stats.estimate import Floats, Interval, check_level, only_rounding, safe_exp, undefined
+from regatta.stats.moments import ldexp, mean_and_variance, vector
+
+#: the paper's way: z for samples of at least LARGE values, t below
+GEORGES_2007 = "georges2007"
+LARGE = 30
 
 
 @lru_cache(maxsize=4096)
 def t_quantile(df: float, level: float) -> float:
-    """The two-sided quantile t(1 - (1 - level)/2; df) of Student's distribution. `df` > 0, 0 < `level` < 1."""
+    """The two-sided quantile t(1 - (1 - level)/2; df) of Student's distribution.
+
+    `df` > 0, infinite for the normal distribution's z(1 - (1 - level)/2); 0 < `level` < 1.
+    """
     return float(stdtrit(df, 0.5 + level / 2))
 
 
 def t_two_sided_p(t: float, df: float) -> float:
-    """P(|T| >= |t|) for Student's distribution with `df` > 0 degrees of freedom; NaN stays NaN."""
+    """P(|T| >= |t|) for Student's distribution with `df` > 0 degrees of freedom (infinite: normal); NaN stays NaN."""
     return float(2.0 * stdtr(df, -abs(t)))
 
 
@@ -29,20 +37,24 @@ def mean_interval(values: ArrayLike, level: float = 0.95, method: str = "t") -> 
     Args:
         values: shape (n,), any unit. n = 1 or values without spread give the point alone, n = 0 nothing.
         level: confidence, between 0 and 1.
-        method: name kept in the answer.
+        method: name kept in the answer. `georges2007` is the paper's way, the normal distribution for n >= 30 and Student's
+            below, and the answer's method is `z` or `t`.
 
     Returns:
-        x ± t(1 - α/2; n - 1) · s / √n, in the unit of the values.
+        x ± t(1 - α/2; n - 1) · s / √n, in the unit of the values; z(1 - α/2) in the place of t in the paper's way.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007), section 3.2.2;
-    the two-pass mean and variance: Chan, Golub and LeVeque, The American Statistician 37 (1983).
+    Source: Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007), sections 3.2.1
+    and 3.2.2; the two-pass mean and variance: Chan, Golub and LeVeque, The American Statistician 37 (1983).
     """
     check_level(level)
-    x = np.asarray(values, dtype=np.float64).ravel()
+    x = vector(values)
     n = int(x.size)
+    normal = method == GEORGES_2007 and n >= LARGE
+    if method == GEORGES_2007:
+        method = "z" if normal else "t"
     if n == 0:
         return undefined(0, level, method, "no values")
     if not np.isfinite(x).all():
@@ -53,15 +65,14 @@ def mean_interval(values: ArrayLike, level: float = 0.95, method: str = "t") -> 
     # Scaled by a power of two, which is exact, so that no square overflows or vanishes.
     exponent = math.frexp(largest)[1]
     x = np.ldexp(x, -exponent)
-    first = float(x.mean())
-    mean = first + float((x - first).mean())
-    point = math.ldexp(mean, exponent)
-    if n == 1 or only_rounding(float(x.max() - x.min()), 1.0):
+    if n == 1:
+        return undefined(1, level, method, _no_spread(1), ldexp(float(x[0]), exponent))
+    mean, variance = mean_and_variance(x)
+    point = ldexp(mean, exponent)
+    if only_rounding(float(x.max() - x.min()), 1.0):
         return undefined(n, level, method, _no_spread(n), point)
-    deviations = x - mean
-    variance = float((deviations @ deviations - deviations.sum() ** 2 / n) / (n - 1))
-    half = t_quantile(n - 1, level) * math.sqrt(variance / n)
-    return Interval(n, point, _ldexp(mean - half, exponent), _ldexp(mean + half, exponent), level, method)
+    half = t_quantile(math.inf if normal else n - 1, level) * math.sqrt(variance / n)
+    return Interval(n, point, ldexp(mean - half, exponent), ldexp(mean + half, exponent), level, method)
 
 
 def geometric_mean(values: ArrayLike, level: float = 0.95) -> Interval:
@@ -82,14 +93,14 @@ def geometric_mean(values: ArrayLike, level: float = 0.95) -> Interval:
     """
     check_level(level)
     method = "log-t"
-    x = np.asarray(values, dtype=np.float64).ravel()
+    x = vector(values)
     problem = why_no_logs(x)
     if problem:
         return undefined(int(x.size), level, method, problem)
     return mean_interval(np.log(x), level, method).mapped(safe_exp)
 
 
-def why_no_logs(x: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
+def why_no_logs(x: Floats) -> str:
     """Why `x` has no logarithms: "" when every value is finite and positive, or when there is none."""
     if x.size == 0:
         return ""
@@ -102,10 +113,3 @@ def why_no_logs(x: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> str:
 
 def _no_spread(n: int) -> str:
     return "one value has no spread" if n == 1 else f"all {n} values are equal, so their spread is unknown"
-
-
-def _ldexp(value: float, exponent: int) -> float:
-    try:
-        return math.ldexp(value, exponent)
-    except OverflowError:
-        return math.copysign(math.inf, value)

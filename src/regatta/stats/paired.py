@@ -72,7 +72,7 @@ def paired_log_ratios(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> list[C
             found.append(_unknown(n, level, reason, points[i]))
         else:
             interval = Interval(n, points[i], safe_exp(low), safe_exp(high), level, PAIRED)
-            found.append(Contrast(interval, one_p))
+            found.append(Contrast(interval, one_p, n - 1))
     return found
 
 

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regatta.stats.estimate import (
-    NAN,
-    Contrast,
-    Floats,
-    Interval,
-    check_level,
-    only_rounding,
-    safe_exp,
-    undefined,
-)
-from regatta.stats.intervals import t_quantile, t_two_sided_p, why_no_logs
+from regatta.stats.differences import welch_difference, welch_t
+from regatta.stats.estimate import NAN, Contrast, Floats, check_level, safe_exp, undefined
+from regatta.stats.intervals import GEORGES_2007, why_no_logs
+from regatta.stats.moments import vector
 from regatta.stats.paired import PAIRED, paired_log_ratios
 
-__all__ = ["PAIRED", "WELCH", "paired_log_ratio", "welch_log_ratio"]
+__all__ = ["PAIRED", "WELCH", "georges_ratio", "paired_log_ratio", "welch_log_ratio"]
 
 WELCH = "welch-log"
 
@@ -42,7 +33,7 @@ def paired_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contras
 
     Source: Student's paired t test on logs; why blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 3.
     """
-    x, y = _vector(a), _vector(b)
+    x, y = vector(a), vector(b)
     if x.shape != y.shape:
         raise ValueError(f"pairs: expected as many values on both sides · got {x.size} and {y.size}")
     return paired_log_ratios(x[None], y[None], level)[0]
@@ -66,38 +57,41 @@ def welch_log_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast
     Source: Welch, Biometrika 34 (1947); Satterthwaite, Biometrics Bulletin 2 (1946).
     """
     check_level(level)
-    x, y = _vector(a), _vector(b)
+    x, y = vector(a), vector(b)
     n = int(x.size + y.size)
     problem = "a side has no values" if not x.size or not y.size else why_no_logs(x) or why_no_logs(y)
     if problem:
         return Contrast(undefined(n, level, WELCH, problem), NAN)
-    log_x, log_y = np.log(x), np.log(y)
-    mean = float(log_x.mean() - log_y.mean())
-    if min(x.size, y.size) < 2:
-        return Contrast(
-            undefined(n, level, WELCH, "a side with one value has no spread", safe_exp(mean)), NAN
-        )
-    largest = max(1.0, float(np.abs(log_x).max()), float(np.abs(log_y).max()))
-    if only_rounding(max(float(np.ptp(log_x)), float(np.ptp(log_y))), largest):
-        reason = "all values of each side are equal, so their spread is unknown"
-        return Contrast(undefined(n, level, WELCH, reason, safe_exp(mean)), NAN)
-    part_x, part_y = _variance(log_x) / x.size, _variance(log_y) / y.size
-    total = part_x + part_y
-    # Weights instead of squares of variances: those vanish below 1e-154.
-    share_x, share_y = part_x / total, part_y / total
-    df = 1.0 / (share_x**2 / (x.size - 1) + share_y**2 / (y.size - 1))
-    return _t_contrast(mean, math.sqrt(total), df, n, level, WELCH)
+    return welch_t(np.log(x), np.log(y), level, WELCH, least=1.0).mapped(safe_exp)
 
 
-def _t_contrast(mean: float, error: float, df: float, n: int, level: float, method: str) -> Contrast:
-    half = t_quantile(df, level) * error
-    on_logs = Interval(n, mean, mean - half, mean + half, level, method)
-    return Contrast(on_logs.mapped(safe_exp), t_two_sided_p(mean / error, df))
+def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
+    """The paper's way of a ratio: the difference of the means as a share of the baseline's mean, plus 1.
+
+    Args:
+        a: shape (m,): the alternative.
+        b: shape (n,): the baseline, same unit, with a positive mean.
+        level: confidence, between 0 and 1.
+
+    Returns:
+        1 + (interval of mean a - mean b)/mean b; degrees of freedom and p value of `welch_difference(method="georges2007")`.
+        The baseline's mean counts as known: the interval is that of the difference, not of the ratio (`welch_log_ratio`,
+        or `fieller_ratio` for means). NaN with a reason where the baseline's mean is not positive.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+
+    Source: Georges et al. (OOPSLA 2007), section 3.3; the difference is given in per cent, as in its section 5.
+    """
+    contrast = welch_difference(a, b, level, GEORGES_2007)
+    baseline = _mean(vector(b))
+    if not baseline > 0.0:
+        n = contrast.interval.n
+        reason = contrast.interval.reason or "the baseline's mean is not positive"
+        return Contrast(undefined(n, level, GEORGES_2007, reason), NAN)
+    return contrast.mapped(lambda difference: 1.0 + difference / baseline)
 
 
-def _vector(values: ArrayLike) -> Floats:
-    return np.asarray(values, dtype=np.float64).ravel()
-
-
-def _variance(x: Floats) -> float:
-    return float(x.var(ddof=1))
+def _mean(x: Floats) -> float:
+    """Mean whose sum cannot overflow; NaN of no values or of one that is not finite."""
+    return float((x / x.size).sum()) if x.size and np.isfinite(x).all() else NAN

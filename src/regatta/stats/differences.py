@@ -1,0 +1,149 @@
+"""The difference of two alternatives in the unit of the values: independent, or paired by block."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regatta.stats.estimate import NAN, Contrast, Floats, Interval, check_level, only_rounding, undefined
+from regatta.stats.intervals import GEORGES_2007, LARGE, t_quantile, t_two_sided_p
+from regatta.stats.moments import ldexp, mean_and_variance, vector
+
+PAIRED_DIFFERENCE = "paired-t"
+WELCH_DIFFERENCE = "welch"
+
+
+def welch_difference(
+    a: ArrayLike, b: ArrayLike, level: float = 0.95, method: str = WELCH_DIFFERENCE
+) -> Contrast:
+    """Difference of the means of two independent samples, by Welch's t.
+
+    Args:
+        a: shape (m,): the alternative.
+        b: shape (n,): the baseline, same unit.
+        level: confidence, between 0 and 1.
+        method: `welch`, or `georges2007` for the paper's way: degrees of freedom rounded to the nearest integer, and the
+            normal distribution (`df` infinite) where both sides have at least 30 values.
+
+    Returns:
+        mean a - mean b ± t(1 - α/2; ν) · √(s_a²/m + s_b²/n), ν after Welch and Satterthwaite, with `df` = ν and the p
+        value of "the means are equal". `n` counts the values of both sides. Needs two values on each side, and spread on one.
+
+    Raises:
+        ValueError: there is no such method, or `level` is not between 0 and 1.
+
+    Source: Welch, Biometrika 34 (1947); Satterthwaite, Biometrics Bulletin 2 (1946); Georges et al. (OOPSLA 2007), section 3.3.
+    """
+    check_level(level)
+    if method not in (WELCH_DIFFERENCE, GEORGES_2007):
+        raise ValueError(f"method: expected {WELCH_DIFFERENCE} or {GEORGES_2007} · got {method}")
+    x, y = vector(a), vector(b)
+    if not _finite(x, y):
+        return _not_finite(int(x.size + y.size), level, method)
+    paper = method == GEORGES_2007
+    return welch_t(x, y, level, method, least=0.0, paper=paper, large=LARGE if paper else 0)
+
+
+def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
+    """Mean difference a - b of pairs measured close together.
+
+    Args:
+        a: shape (n,): the alternative, one value a block.
+        b: shape (n,): the baseline in the same blocks, same unit.
+        level: confidence, between 0 and 1.
+
+    Returns:
+        mean d ± t(1 - α/2; n - 1) · s_d/√n with d = a - b, and the p value of "the mean difference is 0". `n` counts pairs.
+        One pair, or pairs whose differences are all equal, give the point alone.
+
+    Raises:
+        ValueError: the shapes differ, or `level` is not between 0 and 1.
+
+    Source: Student's paired t test; why blocks: Box, Hunter and Hunter, "Statistics for Experimenters", chapter 3.
+    """
+    check_level(level)
+    x, y = vector(a), vector(b)
+    if x.shape != y.shape:
+        raise ValueError(f"pairs: expected as many values on both sides · got {x.size} and {y.size}")
+    if not _finite(x, y):
+        return _not_finite(int(x.size), level, PAIRED_DIFFERENCE)
+    n = int(x.size)
+    if n == 0:
+        return Contrast(undefined(0, level, PAIRED_DIFFERENCE, "no pairs"), NAN)
+    largest = max(float(np.abs(x).max()), float(np.abs(y).max()))
+    exponent = math.frexp(largest)[1]
+    d = np.ldexp(x, -exponent) - np.ldexp(y, -exponent)
+    if n == 1:
+        return _point_alone(1, float(d[0]), exponent, level, PAIRED_DIFFERENCE, "one pair has no spread")
+    mean, variance = mean_and_variance(d)
+    if only_rounding(float(d.max() - d.min()), 1.0):
+        reason = f"all {n} differences are equal, so their spread is unknown"
+        return _point_alone(n, mean, exponent, level, PAIRED_DIFFERENCE, reason)
+    return _contrast(mean, math.sqrt(variance / n), n - 1, exponent, n, level, PAIRED_DIFFERENCE)
+
+
+def welch_t(
+    x: Floats, y: Floats, level: float, method: str, least: float, paper: bool = False, large: int = 0
+) -> Contrast:
+    """Mean of x less mean of y, for independent samples with spreads of their own.
+
+    Args:
+        x, y: shapes (m,) and (n,), finite.
+        level: confidence, between 0 and 1.
+        method: name kept in the answer.
+        least: rounding is judged against the largest value, but no less than this (1 on logs, whose own rounding is that of 1).
+        paper: degrees of freedom rounded to the nearest integer.
+        large: the normal distribution when both sides have so many values; 0 never.
+
+    Returns:
+        difference ± t(1 - α/2; ν) · √(s_x²/m + s_y²/n), ν after Welch and Satterthwaite; the point alone where a
+        side has one value or none has any spread.
+    """
+    n = int(x.size + y.size)
+    if not x.size or not y.size:
+        return Contrast(undefined(n, level, method, "a side has no values"), NAN)
+    largest = max(float(np.abs(x).max()), float(np.abs(y).max()))
+    exponent = math.frexp(largest)[1]
+    x, y = np.ldexp(x, -exponent), np.ldexp(y, -exponent)
+    if min(x.size, y.size) < 2:
+        difference = float(x.mean() - y.mean())
+        return _point_alone(n, difference, exponent, level, method, "a side with one value has no spread")
+    mean_x, variance_x = mean_and_variance(x)
+    mean_y, variance_y = mean_and_variance(y)
+    difference = mean_x - mean_y
+    if only_rounding(max(float(np.ptp(x)), float(np.ptp(y))), ldexp(max(least, largest), -exponent)):
+        reason = "all values of each side are equal, so their spread is unknown"
+        return _point_alone(n, difference, exponent, level, method, reason)
+    part_x, part_y = variance_x / x.size, variance_y / y.size
+    total = part_x + part_y
+    # Weights instead of squares of variances: those vanish below 1e-154.
+    share_x, share_y = part_x / total, part_y / total
+    df = 1.0 / (share_x**2 / (x.size - 1) + share_y**2 / (y.size - 1))
+    if large and min(x.size, y.size) >= large:
+        df = math.inf
+    elif paper:
+        df = float(math.floor(df + 0.5))
+    return _contrast(difference, math.sqrt(total), df, exponent, n, level, method)
+
+
+def _finite(x: Floats, y: Floats) -> bool:
+    return bool(np.isfinite(x).all() and np.isfinite(y).all())
+
+
+def _not_finite(n: int, level: float, method: str) -> Contrast:
+    return Contrast(undefined(n, level, method, "a value is not a finite number"), NAN)
+
+
+def _point_alone(n: int, point: float, exponent: int, level: float, method: str, reason: str) -> Contrast:
+    return Contrast(undefined(n, level, method, reason, ldexp(point, exponent)), NAN)
+
+
+def _contrast(
+    point: float, error: float, df: float, exponent: int, n: int, level: float, method: str
+) -> Contrast:
+    half = t_quantile(df, level) * error
+    low, high = ldexp(point - half, exponent), ldexp(point + half, exponent)
+    interval = Interval(n, ldexp(point, exponent), low, high, level, method)
+    return Contrast(interval, t_two_sided_p(point / error, df), df)

@@ -1,0 +1,35 @@
+"""Mean and variance without loss of digits, and what it takes to keep squares from overflowing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regatta.stats.estimate import Floats
+
+
+def mean_and_variance(x: Floats) -> tuple[float, float]:
+    """Mean and variance (n - 1) of n >= 2 values whose squares neither overflow nor vanish.
+
+    Source: the corrected two-pass algorithm of Chan, Golub and LeVeque, The American Statistician 37 (1983).
+    """
+    first = float(x.mean())
+    mean = first + float((x - first).mean())
+    deviations = x - mean
+    variance = float((deviations @ deviations - deviations.sum() ** 2 / x.size) / (x.size - 1))
+    return mean, variance
+
+
+def ldexp(value: float, exponent: int) -> float:
+    """value · 2^exponent, infinite where that overflows."""
+    try:
+        return math.ldexp(value, exponent)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def vector(values: ArrayLike) -> Floats:
+    """Any array as doubles of shape (n,)."""
+    return np.asarray(values, dtype=np.float64).ravel()
