@@ -1,0 +1,167 @@
+"""Where a series changes its mean or its variance: exact optimal partitioning, pruned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regatta.stats.estimate import ROUNDING_ULPS, Floats
+
+#: Two values are the fewest that have a variance.
+LEAST_SEGMENT = 2
+#: Barrett et al. found the usual 3 log n to cut noise and regular collections into pieces, and took 15 log n.
+PENALTY_FACTOR = 15.0
+#: A rounded value is uniform over its last digit: variance 1/12 of that digit's square (Sheppard's correction).
+_ROUNDING_VARIANCE = 1.0 / 12.0
+
+_Places = NDArray[np.intp]
+
+
+def default_penalty(n: int) -> float:
+    """What a change point costs in a series of `n` iterations: 15 log n.
+
+    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017),
+    and its program `warmup_stats`.
+    """
+    return PENALTY_FACTOR * math.log(max(n, 2))
+
+
+def schwarz_penalty(n: int) -> float:
+    """What a change point costs by Schwarz' criterion: 3 log n, for its place, its mean and its variance.
+
+    For independent values, whose changes may be small. Source: Schwarz, Annals of Statistics 6 (1978); the default of
+    the R package `changepoint` before its length-dependent one.
+    """
+    return 3.0 * math.log(max(n, 2))
+
+
+def change_points(
+    series: ArrayLike,
+    penalty: float | None = None,
+    least: int = LEAST_SEGMENT,
+    allowed: ArrayLike | None = None,
+) -> tuple[int, ...]:
+    """Where a series changes its mean or its variance.
+
+    The partition that minimises the sum of the segments' -2 log likelihood, each normal with its own mean and variance,
+    plus `penalty` for each change. It is the exact minimum: pruning leaves out only what can never be part of it.
+
+    Args:
+        series: shape (n,), any unit, in order of time. 2,000 values take less than a tenth of a second.
+        penalty: >= 0, on the scale of -2 log likelihood; None: `default_penalty(n)`.
+        least: values in the shortest segment, at least 2.
+        allowed: where a change may be, as indices 1 to n - 1 of the first value after it; None: everywhere.
+
+    Returns:
+        Ascending indices of the first value of each segment but the first; () where nothing changes, where the series is
+        shorter than two segments, and where a value is not finite.
+
+    Raises:
+        ValueError: `least` < 2, `penalty` < 0, or an `allowed` index lies outside of the series.
+
+    Source: Jackson et al., "An algorithm for optimal partitioning of data on an interval", IEEE Signal Processing Letters
+    12 (2005); pruning: Killick, Fearnhead, Eckley, "Optimal detection of changepoints with a linear computational cost",
+    JASA 107 (2012), delayed by the shortest segment so that it stays exact.
+    """
+    x = np.asarray(series, dtype=np.float64).ravel()
+    n = int(x.size)
+    cost_of_change = default_penalty(n) if penalty is None else float(penalty)
+    if least < LEAST_SEGMENT:
+        raise ValueError(f"shortest segment: expected at least {LEAST_SEGMENT} values · got {least}")
+    if not cost_of_change >= 0.0:
+        raise ValueError(f"penalty: expected a number from 0 · got {cost_of_change}")
+    places = _places(n, allowed)
+    if n < 2 * least or not np.isfinite(x).all():
+        return ()
+    prepared = _prepared(x)
+    if prepared is None:
+        return ()
+    sums, squares, floor = prepared
+    return _partition(n, sums, squares, max(floor, _rounding(squares, least)), cost_of_change, least, places)
+
+
+def _places(n: int, allowed: ArrayLike | None) -> _Places:
+    """Ascending indices at which a segment may start, 0 left out."""
+    if allowed is None:
+        return np.arange(1, n, dtype=np.intp)
+    places = np.unique(np.asarray(allowed, dtype=np.intp).ravel())
+    if places.size and not (places[0] >= 1 and places[-1] < n):
+        raise ValueError(f"allowed: expected indices from 1 to {n - 1} · got {places[0]} to {places[-1]}")
+    return places
+
+
+def _prepared(x: Floats) -> tuple[Floats, Floats, float] | None:
+    """Running sums and sums of squares of `x` about its median, in units of its spread, and the least variance.
+
+    The variance of a segment is not let below what rounding alone makes, or a few equal values would be worth any price.
+    That floor follows from the data: a fixed one is either nothing or everything, depending on the unit.
+    None: the series does not vary.
+    """
+    largest = float(np.abs(x).max())
+    if largest == 0.0:
+        return None
+    # By a power of two, which is exact, so that no square overflows or vanishes.
+    x = np.ldexp(x, -math.frexp(largest)[1])
+    centred = x - float(np.median(x))
+    rounding = ROUNDING_ULPS * float(np.finfo(np.float64).eps)
+    steps = np.diff(np.sort(centred))
+    steps = steps[steps > rounding]
+    if not steps.size:
+        return None
+    resolution = float(steps.min())
+    scale = float(np.abs(centred).max())
+    centred /= scale
+    zero = np.zeros(1)
+    sums = np.concatenate((zero, np.cumsum(centred)))
+    squares = np.concatenate((zero, np.cumsum(centred * centred)))
+    return sums, squares, _ROUNDING_VARIANCE * (resolution / scale) ** 2
+
+
+def _rounding(squares: Floats, least: int) -> float:
+    """What the running sums' own rounding may add to the variance of the shortest segment."""
+    return ROUNDING_ULPS * float(np.finfo(np.float64).eps) * float(squares[-1]) / least
+
+
+def _partition(
+    n: int, sums: Floats, squares: Floats, floor: float, penalty: float, least: int, places: _Places
+) -> tuple[int, ...]:
+    """Optimal partitioning from left to right: `best[t]` is the least cost of the first t values."""
+    ends = np.append(places[(places >= least) & (places <= n - least)], n)
+    best = np.empty(n + 1)
+    before = np.zeros(n + 1, dtype=np.intp)
+    best[0] = -penalty
+    # Starts of a last segment, and how each is pruned: `doomed` holds those found hopeless, by the end that showed it.
+    starts = np.zeros(1, dtype=np.intp)
+    waiting: list[int] = []
+    doomed: list[tuple[int, _Places]] = []
+    for end in ends.tolist():
+        # A start counts once its segment is long enough; a hopeless one stays until whatever beats it is long enough.
+        while waiting and waiting[0] <= end - least:
+            starts = np.append(starts, waiting.pop(0))
+        while doomed and doomed[0][0] <= end - least:
+            starts = np.setdiff1d(starts, doomed.pop(0)[1], assume_unique=True)
+        costs = best[starts] + _costs(starts, end, sums, squares, floor)
+        chosen = int(costs.argmin())
+        best[end] = costs[chosen] + penalty
+        before[end] = starts[chosen]
+        hopeless = costs > best[end]
+        if hopeless.any():
+            doomed.append((end, starts[hopeless]))
+        waiting.append(end)
+    found = []
+    end = n
+    while (end := int(before[end])) > 0:
+        found.append(end)
+    return tuple(reversed(found))
+
+
+def _costs(starts: _Places, end: int, sums: Floats, squares: Floats, floor: float) -> Floats:
+    """-2 log likelihood of the segments from each start to `end`, without the constant that all partitions share."""
+    n = (end - starts).astype(np.float64)
+    total = sums[end] - sums[starts]
+    deviation = np.maximum(squares[end] - squares[starts] - total * total / n, 0.0)
+    variance = np.maximum(deviation / n, floor)
+    costs: Floats = n * np.log(variance) + deviation / variance
+    return costs

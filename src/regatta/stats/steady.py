@@ -1,0 +1,126 @@
+"""The steady state of Georges et al.: the first window of iterations whose coefficient of variation is small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from regatta.stats.estimate import Floats
+
+NOT_REACHED = "not reached"
+#: values that one step may hold in windows: 32 MB
+_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class SteadyWindow:
+    """The steady window of one invocation.
+
+    `start`: index of its first iteration, -1 when there is none. `mean`: of its iterations, NaN when there is none.
+    `cov`: its standard deviation (n - 1) over its mean; when there is none the least that any window has, NaN when no
+    window has one. `reason`: why there is none, else "".
+    """
+
+    start: int
+    mean: float
+    cov: float
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SteadyWindows:
+    """The same of many invocations, each of shape (p,); `start` is -1 and `mean` NaN where no window is steady."""
+
+    start: NDArray[np.intp]
+    mean: Floats
+    cov: Floats
+
+
+def steady_window(iterations: ArrayLike, window: int = 10, threshold: float = 0.02) -> SteadyWindow:
+    """The first `window` iterations in a row whose coefficient of variation lies below `threshold`.
+
+    Args:
+        iterations: shape (q,), > 0, any unit, in order of time.
+        window: how many in a row, at least 2 (k in the paper).
+        threshold: > 0, a fraction: 0.02 is 2 %.
+
+    Returns:
+        The window; NaN with a reason where none is steady, such as in a series shorter than `window`.
+
+    Raises:
+        ValueError: `window` < 2 or `threshold` <= 0.
+
+    Source: Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007), section 4.2.
+    """
+    x = np.asarray(iterations, dtype=np.float64).reshape(1, -1)
+    found = steady_windows(x, window, threshold)
+    start = int(found.start[0])
+    reason = ""
+    if start < 0:
+        short = x.shape[1] < window
+        reason = f"{NOT_REACHED}: {x.shape[1]} iterations, windows of {window}" if short else NOT_REACHED
+    return SteadyWindow(start, float(found.mean[0]), float(found.cov[0]), reason)
+
+
+def steady_windows(table: ArrayLike, window: int = 10, threshold: float = 0.02) -> SteadyWindows:
+    """`steady_window` of many invocations at once.
+
+    Args:
+        table: shape (p, q): an invocation a row; NaN where a row has fewer iterations (no window reaches across one).
+        window: as in `steady_window`.
+        threshold: as in `steady_window`.
+
+    Raises:
+        ValueError: as in `steady_window`, or `table` has not two dimensions.
+    """
+    x = np.asarray(table, dtype=np.float64)
+    if x.ndim != 2:
+        raise ValueError(f"table: expected invocations x iterations · got {x.ndim} dimensions")
+    if window < 2:
+        raise ValueError(f"window: expected at least 2 iterations · got {window}")
+    if not threshold > 0.0:
+        raise ValueError(f"threshold: expected a number above 0 · got {threshold}")
+    p = x.shape[0]
+    start = np.full(p, -1, dtype=np.intp)
+    mean, cov = np.full(p, np.nan), np.full(p, np.nan)
+    for rows, first, part in _parts(x, window):
+        means, covs = _coefficients(part, window)
+        open_ = start[rows] < 0
+        steady = (covs < threshold) & open_[:, np.newaxis]
+        reached = steady.any(axis=1)
+        place = steady.argmax(axis=1)
+        row = np.arange(part.shape[0])
+        index = np.arange(p)[rows]
+        start[index[reached]] = first + place[reached]
+        mean[index[reached]] = means[row[reached], place[reached]]
+        cov[index[reached]] = covs[row[reached], place[reached]]
+        rest = open_ & ~reached
+        cov[index[rest]] = np.fmin(cov[index[rest]], np.fmin.reduce(covs[rest], axis=1))
+    return SteadyWindows(start, mean, cov)
+
+
+def _parts(x: Floats, window: int) -> Iterator[tuple[slice, int, Floats]]:
+    """Rows and columns of the table in parts whose windows fit into memory: rows, first column, values."""
+    p, q = x.shape
+    if p == 0 or q < window:
+        return
+    columns = min(q, max(_AT_ONCE // window, 1) + window - 1)
+    rows = max(1, _AT_ONCE // ((columns - window + 1) * window))
+    for top in range(0, p, rows):
+        for first in range(0, q - window + 1, columns - window + 1):
+            yield slice(top, min(p, top + rows)), first, x[top : top + rows, first : first + columns]
+
+
+def _coefficients(x: Floats, window: int) -> tuple[Floats, Floats]:
+    """Mean and coefficient of variation of every window; NaN where a window has no positive mean."""
+    windows = sliding_window_view(x, window, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        means: Floats = windows.mean(axis=2)
+        deviations = windows - means[:, :, np.newaxis]
+        variances = np.einsum("ijk,ijk->ij", deviations, deviations) / (window - 1)
+        covs: Floats = np.where(means > 0.0, np.sqrt(variances) / means, np.nan)
+    return means, covs

@@ -1,0 +1,121 @@
+"""Does an invocation warm up, and from which iteration on is it steady? By change points."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regatta.stats.change_points import change_points
+from regatta.stats.estimate import NAN, Floats
+from regatta.stats.intervals import t_quantile
+from regatta.stats.spikes import without_spikes
+
+FLAT, WARMUP, SLOWDOWN, UNSTEADY = "flat", "warmup", "slowdown", "no steady state"
+#: of invocations, in the order in which they are told
+KINDS = (FLAT, WARMUP, SLOWDOWN, UNSTEADY)
+#: of several invocations that do not agree
+INCONSISTENT = "inconsistent"
+
+#: The part of a run that must be steady at its end: Barrett et al. ask for 500 of 2,000 iterations.
+STEADY_PART = 0.25
+#: In fewer iterations nobody sees whether what they settle on lasts.
+LEAST_STEADY = 10
+LEAST_ITERATIONS = 2 * LEAST_STEADY
+#: Means of segments that lie closer than this are one level: less is of no practical interest.
+TOLERANCE = 0.01
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Course:
+    """How one invocation went.
+
+    `kind`: one of `KINDS`, "" when it cannot be told. `start`: index of the first steady iteration, -1 when there is none.
+    `mean`: of all iterations from there on, spikes included (they are part of what the program costs); NaN when there are
+    none. `breaks`: first index of each segment but the first. `spikes`: how many iterations were taken for such.
+    `reason`: why there is no kind or no mean, else "".
+    """
+
+    kind: str
+    start: int
+    mean: float
+    breaks: tuple[int, ...] = ()
+    spikes: int = 0
+    reason: str = ""
+
+
+def course_of(iterations: ArrayLike, higher_is_better: bool = False, tolerance: float = TOLERANCE) -> Course:
+    """Classify one invocation by the change points of its iterations.
+
+    Spikes are put aside (`without_spikes`), the rest is cut where mean or variance change. Segments whose mean lies within
+    `tolerance` of the last one's, or within the 95 % interval of the last one's mean, are its equals; the steady state begins
+    with the first of those that reach to the end in a row. It must hold for the last quarter of the iterations, and for ten.
+    `flat`: all segments are equal. `warmup`: those that are not are all worse. `slowdown`: one of them is better.
+    `no steady state`: a segment that is not equal begins or lies in the last quarter.
+
+    Args:
+        iterations: shape (q,), any unit, in order of time; at least 20.
+        higher_is_better: worse means lower.
+        tolerance: >= 0, a fraction of the last segment's mean.
+
+    Returns:
+        The course; without a kind and with a reason for fewer than 20 iterations, or when one is not finite.
+
+    Raises:
+        ValueError: `tolerance` < 0.
+
+    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), sections
+    4 and 5. Theirs is an absolute tolerance, a variance or 0.001 s; a relative one serves any unit.
+    """
+    if not tolerance >= 0.0:
+        raise ValueError(f"tolerance: expected a number from 0 · got {tolerance}")
+    x = np.asarray(iterations, dtype=np.float64).ravel()
+    n = int(x.size)
+    if n < LEAST_ITERATIONS:
+        counted = "1 iteration is" if n == 1 else f"{n} iterations are"
+        return Course("", -1, NAN, reason=f"{counted} too few to tell, it takes {LEAST_ITERATIONS}")
+    if not np.isfinite(x).all():
+        return Course("", -1, NAN, reason="an iteration is not a finite number")
+    calm, spikes = without_spikes(x)
+    breaks = change_points(calm)
+    segments = [calm[first:end] for first, end in pairwise((0, *breaks, n))]
+    means = np.array([segment.mean() for segment in segments])
+    unequal = np.flatnonzero(np.abs(means - means[-1]) > _margin(segments[-1], tolerance))
+    start = (*breaks, n)[int(unequal[-1])] if unequal.size else 0
+    count = int(spikes.sum())
+    held = max(LEAST_STEADY, math.ceil(STEADY_PART * n))
+    if start > n - held:
+        reason = f"a change within the last {held} of {n} iterations"
+        return Course(UNSTEADY, -1, NAN, breaks, count, reason)
+    return Course(
+        _kind(means[unequal] - means[-1], higher_is_better), start, float(x[start:].mean()), breaks, count
+    )
+
+
+def common_kind(kinds: Iterable[str]) -> str:
+    """The class of a cell: that of its invocations when they agree, else "inconsistent"; "" when none has one."""
+    found = Counter(kind for kind in kinds if kind)
+    return "" if not found else next(iter(found)) if len(found) == 1 else INCONSISTENT
+
+
+def _kind(excess: Floats, higher_is_better: bool) -> str:
+    if not excess.size:
+        return FLAT
+    worse = excess < 0.0 if higher_is_better else excess > 0.0
+    return WARMUP if bool(worse.all()) else SLOWDOWN
+
+
+def _margin(last: Floats, tolerance: float) -> float:
+    """How far from the last segment's mean an equal one's may lie."""
+    margin = tolerance * abs(float(last.mean()))
+    n = int(last.size)
+    # The interval of a few values is so wide that everything would be equal to them.
+    if n < LEAST_STEADY:
+        return margin
+    return max(margin, t_quantile(n - 1, _LEVEL) * float(last.std(ddof=1)) / math.sqrt(n))
