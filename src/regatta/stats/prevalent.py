@@ -119,3 +119,29 @@ def classify(verdict: NDArray[np.int_] | int, difference: Floats, theta: float) 
     row = np.where(verdict == 0, INDICATIVE, np.where(same, MISLEADING_BUT_CORRECT, MISLEADING_AND_INCORRECT))
     found = row + claimed
     return np.where(np.isnan(difference), -1, found)
+
+
+def class_shares(verdicts: NDArray[np.int_], differences: Floats, thetas: Floats) -> Floats:
+    """How often each comparison falls into each class, at many thresholds at once.
+
+    Args:
+        verdicts: shape (p,): of the rigorous method on each comparison, as in `classify`.
+        differences: shape (p, d): the prevalent method's difference in each of d draws of the runs; NaN draws do not count.
+        thetas: shape (t,), ascending, >= 0, fractions.
+
+    Returns:
+        Shape (p, t, 6): fractions of the draws in the order of `CLASSES`, which sum to 1; NaN where no draw counts.
+    """
+    pairs, levels = len(verdicts), len(thetas) + 1
+    verdict = np.asarray(verdicts)[:, None]
+    size = np.where(differences == 0.0, -1.0, np.abs(differences))
+    # As many thresholds as the difference reaches; those it does not reach call it small.
+    reached = np.searchsorted(thetas, size, side="right")
+    row = np.where(verdict == 0, 0, np.where(np.sign(differences) == verdict, 1, 2))
+    place = (np.arange(pairs)[:, None] * 3 + row) * levels + reached
+    counted = ~np.isnan(differences)
+    many = np.bincount(place[counted], minlength=pairs * 3 * levels).reshape(pairs, 3, levels)
+    small = many.cumsum(axis=2)[:, :, :-1]
+    shares = np.stack([small, many.sum(axis=2, keepdims=True) - small], axis=3).transpose(0, 2, 1, 3)
+    with np.errstate(invalid="ignore"):
+        return shares.reshape(pairs, len(thetas), 6) / counted.sum(axis=1)[:, None, None]

@@ -13,6 +13,7 @@ from regatta.stats.prevalent import (
     CLASSES,
     STATISTICS,
     STEADY_STATISTICS,
+    class_shares,
     classify,
     prevalent,
     prevalent_steady,
@@ -140,3 +141,27 @@ def test_naming_the_other_side_first_changes_no_class(a: float, b: float, verdic
     forth = classify(verdict, relative_difference(np.array(a), np.array(b)), theta)
     back = classify(-verdict, relative_difference(np.array(b), np.array(a)), theta)
     assert forth == back
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([-1, 0, 1]), st.integers(0, 2**32 - 1)), min_size=1, max_size=5),
+    st.lists(st.sampled_from([0.0, 0.005, 0.01, 0.02, 0.03]), min_size=1, max_size=4, unique=True),
+)
+def test_shares_are_the_counts_of_classes_over_the_draws(
+    comparisons: list[tuple[int, int]], thetas: list[float]
+) -> None:
+    verdicts = np.array([verdict for verdict, _ in comparisons])
+    steps = np.array([-0.03, -0.01, -0.001, 0.0, 0.004, 0.01, 0.025, math.nan])
+    draws = np.array([np.random.default_rng(seed).choice(steps, 7) for _, seed in comparisons])
+    draws[:, 0] = 0.01
+    found = class_shares(verdicts, draws, np.array(sorted(thetas)))
+    assert found.sum(axis=2) == pytest.approx(np.ones(found.shape[:2]))
+    for p, verdict in enumerate(verdicts):
+        for t, theta in enumerate(sorted(thetas)):
+            classes = classify(int(verdict), draws[p], theta)
+            counts = [(classes == c).sum() for c in range(6)]
+            assert found[p, t] == pytest.approx(np.array(counts) / sum(counts))
+
+
+def test_a_comparison_without_any_draw_has_no_shares() -> None:
+    assert np.isnan(class_shares(np.array([1]), np.array([[math.nan]]), np.array([0.01]))).all()
