@@ -11,6 +11,7 @@ from regatta.model.answer import Answer
 from regatta.report.aa import aa_topic
 from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, ratios_topic, spread_topic
 from regatta.report.looks import Looks
+from regatta.report.outliers import outliers_topic
 from regatta.report.panels import Panel
 from regatta.report.topic import Table, Topic
 from regatta.report.tukey_plot import pairs_topic
@@ -25,6 +26,7 @@ TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     curves_topic,
     spread_topic,
     order_topic,
+    outliers_topic,
     aa_topic,
 )
 

@@ -13,6 +13,7 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.analysis.answer import answer_experiment
 from regatta.cli.analyze import analyze
+from regatta.report.page import render
 
 ROUNDS = 12
 
@@ -81,6 +82,15 @@ def test_the_command_shows_the_answer_with_and_without(tmp_path: Path) -> None:
     assert "x median" in told
     document = json.loads(CliRunner().invoke(analyze, [str(folder), "--json"]).stdout)
     assert document["outliers"]["comparisons"][0]["changes"] is True
+
+
+def test_the_report_names_what_lies_far_out(tmp_path: Path) -> None:
+    page = render(answer_experiment(write(tmp_path, {("g1", 4): {"factor": 1.5}})))
+    section = page[page.index('id="outliers"') :]
+    assert "-r4</td>" in section
+    assert "without far out" in section
+    quiet = render(answer_experiment(write(tmp_path / "quiet", {})))
+    assert 'id="outliers"' not in quiet
 
 
 def test_the_command_says_that_there_is_nothing(tmp_path: Path) -> None:
