@@ -54,6 +54,7 @@ def write_experiment(
         "experiment": {
             "name": experiment.name,
             "question": experiment.question,
+            "labels": dict(experiment.labels),
             "spec": experiment.spec_path,
             "seed": experiment.seed,
             "order": experiment.order,

@@ -17,6 +17,8 @@ Factor = Literal["runtime", "collector", "modifiers", "heap"]
 SteadyMethod = Literal["startup", "fixed", "cov", "changepoints"]
 StoppingRule = Literal["fixed", "stein", "javastats"]
 
+#: In fewer iterations no change point is looked for (`regatta.stats.warmup` says why).
+LEAST_JUDGED_ITERATIONS = 20
 ORDERS: tuple[Order, ...] = ("randomized-blocks", "interleaved", "williams", "back-to-back")
 
 
@@ -294,6 +296,8 @@ class Experiment:
     theta_percent: float = 1.0
     #: folder for results, relative to where the command runs; `--results` on the command line comes first
     results_directory: str = "results"
+    #: what was measured in the user's words, such as commit and build
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def discarded_rounds(self) -> int:

@@ -117,7 +117,13 @@ class Resolver:
             heaps=tuple(heaps),
             benchmarks=tuple(benchmarks),
             invocations=spec.invocations.fixed or 0,
-            steady=SteadyState(method, spec.iterations.count, spec.iterations.warmup),
+            steady=SteadyState(
+                method,
+                spec.iterations.count,
+                spec.iterations.warmup,
+                spec.iterations.window,
+                float(spec.iterations.threshold_percent) / 100.0,
+            ),
             order=spec.order,
             seed=int(spec.seed),
             compare=tuple(spec.compare),
@@ -137,6 +143,7 @@ class Resolver:
             level=float(spec.level),
             theta_percent=float(spec.theta_percent),
             results_directory=spec.results.directory,
+            labels=dict(spec.labels),
         )
 
     def define(self) -> None:

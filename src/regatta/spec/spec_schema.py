@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from regatta.model.experiment import Factor, Order
+from regatta.model.experiment import LEAST_JUDGED_ITERATIONS, Factor, Order, SteadyMethod
 from regatta.spec.fields import (
     LEFT_OUT,
     MAX_ITEMS,
@@ -14,6 +14,7 @@ from regatta.spec.fields import (
     Exact,
     Flags,
     InsidePath,
+    Line,
     Lines,
     ModifierName,
     ModifierNames,
@@ -28,6 +29,7 @@ from regatta.spec.process_schema import CoresSpec, EnvironmentSpec, LimitsSpec, 
 from regatta.spec.registry_schema import CollectorSpec, RuntimeSpec
 
 MAX_SEED = 2**63 - 1
+MAX_LABELS = 32
 
 
 class ModifierSpec(Strict):
@@ -93,11 +95,28 @@ class Iterations(Strict):
         le=1_000_000,
         examples=[3],
     )
-    method: Literal["startup", "fixed"] | None = Field(
+    method: SteadyMethod | None = Field(
         None,
         description="`startup`: the first iteration is the invocation's number (count 1, warmup 0). "
-        "`fixed`: the mean of those after `warmup`. Left out: `startup` when `count` is 1, else `fixed`.",
+        "`fixed`: the mean of those after `warmup`. `cov`: the mean of the first `window` in a row that vary less than "
+        "`threshold_percent`. `changepoints`: the mean of those after the last change of level, where the last quarter has none "
+        f"(count {LEAST_JUDGED_ITERATIONS} or more). The last two take no `warmup`, and an invocation that reaches no steady state "
+        "gives no number. Left out: `startup` when `count` is 1, else `fixed`.",
         examples=["fixed"],
+    )
+    window: int = Field(
+        10,
+        description="Iterations in a row that `cov` looks at; at most `count`.",
+        ge=2,
+        le=1_000_000,
+        examples=[5],
+    )
+    threshold_percent: float = Field(
+        2.0,
+        description="Below this coefficient of variation (standard deviation in per cent of the mean) `cov` calls a window steady.",
+        gt=0,
+        le=100,
+        examples=[1],
     )
 
     @model_validator(mode="after")
@@ -106,6 +125,15 @@ class Iterations(Strict):
             raise refusal(
                 "`count: 1` and `warmup: 0` with `method: startup`", "`method: fixed`", key="method"
             )
+        if self.method in ("cov", "changepoints"):
+            least = self.window if self.method == "cov" else LEAST_JUDGED_ITERATIONS
+            if self.warmup:
+                raise refusal(
+                    f"no `warmup` with `method: {self.method}`, which finds it", "remove it", key="warmup"
+                )
+            if self.count < least:
+                expected = f"{least} iterations or more with `method: {self.method}`"
+                raise refusal(expected, f"`count: {least}` or more", key="count")
         if self.warmup >= self.count:
             raise refusal(
                 f"`warmup` below `count` ({self.count})", f"`count: {self.warmup + 1}` or more", key="warmup"
@@ -199,6 +227,13 @@ class Spec(Strict):
         "",
         description="What the experiment is to answer; the report opens with it.",
         examples=["Which collector wins?"],
+    )
+    labels: dict[Name, Line] = Field(
+        {},
+        description="What was measured, in the user's words: `regatta history` tells experiments apart by them. "
+        "They change no cell and no order.",
+        max_length=MAX_LABELS,
+        examples=[{"commit": "abc123", "build": "nightly-42"}],
     )
     include: Lines = Field(
         [],

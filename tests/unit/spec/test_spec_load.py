@@ -46,6 +46,18 @@ def test_defaults_of_the_spec_are_those_of_the_model(load: Load) -> None:
     assert experiment.rlimits == Rlimits()
 
 
+def test_the_steady_state_can_be_looked_for(load: Load) -> None:
+    given = "iterations: {count: 40, method: cov, window: 5, threshold_percent: 1}"
+    assert load(MINIMAL, given).steady == SteadyState("cov", 40, 0, 5, 0.01)
+    assert load(MINIMAL, "iterations: {count: 40}").steady == SteadyState("fixed", 40, 0, 10, 0.02)
+    assert load(MINIMAL, "iterations: {count: 20, method: changepoints}").steady.method == "changepoints"
+
+
+def test_labels_say_what_was_measured(load: Load) -> None:
+    assert load(MINIMAL).labels == {}
+    assert load(MINIMAL, "labels: {commit: abc123, build: 42}").labels == {"commit": "abc123", "build": "42"}
+
+
 def test_native_benchmarks_get_the_native_runtime(load: Load) -> None:
     experiment = load(MINIMAL, "collectors: [serial]\nheap: {factors: [2]}")
     assert [r.name for r in experiment.runtimes] == ["native"]
