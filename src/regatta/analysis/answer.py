@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from regatta.analysis.aa import judge_gates
 from regatta.analysis.baseline import check_baseline
-from regatta.analysis.comparisons import compare_all, estimate_of
-from regatta.analysis.facts import Facts, read_facts
+from regatta.analysis.cell_answers import cell_answers
+from regatta.analysis.comparisons import compare_pairs
+from regatta.analysis.facts import read_facts
 from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
+from regatta.analysis.hosts import host_words, judge_hosts
+from regatta.analysis.methods import REGATTA, check_method
 from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
-from regatta.analysis.samples import PlannedCell, Samples, Series, load_samples
-from regatta.analysis.words import counted, listed
-from regatta.model.answer import Answer, CellAnswer
-from regatta.model.experiment import Baseline, SteadyState
-from regatta.stats.estimate import undefined
-from regatta.stats.intervals import mean_interval
+from regatta.analysis.pairs import pairs_of
+from regatta.analysis.samples import load_samples
+from regatta.analysis.shortfalls import shortfalls
+from regatta.model.answer import Answer
+from regatta.model.experiment import Baseline
 from regatta.store.database import Progress, open_database
 
 
 def answer_experiment(
-    experiment_dir: Path, baseline: Baseline | None = None, progress: Progress | None = None
+    experiment_dir: Path,
+    baseline: Baseline | None = None,
+    progress: Progress | None = None,
+    method: str = REGATTA,
+    random_hosts: bool = False,
 ) -> Answer:
     """Answer an experiment from its records.
 
@@ -32,27 +36,35 @@ def answer_experiment(
         experiment_dir: `results/<experiment>`, planned, with or without records.
         baseline: what to compare with; None takes the experiment's own, and where that has none the first listed.
         progress: told about the making of the database (bytes read, bytes in all).
+        method: `regatta`: ratios on logs, paired by block. `georges2007`: as in the paper, differences of means, unpaired.
+        random_hosts: what is said over hosts is for hosts like these, not only for these.
 
     Returns:
-        Cells with t intervals, comparisons with the baseline, families of collectors, failures, and sentences. What
-        cannot be estimated is NaN with a reason.
+        Cells with their intervals, comparisons with the baseline, families of collectors, what suites and hosts say together,
+        failures, and sentences. What cannot be estimated is NaN with a reason.
 
     Raises:
         StoreError: the folder holds no plan, or cannot be read or written.
-        SpecError: `baseline` names what the experiment has not.
+        SpecError: `baseline` names what the experiment has not, or there is no such method.
     """
+    check_method(method)
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         samples = load_samples(connection, facts.steady)
     if baseline is not None:
         check_baseline(baseline, samples.cells)
     names = Names(samples.cells)
-    cells = _cell_answers(samples, facts)
-    comparisons, apart = compare_all(samples, baseline or facts.baseline, facts.level, names)
+    cells = cell_answers(samples, facts, method)
+    pairs, lacking = pairs_of(samples, baseline or facts.baseline)
+    comparisons, apart = compare_pairs(pairs, facts.level, names, facts.theta_percent, method)
     families, unblocked = judge_families(samples, facts.level, names)
     gates = judge_gates(samples, facts.level)
     outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names)
+    over_hosts = judge_hosts(
+        samples, pairs, comparisons, facts.level, facts.theta_percent, names, random_hosts
+    )
     findings = {
+        "Hosts": host_words(over_hosts),
         "Outliers": outlier_words(outliers, names),
         "A/A test": tuple(gate.words for gate in gates),
     }
@@ -69,113 +81,16 @@ def answer_experiment(
         families=tuple(families),
         failures=tuple(samples.failures),
         impossible=facts.impossible,
-        warnings=(*_warnings(samples, facts.steady), *apart, *unblocked),
+        warnings=(*shortfalls(samples, facts.steady), *apart, *lacking, *unblocked),
         planned=sum(cell.planned for cell in samples.measured_cells),
         recorded=samples.recorded,
         headline=tuple(headline(samples.cells, cells, comparisons, families, names))
         if samples.recorded
         else (),
         findings={topic: sentences for topic, sentences in findings.items() if sentences},
+        method=method,
+        theta_percent=facts.theta_percent,
+        over_hosts=over_hosts,
         gates=gates,
         outliers=outliers,
     )
-
-
-def _cell_answers(samples: Samples, facts: Facts) -> list[CellAnswer]:
-    units = {
-        (series.cell.benchmark, series.metric): series.unit
-        for many in samples.series.values()
-        for series in many
-    }
-    answers = []
-    for cell in samples.cells:
-        many = samples.series.get(cell.number, [])
-        statuses = samples.statuses.get(cell.number, {})
-        if not any(series.metric == cell.metric for series in many):
-            answers.append(
-                _without_values(cell, statuses, units.get((cell.benchmark, cell.metric), ""), facts.level)
-            )
-        answers += [_with_values(series, statuses, facts.level) for series in many]
-    return answers
-
-
-def _with_values(series: Series, statuses: dict[str, int], level: float) -> CellAnswer:
-    estimate = estimate_of(mean_interval(series.values, level))
-    if not series.samples:
-        estimate = replace(estimate, reason=_why_nothing(statuses))
-    empty = _without_values(series.cell, statuses, series.unit, level)
-    return replace(
-        empty,
-        metric=series.metric,
-        parameters=series.parameters,
-        # Only the cell's own metric has a direction; of the others less is taken to be better (user, system, max_rss).
-        better=series.cell.better if series.metric == series.cell.metric else "lower",
-        estimate=estimate,
-        samples=series.samples,
-        perturbed=series.perturbed,
-    )
-
-
-def _without_values(cell: PlannedCell, statuses: dict[str, int], unit: str, level: float) -> CellAnswer:
-    return CellAnswer(
-        cell_id=cell.cell_id,
-        host=cell.host,
-        platform=cell.platform,
-        benchmark=cell.benchmark,
-        runtime=cell.runtime,
-        collector=cell.collector,
-        modifiers=cell.modifiers,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
-        metric=cell.metric,
-        unit=unit,
-        better=cell.better,
-        parameters={},
-        estimate=estimate_of(undefined(0, level, "t", _why_nothing(statuses))),
-        samples=(),
-        perturbed=(),
-        statuses=dict(statuses),
-        planned=cell.planned,
-    )
-
-
-def _why_nothing(statuses: dict[str, int]) -> str:
-    total = sum(statuses.values())
-    if not total:
-        return "not measured yet"
-    if statuses.get("ok"):
-        return f"none of {counted(statuses['ok'], 'valid invocation')} gave a value after warm-up"
-    each = listed([f"{count} {status}" for status, count in sorted(statuses.items())])
-    return f"no valid invocation among {total} ({each})"
-
-
-def _warnings(samples: Samples, steady: SteadyState) -> list[str]:
-    warnings = []
-    missing = sum(
-        max(0, c.planned - sum(samples.statuses.get(c.number, {}).values())) for c in samples.measured_cells
-    )
-    if missing:
-        warnings.append(f"{counted(missing, 'planned invocation')} not recorded yet")
-    failed = sum(failure.count for failure in samples.failures)
-    if failed:
-        warnings.append(f"{counted(failed, 'invocation')} failed and are in no estimate; see the failures")
-    perturbed = sum(statuses.get("perturbed", 0) for statuses in samples.statuses.values())
-    if perturbed:
-        warnings.append(f"{counted(perturbed, 'invocation')} perturbed and left out of the estimates")
-    silent = sum(_without_number(cell, samples) for cell in samples.cells)
-    if silent:
-        warmup = f" after {counted(steady.warmup, 'warm-up iteration')}" if steady.method == "fixed" else ""
-        warnings.append(f"{counted(silent, 'valid invocation')} gave no value of the cell's metric{warmup}")
-    unplanned_cells, unplanned = samples.unplanned
-    if unplanned_cells:
-        warnings.append(
-            f"{counted(unplanned_cells, 'cell')} ({counted(unplanned, 'invocation')}) recorded but no longer planned: left out"
-        )
-    return warnings
-
-
-def _without_number(cell: PlannedCell, samples: Samples) -> int:
-    """Valid invocations of a cell that are in no series of its own metric."""
-    own: Sequence[Series] = [s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric]
-    with_number = {sample.invocation_id for series in own for sample in series.samples}
-    return samples.statuses.get(cell.number, {}).get("ok", 0) - len(with_number)

@@ -4,19 +4,43 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from regatta.analysis.baseline import pairs_with_baseline
+import numpy as np
+
+from regatta.analysis.methods import GEORGES_2007, REGATTA
 from regatta.analysis.names import Names, configuration, short_names
-from regatta.analysis.samples import PlannedCell, Samples, Series
-from regatta.analysis.words import bound_words, compared, counted, shows_difference
+from regatta.analysis.pairs import Pair, comparison_groups, pairs_of
+from regatta.analysis.samples import Samples, Series
+from regatta.analysis.words import bound_words, compared, counted, practical, shows_difference, too_small
 from regatta.model.answer import Comparison, Estimate
 from regatta.model.experiment import Baseline
 from regatta.stats.estimate import Contrast, Interval, undefined
-from regatta.stats.ratios import PAIRED, WELCH, paired_log_ratio, welch_log_ratio
+from regatta.stats.paired import PAIRED, paired_log_ratios
+from regatta.stats.ratios import WELCH, georges_ratio, welch_log_ratio
+
+__all__ = ["compare_all", "compare_pairs", "comparison_groups", "estimate_of"]
 
 #: fewer pairs than this have no spread
 _LEAST_PAIRS = 2
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    p_holm: float = math.nan
+    among: int = 0
+    simultaneous: Estimate | None = None
+    p_simultaneous: float = math.nan
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A ratio; why it is not paired ("" when it is, or when there is nothing to pair); values left out of the pairs."""
+
+    contrast: Contrast
+    why_apart: str = ""
+    left_out: int = 0
 
 
 def estimate_of(interval: Interval) -> Estimate:
@@ -32,41 +56,39 @@ def estimate_of(interval: Interval) -> Estimate:
     )
 
 
-def comparison_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
-    """Cells that may be compared: one host, benchmark, heap and metric; in the order of the plan."""
-    groups: dict[tuple[object, ...], list[PlannedCell]] = {}
-    for cell in cells:
-        groups.setdefault((cell.host, cell.benchmark, cell.heap, cell.metric), []).append(cell)
-    return list(groups.values())
-
-
 def compare_all(
     samples: Samples, baseline: Baseline, level: float, names: Names
 ) -> tuple[list[Comparison], list[str]]:
-    """Compare every cell with its baseline on its own metric, each set of parameters apart.
+    """Compare every cell with its baseline: `pairs_of`, then `compare_pairs`."""
+    pairs, lacking = pairs_of(samples, baseline)
+    comparisons, warnings = compare_pairs(pairs, level, names)
+    return comparisons, warnings + lacking
+
+
+def compare_pairs(
+    pairs: Sequence[Pair], level: float, names: Names, theta_percent: float = 1.0, method: str = REGATTA
+) -> tuple[list[Comparison], list[str]]:
+    """Compare every alternative with its baseline.
 
     Args:
-        samples: of the experiment.
-        baseline: see `pairs_with_baseline`.
+        pairs: from `pairs_of`.
         level: confidence of each interval by itself, between 0 and 1.
         names: for the sentences.
+        theta_percent: differences below it do not matter.
+        method: `georges2007` for differences of means without pairing, as the paper makes them.
 
     Returns:
-        The comparisons, in the order of the plan, and warnings of those that are weaker than they look.
+        One comparison for each pair, in the same order, and warnings of those that are weaker than they look.
     """
-    comparisons: list[Comparison] = []
-    apart: Counter[str] = Counter()
-    partial = lacking = 0
-    for group in comparison_groups(samples.cells):
-        pairs, without = pairs_with_baseline(group, baseline)
-        lacking += len(without)
-        for cell, base in pairs:
-            for a, b in _matching(samples, cell, base):
-                contrast, why_apart, left_out = _contrast(a, b, level)
-                if why_apart:
-                    apart[why_apart] += 1
-                partial += left_out > 0
-                comparisons.append(_comparison(cell, base, a, b, contrast, names))
+    paper = method == GEORGES_2007
+    found = [_by_the_paper(pair, level) for pair in pairs] if paper else _contrasts(pairs, level)
+    extra = [Adjusted()] * len(pairs)
+    comparisons = [
+        _comparison(pair, one.contrast, more, theta_percent, names)
+        for pair, one, more in zip(pairs, found, extra, strict=True)
+    ]
+    apart = Counter(one.why_apart for one in found if one.why_apart)
+    partial = sum(one.left_out > 0 for one in found)
     warnings = [
         f"{counted(count, 'comparison')} not interleaved: {why} ({WELCH})"
         for why, count in sorted(apart.items())
@@ -75,41 +97,48 @@ def compare_all(
         warnings.append(
             f"{counted(partial, 'comparison')} left out invocations whose block lacks the other side ({PAIRED})"
         )
-    if lacking:
-        warnings.append(
-            f"{counted(lacking, 'cell')} had nothing to be compared with: the baseline is not there"
-        )
     return comparisons, warnings
 
 
-def _matching(
-    samples: Samples, cell: PlannedCell, base: PlannedCell
-) -> Iterator[tuple[Series | None, Series | None]]:
-    """Series of the two cells' own metric with equal unit and parameters; None where a side has none."""
-    sides: list[dict[tuple[str, str], Series]] = [
-        {(s.unit, s.parameters_text): s for s in samples.series.get(c.number, ()) if s.metric == c.metric}
-        for c in (cell, base)
-    ]
-    keys = list(dict.fromkeys([*sides[0], *sides[1]]))
-    if not keys:
-        yield None, None
-    for key in keys:
-        yield sides[0].get(key), sides[1].get(key)
-
-
-def _contrast(a: Series | None, b: Series | None, level: float) -> tuple[Contrast, str, int]:
-    """The ratio; why it is not paired ("" when it is, or when there is nothing to pair); values left out of the pairs."""
-    if a is None or not a.samples:
-        return _no_values("the alternative", level), "", 0
-    if b is None or not b.samples:
-        return _no_values("the baseline", level), "", 0
-    common = [key for key in a.by_block if key in b.by_block]
-    if len(common) >= _LEAST_PAIRS:
-        ratio = paired_log_ratio(
-            [a.by_block[key] for key in common], [b.by_block[key] for key in common], level
+def _contrasts(pairs: Sequence[Pair], level: float) -> list[_Found]:
+    """All ratios; those with equally many common blocks in one go."""
+    found: dict[int, _Found] = {}
+    by_size: dict[int, list[tuple[int, list[float], list[float], int]]] = {}
+    for place, pair in enumerate(pairs):
+        a, b = pair.a, pair.b
+        lacking = _lacking(pair, level)
+        if lacking is not None or a is None or b is None:
+            found[place] = _Found(lacking or _no_values("a side", level))
+            continue
+        common = pair.common
+        if len(common) < _LEAST_PAIRS:
+            found[place] = _Found(welch_log_ratio(a.values, b.values, level), _why_apart(a, b))
+            continue
+        left_out = len(a.samples) + len(b.samples) - 2 * len(common)
+        x, y = ([side.by_block[key] for key in common] for side in (a, b))
+        by_size.setdefault(len(common), []).append((place, x, y, left_out))
+    for rows in by_size.values():
+        contrasts = paired_log_ratios(
+            np.array([x for _, x, _, _ in rows]), np.array([y for _, _, y, _ in rows]), level
         )
-        return ratio, "", len(a.samples) + len(b.samples) - 2 * len(common)
-    return welch_log_ratio(a.values, b.values, level), _why_apart(a, b), 0
+        for (place, _, _, left_out), contrast in zip(rows, contrasts, strict=True):
+            found[place] = _Found(contrast, "", left_out)
+    return [found[place] for place in range(len(pairs))]
+
+
+def _by_the_paper(pair: Pair, level: float) -> _Found:
+    lacking = _lacking(pair, level)
+    if lacking is not None or pair.a is None or pair.b is None:
+        return _Found(lacking or _no_values("a side", level))
+    return _Found(georges_ratio(pair.a.values, pair.b.values, level))
+
+
+def _lacking(pair: Pair, level: float) -> Contrast | None:
+    if pair.a is None or not pair.a.samples:
+        return _no_values("the alternative", level)
+    if pair.b is None or not pair.b.samples:
+        return _no_values("the baseline", level)
+    return None
 
 
 def _no_values(side: str, level: float) -> Contrast:
@@ -125,11 +154,12 @@ def _why_apart(a: Series, b: Series) -> str:
 
 
 def _comparison(
-    cell: PlannedCell, base: PlannedCell, a: Series | None, b: Series | None, contrast: Contrast, names: Names
+    pair: Pair, contrast: Contrast, more: Adjusted, theta_percent: float, names: Names
 ) -> Comparison:
-    series = a or b
+    cell, base, series = pair.cell, pair.base, pair.series
     parameters = series.parameters if series else {}
     ratio = estimate_of(contrast.interval)
+    matters = practical(ratio, theta_percent)
     a_name, b_name, differ = short_names(cell, base)
     place = names.place(cell, parameters) + names.within(cell, differ)
     many = counted(ratio.n, "block" if ratio.method == PAIRED else "invocation")
@@ -139,6 +169,10 @@ def _comparison(
         unit = series.unit if series else ""
         what = compared(a_name, b_name, ratio, cell.metric, unit, cell.better)
         words = f"{what} on {place}, {many}, on {names.host(cell)}"
+        if more.p_holm > 1.0 - ratio.level:
+            words += f"; it does not hold up among the {counted(more.among, 'comparison')}"
+        if matters == "no":
+            words += f"; {too_small(theta_percent)}"
     else:
         words = (
             f"no difference shown between {a_name} and {b_name} on {place}, {many}, on {names.host(cell)};"
@@ -158,4 +192,8 @@ def _comparison(
         ratio=ratio,
         p=contrast.p,
         words=words,
+        p_holm=more.p_holm,
+        simultaneous=more.simultaneous,
+        p_simultaneous=more.p_simultaneous,
+        practical=matters,
     )

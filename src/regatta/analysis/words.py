@@ -53,6 +53,31 @@ def bound_words(ratios: Sequence[Estimate]) -> str:
     return f"any is likely below {up:.{decimals}f} %"
 
 
+def practical(ratio: Estimate, theta_percent: float) -> str:
+    """Does the difference matter? `yes`: the whole interval lies beyond theta; `no`: all of it within; `open`; "" undefined."""
+    theta = theta_percent / 100.0
+    if math.isnan(ratio.low) or math.isnan(ratio.high):
+        return ""
+    if ratio.low > 1.0 + theta or ratio.high < 1.0 - theta:
+        return "yes"
+    return "no" if ratio.low >= 1.0 - theta and ratio.high <= 1.0 + theta else "open"
+
+
+def too_small(theta_percent: float) -> str:
+    """What is said of a difference that is shown and does not matter."""
+    return f"less than the {theta_percent:g} % from which on it would matter"
+
+
+def test_words(f: float, df_between: float, df_error: float, p: float) -> str:
+    """`F(2, 27) = 5.1, p 0.013`."""
+    return f"F({df_between:g}, {df_error:g}) = {f:.3g}, p {p_words(p)}"
+
+
+def p_words(p: float) -> str:
+    """`0.0131`, `<0.0001`; nothing where there is none."""
+    return "" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

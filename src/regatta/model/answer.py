@@ -5,6 +5,7 @@ An undefined number is NaN and its `reason` says why; it is never 0 (design: how
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from regatta.model.cell import configuration_name
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
+from regatta.model.hosts import OverHosts
 from regatta.model.outliers import Outliers
 
 
@@ -68,6 +70,13 @@ class Comparison:
     p: float
     #: one sentence that can be read aloud
     words: str
+    #: p after Holm, over all comparisons of the answer
+    p_holm: float = math.nan
+    #: the ratio with an interval that holds together with those of all alternatives of its baseline (Dunnett); None with one
+    simultaneous: Estimate | None = None
+    p_simultaneous: float = math.nan
+    #: does it matter, by theta: `yes`, `no`, `open`; "" undefined
+    practical: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,3 +161,5 @@ class Answer:
     gates: tuple[Gate, ...] = ()
     #: what lies far out, and what hangs on it
     outliers: Outliers = field(default_factory=Outliers)
+    #: every comparison over all hosts
+    over_hosts: OverHosts = field(default_factory=OverHosts)

@@ -207,7 +207,7 @@ def _over_host_means(means: Floats, n: int, point: float, level: float) -> Contr
 def _contrast(point: float, deviation: float, df: int, n: int, level: float, method: str) -> Contrast:
     half = t_quantile(df, level) * deviation
     interval = Interval(n, point, point - half, point + half, level, method)
-    return Contrast(interval, t_two_sided_p(point / deviation, df))
+    return Contrast(interval, t_two_sided_p(point / deviation, df), float(df))
 
 
 def _unknown(reason: str) -> HostInteraction:

@@ -43,7 +43,7 @@ def paired_log_ratios(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> list[C
     if x.shape != y.shape or x.ndim != 2:
         raise ValueError(f"pairs: expected as many values on both sides · got {x.shape} and {y.shape}")
     n = x.shape[1]
-    fit = (np.isfinite(x) & np.isfinite(y) & (x > 0.0) & (y > 0.0)).all(axis=1)
+    fit = np.logical_and.reduce(np.isfinite(x) & np.isfinite(y) & (x > 0.0) & (y > 0.0), axis=1)
     if n == 0 or not len(x):
         return [_unknown(n, level, "no pairs")] * len(x)
     log_x, log_y = (np.log(np.where(fit[:, None], side, 1.0)) for side in (x, y))

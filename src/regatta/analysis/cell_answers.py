@@ -1,0 +1,93 @@
+"""Every series with its mean and interval, and why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from regatta.analysis.comparisons import estimate_of
+from regatta.analysis.facts import Facts
+from regatta.analysis.methods import GEORGES_2007
+from regatta.analysis.samples import PlannedCell, Samples, Series
+from regatta.analysis.words import counted, listed
+from regatta.model.answer import CellAnswer
+from regatta.stats.estimate import undefined
+from regatta.stats.intervals import mean_interval
+
+
+def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer]:
+    """The mean of every series.
+
+    Args:
+        samples: of the experiment.
+        facts: for the level.
+        method: `georges2007` for the normal distribution from 30 values on, as in the paper; else Student's t.
+
+    Returns:
+        Series in the order of the plan, a cell's own metric first; a cell without values of it has one entry that says why.
+    """
+    name = method if method == GEORGES_2007 else "t"
+    units = {
+        (series.cell.benchmark, series.metric): series.unit
+        for many in samples.series.values()
+        for series in many
+    }
+    answers = []
+    for cell in samples.cells:
+        many = samples.series.get(cell.number, [])
+        statuses = samples.statuses.get(cell.number, {})
+        if not any(series.metric == cell.metric for series in many):
+            answers.append(
+                _without_values(cell, statuses, units.get((cell.benchmark, cell.metric), ""), facts.level)
+            )
+        answers += [_with_values(series, statuses, facts.level, name) for series in many]
+    return answers
+
+
+def _with_values(series: Series, statuses: dict[str, int], level: float, method: str) -> CellAnswer:
+    estimate = estimate_of(mean_interval(series.values, level, method))
+    if not series.samples:
+        estimate = replace(estimate, reason=_why_nothing(statuses))
+    empty = _without_values(series.cell, statuses, series.unit, level)
+    return replace(
+        empty,
+        metric=series.metric,
+        parameters=series.parameters,
+        # Only the cell's own metric has a direction; of the others less is taken to be better (user, system, max_rss).
+        better=series.cell.better if series.metric == series.cell.metric else "lower",
+        estimate=estimate,
+        samples=series.samples,
+        perturbed=series.perturbed,
+    )
+
+
+def _without_values(cell: PlannedCell, statuses: dict[str, int], unit: str, level: float) -> CellAnswer:
+    return CellAnswer(
+        cell_id=cell.cell_id,
+        host=cell.host,
+        platform=cell.platform,
+        benchmark=cell.benchmark,
+        runtime=cell.runtime,
+        collector=cell.collector,
+        modifiers=cell.modifiers,
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib,
+        metric=cell.metric,
+        unit=unit,
+        better=cell.better,
+        parameters={},
+        estimate=estimate_of(undefined(0, level, "t", _why_nothing(statuses))),
+        samples=(),
+        perturbed=(),
+        statuses=dict(statuses),
+        planned=cell.planned,
+    )
+
+
+def _why_nothing(statuses: dict[str, int]) -> str:
+    total = sum(statuses.values())
+    if not total:
+        return "not measured yet"
+    if statuses.get("ok"):
+        return f"none of {counted(statuses['ok'], 'valid invocation')} gave a value after warm-up"
+    each = listed([f"{count} {status}" for status, count in sorted(statuses.items())])
+    return f"no valid invocation among {total} ({each})"
