@@ -19,6 +19,8 @@ VERBS = {
     "status": "Show what is being measured now",
     "analyze": "Show the answer: intervals, ratios, tests, failures",
     "report": "Write the answer as one HTML file",
+    "audit": "Hold prevalent methods against the intervals",
+    "plot": "Write each figure as SVG, PNG or HTML",
     "explain": "Show the exact command of a cell and what its records say",
     "verify": "Check every planned invocation, checksum and status",
     "records": "Stream the records of an experiment",

@@ -92,23 +92,30 @@ def fill(template: str, sections: Sequence[Section], **values: Any) -> str:
     )
 
 
-def write_whole(path: Path, page: str) -> None:
-    """Write a page so that it appears whole or not at all: under a temporary name beside `path`, then renamed.
+def encoded(page: str) -> bytes:
+    """A page as bytes. A name decoded from bytes that are no UTF-8 holds surrogates, which become question marks."""
+    return page.encode("utf-8", "replace")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it appears whole or not at all: under a temporary name beside `path`, then renamed.
+
+    Args:
+        path: the file; its folder is made when it is missing.
+        content: all of it.
 
     Raises:
         StoreError: the file cannot be written.
     """
-    # A name decoded from bytes that are no UTF-8 holds surrogates, which no file can: they become question marks.
-    text = page.encode("utf-8", "replace")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(text)
+        temporary.write_bytes(content)
         temporary.replace(path)
     except OSError as error:
         raise StoreError(
             str(path),
-            "a place where the report can be written",
+            "a place where the file can be written",
             str(error),
             "free space or choose another folder",
         ) from error

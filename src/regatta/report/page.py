@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regatta.model.answer import Answer
 from regatta.report.cell_table import tables_of
-from regatta.report.html import fill, number_figures, write_whole
+from regatta.report.html import encoded, fill, number_figures, write_whole
 from regatta.report.looks import Looks
 from regatta.report.panels import panels_of
 from regatta.report.quantities import show_percent
@@ -34,7 +34,7 @@ def write_report(answer: Answer, path: Path) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    write_whole(path, render(answer))
+    write_whole(path, encoded(render(answer)))
 
 
 def write_topics_page(
@@ -52,7 +52,7 @@ def write_topics_page(
     Raises:
         StoreError: the file cannot be written.
     """
-    write_whole(path, render_topics(title, question, sentences, topics))
+    write_whole(path, encoded(render_topics(title, question, sentences, topics)))
 
 
 def render(answer: Answer) -> str:

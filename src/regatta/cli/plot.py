@@ -1,0 +1,117 @@
+"""`regatta plot EXPERIMENT`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import results_option
+from regatta.errors import StoreError
+from regatta.store.folder import find_folder
+
+if TYPE_CHECKING:
+    from regatta.report.gallery import Picture
+    from regatta.report.pictures import Format
+
+
+@click.command()
+@click.argument("experiment")
+@results_option
+@click.option(
+    "--figure",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one; may be repeated, and may hold * and ?, as in 'ratios-*'.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["svg", "png", "html"]),
+    default="svg",
+    show_default=True,
+    help="svg and png are drawn by a Chromium or Chrome of this machine ($REGATTA_BROWSER names another); html needs none.",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for the files; `plots` in the experiment's folder if not given.",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(200, 4000),
+    default=640,
+    show_default=True,
+    metavar="PIXELS",
+    help="Of a picture; a column of a paper at its letters' size is about 400.",
+)
+@click.option("--list", "as_list", is_flag=True, help="Name the figures and draw none.")
+def plot(
+    experiment: str,
+    results: Path,
+    names: Sequence[str],
+    kind: Format,
+    output: Path | None,
+    width: int,
+    as_list: bool,
+) -> None:
+    """Write each figure of EXPERIMENT's report as a file of its own, on white, for papers and slides."""
+    folder = find_folder(experiment, results)
+
+    from regatta.analysis.answer import answer_experiment
+    from regatta.report.gallery import gallery
+
+    pictures = gallery(answer_experiment(folder.path))
+    if not pictures:
+        raise StoreError(
+            str(folder.path), "a figure in its report", "none", "measure first: `regatta run SPEC`"
+        )
+    chosen = _chosen(pictures, names)
+    if as_list:
+        for picture in chosen:
+            click.echo(f"{picture.name}  {picture.title}")
+        return
+
+    from regatta.report.pictures import write_pictures
+
+    with _drawing_progress() as progress:
+        for path in write_pictures(chosen, output or folder.path / "plots", kind, width, progress):
+            click.echo(str(path))
+
+
+def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
+    """The pictures that the names ask for, in the report's order.
+
+    Raises:
+        BadParameter: a name fits none; it says which is near.
+    """
+    from difflib import get_close_matches
+    from fnmatch import fnmatchcase
+
+    known = [picture.name for picture in pictures]
+    for name in names:
+        if not any(fnmatchcase(one, name) for one in known):
+            near = get_close_matches(name, known, 3, 0.5)
+            hint = f"did you mean {' or '.join(near)}?" if near else "`--list` names them"
+            raise click.BadParameter(f"there is no figure {name!r}: {hint}", param_hint="--figure")
+    return [picture for picture in pictures if not names or any(fnmatchcase(picture.name, n) for n in names)]
+
+
+@contextmanager
+def _drawing_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar with its ETA on a terminal, nothing elsewhere; told figures drawn and figures in all."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("drawing", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
