@@ -24,6 +24,7 @@ TRIED = {
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
     "./regatta explain g1": "test_demo.py",
+    "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",
     ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",
 }  # fmt: skip
 
@@ -83,7 +84,7 @@ def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: P
     )
 
 
-@pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "explain", "verify", "records",
+@pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "plot", "explain", "verify", "records",
                                   "minheap", "build", "provision", "segment", "store", "schema"])  # fmt: skip
 def test_every_verb_explains_itself(verb: str) -> None:
     done = regatta(verb, "--help")
