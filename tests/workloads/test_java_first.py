@@ -21,6 +21,8 @@ SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "first.yml").read_t
 BENCHMARKS = sorted(SUITE["benchmarks"])
 OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 PER_ITERATION = {"elapsed": "ns", "cpu": "ns", "gc_time": "ns", "gc_count": "count", "allocated": "bytes"}
+#: reported where there are pauses enough
+IF_PAUSED = {"gc_pause": "ns"}
 TIMEOUT_S = 120
 
 
@@ -125,14 +127,15 @@ def test_every_iteration_reports_each_metric_in_its_unit_and_nothing_else(
     measured = [line for line in run.lines if "metric" in line]
     assert {line["iteration"] for line in measured} == {0, 1}
     for line in measured:
-        assert set(line) == {"iteration", "metric", "value", "unit"}
-        assert line["unit"] == PER_ITERATION[line["metric"]]
+        parameters = {"parameters"} if line["metric"] in IF_PAUSED else set()
+        assert set(line) == {"iteration", "metric", "value", "unit"} | parameters
+        assert line["unit"] == (PER_ITERATION | IF_PAUSED)[line["metric"]]
         assert line["unit"] in UNITS
         assert isinstance(line["value"], int)
         assert line["value"] >= 0
     for metric in PER_ITERATION:
         assert len(run.values(metric)) == 2, metric
-    assert all(len({"metric", "digest", "info"} & set(line)) == 1 for line in run.lines)
+    assert all(len({"metric", "digest", "info", "requests"} & set(line)) == 1 for line in run.lines)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -190,7 +193,7 @@ def test_the_seed_of_the_environment_counts_when_none_is_given(jar: Jar) -> None
 
 
 def test_without_a_results_file_a_person_reads_the_lines(jar: Jar) -> None:
-    run = jar.main("lzw", "--size", "1", "--iterations", "1", "--gc-before", REGATTA_RESULTS="")
+    run = jar.main("lzw", "--size", "1", "--iterations", "1", "--collect", REGATTA_RESULTS="")
     assert run.code == 0
     assert re.search(r"^iteration 0: elapsed \d+ ns", run.stdout, re.MULTILINE)
     assert re.search(r"^iteration 0: digest [0-9a-f]{64}$", run.stdout, re.MULTILINE)

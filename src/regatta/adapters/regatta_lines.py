@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from regatta.adapters.latency import latency_rows
 from regatta.adapters.result import Left, Reported
 from regatta.units import UNITS
 
@@ -15,7 +16,12 @@ _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _MAXIMUM_INFO_BYTES = 64 * 1024
 _MAXIMUM_INFO_DEPTH = 16
+#: of one invocation: some 64 bytes each while they are read
+_MAXIMUM_REQUESTS = 4_000_000
 _MEASUREMENT_KEYS = {"iteration", "metric", "value", "unit", "operations", "parameters"}
+
+#: iteration -> starts and ends of its requests
+_Requests = dict[int, tuple[list[int], list[int]]]
 
 
 class _BadLine(ValueError):
@@ -69,9 +75,32 @@ def _measurement(line: dict[str, Any]) -> list[Any]:
     return [_whole(line.get("iteration"), "iteration", 0), metric, value, unit, operations, parameters]
 
 
-def _take(line: dict[str, Any], reported: Reported) -> None:
+def _add_requests(line: dict[str, Any], requests: _Requests) -> None:
+    iteration, given = _whole(line.get("iteration"), "iteration", 0), line["requests"]
+    if set(line) != {"iteration", "requests"} or not isinstance(given, dict):
+        raise _BadLine("requests must be an object beside iteration and nothing else")
+    starts, ends = given.get("start_ns"), given.get("end_ns")
+    if set(given) != {"start_ns", "end_ns"} or not isinstance(starts, list) or not isinstance(ends, list):
+        raise _BadLine("requests must have start_ns and end_ns, each a list")
+    if len(starts) != len(ends):
+        raise _BadLine(f"requests have {len(starts)} starts and {len(ends)} ends")
+    for start, end in zip(starts, ends):
+        if type(start) is not int or type(end) is not int or not 0 <= start <= end < 2**63:
+            raise _BadLine(
+                f"a request must start at 0 ns or later and end no earlier, got {start!r:.40} to {end!r:.40}"
+            )
+    kept = requests.setdefault(iteration, ([], []))
+    kept[0].extend(starts)
+    kept[1].extend(ends)
+    if sum(len(starts) for starts, _ in requests.values()) > _MAXIMUM_REQUESTS:
+        raise _BadLine(f"more than {_MAXIMUM_REQUESTS} requests in one invocation")
+
+
+def _take(line: dict[str, Any], reported: Reported, requests: _Requests) -> None:
     if "metric" in line:
         reported.iterations.append(_measurement(line))
+    elif "requests" in line:
+        _add_requests(line, requests)
     elif "digest" in line:
         if not isinstance(line["digest"], str) or not _DIGEST.match(line["digest"]):
             raise _BadLine(f"digest must be 64 hexadecimal digits, got {line['digest']!r:.80}")
@@ -83,7 +112,7 @@ def _take(line: dict[str, Any], reported: Reported) -> None:
             raise _BadLine(f"info must have finite numbers and at most {_MAXIMUM_INFO_DEPTH} levels")
         reported.info.update(line["info"])
     else:
-        raise _BadLine(f"none of metric, digest, info, error in {json.dumps(line):.80}")
+        raise _BadLine(f"none of metric, requests, digest, info, error in {json.dumps(line):.80}")
 
 
 def _reject_constant(name: str) -> float:
@@ -93,6 +122,7 @@ def _reject_constant(name: str) -> float:
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Read the lines; the first one that does not fit becomes the error, with its number."""
     reported = Reported()
+    requests: _Requests = {}
     if left.results is None:
         reported.error = left.refused or "no result: the workload wrote nothing to REGATTA_RESULTS"
         return reported
@@ -103,10 +133,13 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
             line = json.loads(text, parse_constant=_reject_constant)
             if not isinstance(line, dict):
                 raise _BadLine("not an object")
-            _take(line, reported)
+            _take(line, reported, requests)
         except (ValueError, RecursionError) as error:
             reported.error = f"line {number} of the results: {error}"
             return reported
+    for iteration, (starts, ends) in sorted(requests.items()):
+        for value, parameters in latency_rows(starts, ends):
+            reported.iterations.append([iteration, "latency", value, "ns", None, parameters])
     if len(json.dumps(reported.info)) > _MAXIMUM_INFO_BYTES:
         reported.error = f"info is longer than {_MAXIMUM_INFO_BYTES} bytes"
         reported.info = {}

@@ -37,7 +37,7 @@ _json = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
-_KEYS = ("iteration", "metric", "value", "unit", "operations", "parameters", "digest", "info", "error")
+_KEYS = ("iteration", "metric", "value", "unit", "operations", "parameters", "digest", "info", "error", "requests")
 _almost = st.dictionaries(
     st.sampled_from(_KEYS),
     _json | st.sampled_from(["elapsed", "ns", "ab" * 32, 0, 10**400, {"a": 1e308}, {"a": {"b": 10**30}}]),
@@ -112,7 +112,7 @@ WRONG = {
     "no parameters": (line(parameters={}), "object with names"),
     "a list for a parameter": (line(parameters={"a": [1]}), "plain value"),
     "half a digest": (b'{"digest": "abc"}', "64 hexadecimal"),
-    "none of the shapes": (b"{}", "none of metric, digest, info, error"),
+    "none of the shapes": (b"{}", "none of metric, requests, digest, info, error"),
 }
 
 

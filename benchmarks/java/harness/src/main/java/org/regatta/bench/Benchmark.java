@@ -1,5 +1,7 @@
 package org.regatta.bench;
 
+import java.util.List;
+
 /**
  * One workload: deterministic in its size and seed, so that every iteration gives the same output.
  *
@@ -31,6 +33,11 @@ public interface Benchmark {
      * @throws WrongResultException if the output is wrong
      */
     void digest(OutputDigest out) throws Exception;
+
+    /** @return when the requests of the last iteration began and ended, a log for each thread; none by default */
+    default List<Requests> requests() {
+        return List.of();
+    }
 
     /** Gives back what {@code setup} took. */
     default void teardown() throws Exception {}

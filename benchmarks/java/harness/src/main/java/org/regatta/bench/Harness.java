@@ -48,20 +48,22 @@ public final class Harness {
     }
 
     private static void runIterations(Options options, Listener listener) throws Exception {
-        Meters meters = new Meters();
+        Meters meters =
+                new Meters(options.safepointLog() == null ? null : SafepointLog.open(options.safepointLog()));
         listener.started(info(options, meters));
         Benchmark benchmark = options.entry().factory().get();
         benchmark.setup(options.size(), options.seed());
         for (int iteration = 0; iteration < options.iterations(); iteration++) {
             benchmark.prepare(iteration);
             listener.iterationStarting(iteration);
-            if (options.gcBefore()) {
+            if (options.collect() && iteration > 0) {
                 System.gc();
             }
             meters.start();
             Sink.consume(benchmark.iterate(iteration));
             List<Measurement> measurements = meters.stop();
             listener.iterationEnded(iteration, measurements);
+            listener.requested(iteration, benchmark.requests());
             OutputDigest digest = new OutputDigest();
             benchmark.digest(digest);
             listener.digested(iteration, digest.hex());
@@ -76,13 +78,14 @@ public final class Harness {
         info.put("size", options.size());
         info.put("seed", options.seed());
         info.put("iterations", options.iterations());
-        info.put("gc_before", options.gcBefore());
+        info.put("collect", options.collect());
         info.put("java_version", System.getProperty("java.version"));
         info.put("java_vm", System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version"));
         info.put("collectors", meters.collectorNames());
         info.put("processors", Runtime.getRuntime().availableProcessors());
         info.put("max_heap_bytes", Runtime.getRuntime().maxMemory());
         info.put("allocated_counts", meters.allocationSource());
+        info.put("pauses_from", meters.pauseSource());
         return info;
     }
 

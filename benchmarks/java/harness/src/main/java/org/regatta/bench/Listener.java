@@ -5,7 +5,7 @@ import java.util.Map;
 
 /**
  * Hears what happens in a run, in this order: {@code started}, for each iteration {@code iterationStarting},
- * {@code iterationEnded} and {@code digested}, then {@code finished} or {@code failed}.
+ * {@code iterationEnded}, {@code requested} and {@code digested}, then {@code finished} or {@code failed}.
  *
  * <p>All calls come from the thread that runs the iterations and lie outside of the measured time.
  */
@@ -16,6 +16,9 @@ public interface Listener {
     default void iterationStarting(int iteration) throws Exception {}
 
     default void iterationEnded(int iteration, List<Measurement> measurements) throws Exception {}
+
+    /** @param logs the iteration's requests, a log for each thread; none where the workload logs none */
+    default void requested(int iteration, List<Requests> logs) throws Exception {}
 
     /** @param digest SHA-256 of the iteration's output, 64 hexadecimal digits */
     default void digested(int iteration, String digest) throws Exception {}

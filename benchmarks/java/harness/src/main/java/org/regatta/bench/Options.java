@@ -9,19 +9,26 @@ import java.util.List;
  * @param size from 1
  * @param iterations from 1
  * @param seed any
- * @param gcBefore whether {@code System.gc()} precedes each iteration
+ * @param collect whether a full collection precedes each iteration but the first
+ * @param safepointLog file to which the JVM logs its safepoints; null: none
  */
-record Options(Entry entry, int size, int iterations, long seed, boolean gcBefore) {
+record Options(Entry entry, int size, int iterations, long seed, boolean collect, String safepointLog) {
     static final long DEFAULT_SEED = 1;
 
+    /** Asks for {@code collect} too, because a modifier of a spec adds flags of the JVM, not arguments. */
+    private static final String COLLECT_PROPERTY = "regatta.collect";
+
     static final String HELP = """
-            usage: BENCH --size N --iterations N [--seed S] [--gc-before]
+            usage: BENCH --size N --iterations N [--seed S] [--collect] [--pauses FILE]
                    --list | --help
 
               --size N         how much work an iteration is (1, 2, ...)
               --iterations N   how many times it is done; all are reported, none is left out as warm-up
               --seed S         seed of the input; default: REGATTA_SEED, then 1
-              --gc-before      call System.gc() before each iteration, outside of the measured time
+              --collect        a full collection (System.gc()) before each iteration but the first, outside of
+                               the measured time; -Dregatta.collect=true given to the JVM asks for it too
+              --pauses FILE    where the JVM logs its safepoints (-Xlog:safepoint:file=FILE:none:filecount=0);
+                               without it the collectors' beans are read, and single pauses are not known
               --list           print the benchmarks
               --help           print this
 
@@ -34,11 +41,13 @@ record Options(Entry entry, int size, int iterations, long seed, boolean gcBefor
         Long size = null;
         Long iterations = null;
         Long seed = null;
-        boolean gcBefore = false;
+        boolean collect = Boolean.getBoolean(COLLECT_PROPERTY);
+        String safepointLog = null;
         for (int i = 0; i < args.length; i++) {
             String arg = args[i];
             switch (arg) {
-                case "--gc-before" -> gcBefore = true;
+                case "--collect" -> collect = true;
+                case "--pauses" -> safepointLog = value(args, ++i);
                 case "--iterations" -> iterations = number(arg, value(args, ++i), 1, Integer.MAX_VALUE);
                 case "--size" -> size = number(arg, value(args, ++i), 1, Integer.MAX_VALUE);
                 case "--seed" -> seed = number(arg, value(args, ++i), Long.MIN_VALUE, Long.MAX_VALUE);
@@ -68,7 +77,7 @@ record Options(Entry entry, int size, int iterations, long seed, boolean gcBefor
                     ? DEFAULT_SEED
                     : number("REGATTA_SEED", environmentSeed, Long.MIN_VALUE, Long.MAX_VALUE);
         }
-        return new Options(entry, size.intValue(), iterations.intValue(), seed, gcBefore);
+        return new Options(entry, size.intValue(), iterations.intValue(), seed, collect, safepointLog);
     }
 
     private static Entry find(String name, List<Entry> entries) throws UsageException {

@@ -22,7 +22,9 @@ final class PrintedLines implements Listener {
         StringBuilder line = new StringBuilder("iteration " + iteration);
         String separator = ": ";
         for (Measurement m : measurements) {
-            line.append(separator).append(m.metric()).append(' ').append(m.value()).append(' ').append(m.unit());
+            line.append(separator).append(m.metric());
+            m.parameters().forEach((name, value) -> line.append(' ').append(name).append(' ').append(value));
+            line.append(' ').append(m.value()).append(' ').append(m.unit());
             separator = ", ";
         }
         out.println(line);

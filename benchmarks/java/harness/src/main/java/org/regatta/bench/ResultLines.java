@@ -1,6 +1,7 @@
 package org.regatta.bench;
 
 import java.io.IOException;
+import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -8,9 +9,12 @@ import java.nio.file.StandardOpenOption;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 
 /** Appends the protocol's lines to a file, an iteration at a time, so that a killed run keeps what it had. */
 final class ResultLines implements Listener {
+    private static final int REQUESTS_A_LINE = 1000;
+
     private final Path path;
 
     ResultLines(Path path) {
@@ -31,9 +35,47 @@ final class ResultLines implements Listener {
             line.put("metric", measurement.metric());
             line.put("value", measurement.value());
             line.put("unit", measurement.unit());
+            if (!measurement.parameters().isEmpty()) {
+                line.put("parameters", measurement.parameters());
+            }
             lines.append(lines.isEmpty() ? "" : "\n").append(Json.of(line));
         }
         append(lines.toString());
+    }
+
+    @Override
+    public void requested(int iteration, List<Requests> logs) throws IOException {
+        OptionalLong origin = logs.stream()
+                .filter(log -> log.count() > 0)
+                .mapToLong(log -> log.startNs(0))
+                .min();
+        if (origin.isEmpty()) {
+            return;
+        }
+        try (Writer out = Files.newBufferedWriter(path, StandardOpenOption.CREATE, StandardOpenOption.APPEND)) {
+            for (Requests log : logs) {
+                for (int from = 0; from < log.count(); from += REQUESTS_A_LINE) {
+                    int to = Math.min(log.count(), from + REQUESTS_A_LINE);
+                    writeRequests(out, iteration, log, from, to, origin.getAsLong());
+                }
+            }
+        }
+    }
+
+    /** Digit by digit into the file: a text of all requests would fill the heap whose use is measured. */
+    private static void writeRequests(Writer out, int iteration, Requests log, int from, int to, long originNs)
+            throws IOException {
+        out.write("{\"iteration\": " + iteration + ", \"requests\": {\"start_ns\": ");
+        for (int i = from; i < to; i++) {
+            out.write(i == from ? "[" : ",");
+            out.write(Long.toString(log.startNs(i) - originNs));
+        }
+        out.write("], \"end_ns\": ");
+        for (int i = from; i < to; i++) {
+            out.write(i == from ? "[" : ",");
+            out.write(Long.toString(log.endNs(i) - originNs));
+        }
+        out.write("]}}\n");
     }
 
     @Override

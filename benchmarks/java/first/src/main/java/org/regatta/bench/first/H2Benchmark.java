@@ -12,6 +12,7 @@ import java.util.concurrent.Executors;
 import org.h2.jdbcx.JdbcDataSource;
 import org.regatta.bench.Benchmark;
 import org.regatta.bench.OutputDigest;
+import org.regatta.bench.Requests;
 
 /**
  * Terminals run order-entry transactions (a mix after TPC-C, scaled down) against an in-memory H2 database; the
@@ -31,6 +32,7 @@ final class H2Benchmark implements Benchmark {
     private final ExecutorService threads = Executors.newFixedThreadPool(TERMINALS, H2Benchmark::daemon);
     private final List<Connection> connections = new ArrayList<>();
     private final List<Terminal> terminals = new ArrayList<>();
+    private final List<Requests> requests = new ArrayList<>();
     private int transactionsPerTerminal;
     private long seed;
 
@@ -38,11 +40,15 @@ final class H2Benchmark implements Benchmark {
     public void setup(int size, long seed) {
         this.seed = seed;
         transactionsPerTerminal = size * TRANSACTIONS_PER_SIZE / TERMINALS;
+        for (int i = 0; i < TERMINALS; i++) {
+            requests.add(new Requests(transactionsPerTerminal));
+        }
     }
 
     @Override
     public void prepare(int iteration) throws SQLException {
         closeDatabase();
+        requests.forEach(Requests::clear);
         JdbcDataSource source = new JdbcDataSource();
         source.setURL("jdbc:h2:mem:orders;LOCK_TIMEOUT=60000;TRACE_LEVEL_SYSTEM_OUT=0");
         // The database lives as long as one connection to it is open; this one does the loading.
@@ -60,8 +66,10 @@ final class H2Benchmark implements Benchmark {
     public long iterate(int iteration) throws Exception {
         // Taken as they end: a terminal that failed may hold rows that another would wait for.
         CompletionService<Long> results = new ExecutorCompletionService<>(threads);
-        for (Terminal terminal : terminals) {
-            results.submit(() -> terminal.run(transactionsPerTerminal));
+        for (int i = 0; i < terminals.size(); i++) {
+            Terminal terminal = terminals.get(i);
+            Requests log = requests.get(i);
+            results.submit(() -> terminal.run(transactionsPerTerminal, log));
         }
         long sum = 0;
         for (int i = 0; i < terminals.size(); i++) {
@@ -72,6 +80,11 @@ final class H2Benchmark implements Benchmark {
             }
         }
         return sum;
+    }
+
+    @Override
+    public List<Requests> requests() {
+        return requests;
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.util.Arrays;
 import java.util.Random;
+import org.regatta.bench.Requests;
 
 /**
  * One clerk with a connection: draws transactions and runs them.
@@ -55,11 +56,16 @@ final class Terminal {
         this.sql = new Statements(connection);
     }
 
-    /** @return a sum over everything that was read */
-    long run(int transactions) throws SQLException {
+    /**
+     * @param requests where each transaction is noted, from its draw until it is committed, tries in vain included
+     * @return a sum over everything that was read
+     */
+    long run(int transactions, Requests requests) throws SQLException {
         long sum = 0;
         for (int i = 0; i < transactions; i++) {
+            long beganNs = System.nanoTime();
             sum += commit(draw());
+            requests.ended(beganNs);
         }
         return sum;
     }
