@@ -7,17 +7,18 @@ from pathlib import Path
 from regatta.analysis.aa import judge_gates
 from regatta.analysis.baseline import check_baseline
 from regatta.analysis.cell_answers import cell_answers
-from regatta.analysis.comparisons import compare_pairs
+from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.analysis.facts import read_facts
 from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
 from regatta.analysis.hosts import host_words, judge_hosts
-from regatta.analysis.methods import REGATTA, check_method
+from regatta.analysis.methods import GEORGES_2007, REGATTA, check_method
 from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
 from regatta.analysis.pairs import pairs_of
 from regatta.analysis.samples import load_samples
 from regatta.analysis.shortfalls import shortfalls
+from regatta.analysis.suites import judge_suites
 from regatta.model.answer import Answer
 from regatta.model.experiment import Baseline
 from regatta.store.database import Progress, open_database
@@ -56,7 +57,10 @@ def answer_experiment(
     names = Names(samples.cells)
     cells = cell_answers(samples, facts, method)
     pairs, lacking = pairs_of(samples, baseline or facts.baseline)
-    comparisons, apart = compare_pairs(pairs, facts.level, names, facts.theta_percent, method)
+    ratios = contrasts_of(pairs, facts.level)
+    found = contrasts_by_the_paper(pairs, facts.level) if method == GEORGES_2007 else ratios
+    comparisons, apart = compare_pairs(pairs, found, facts.level, names, facts.theta_percent)
+    suites = judge_suites(pairs, [r.contrast for r in ratios], facts.level, facts.theta_percent, names)
     families, unblocked = judge_families(samples, facts.level, names)
     gates = judge_gates(samples, facts.level)
     outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names)
@@ -64,6 +68,7 @@ def answer_experiment(
         samples, pairs, comparisons, facts.level, facts.theta_percent, names, random_hosts
     )
     findings = {
+        "Over a suite": tuple(suite.words for suite in suites),
         "Hosts": host_words(over_hosts),
         "Outliers": outlier_words(outliers, names),
         "A/A test": tuple(gate.words for gate in gates),
@@ -90,6 +95,7 @@ def answer_experiment(
         findings={topic: sentences for topic, sentences in findings.items() if sentences},
         method=method,
         theta_percent=facts.theta_percent,
+        suites=tuple(suites),
         over_hosts=over_hosts,
         gates=gates,
         outliers=outliers,

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regatta.analysis.methods import GEORGES_2007, REGATTA
 from regatta.analysis.names import Names, configuration, short_names
-from regatta.analysis.pairs import Pair, comparison_groups, pairs_of
+from regatta.analysis.pairs import Pair, pairs_of
+from regatta.analysis.pairs import comparison_groups as comparison_groups
 from regatta.analysis.samples import Samples, Series
 from regatta.analysis.words import bound_words, compared, counted, practical, shows_difference, too_small
 from regatta.model.answer import Comparison, Estimate
@@ -19,8 +19,6 @@ from regatta.model.experiment import Baseline
 from regatta.stats.estimate import Contrast, Interval, undefined
 from regatta.stats.paired import PAIRED, paired_log_ratios
 from regatta.stats.ratios import WELCH, georges_ratio, welch_log_ratio
-
-__all__ = ["compare_all", "compare_pairs", "comparison_groups", "estimate_of"]
 
 #: fewer pairs than this have no spread
 _LEAST_PAIRS = 2
@@ -35,7 +33,7 @@ class Adjusted:
 
 
 @dataclass(frozen=True)
-class _Found:
+class PairContrast:
     """A ratio; why it is not paired ("" when it is, or when there is nothing to pair); values left out of the pairs."""
 
     contrast: Contrast
@@ -61,27 +59,29 @@ def compare_all(
 ) -> tuple[list[Comparison], list[str]]:
     """Compare every cell with its baseline: `pairs_of`, then `compare_pairs`."""
     pairs, lacking = pairs_of(samples, baseline)
-    comparisons, warnings = compare_pairs(pairs, level, names)
+    comparisons, warnings = compare_pairs(pairs, contrasts_of(pairs, level), level, names)
     return comparisons, warnings + lacking
 
 
 def compare_pairs(
-    pairs: Sequence[Pair], level: float, names: Names, theta_percent: float = 1.0, method: str = REGATTA
+    pairs: Sequence[Pair],
+    found: Sequence[PairContrast],
+    level: float,
+    names: Names,
+    theta_percent: float = 1.0,
 ) -> tuple[list[Comparison], list[str]]:
     """Compare every alternative with its baseline.
 
     Args:
         pairs: from `pairs_of`.
+        found: the ratio of each, from `contrasts_of` or `contrasts_by_the_paper`.
         level: confidence of each interval by itself, between 0 and 1.
         names: for the sentences.
         theta_percent: differences below it do not matter.
-        method: `georges2007` for differences of means without pairing, as the paper makes them.
 
     Returns:
         One comparison for each pair, in the same order, and warnings of those that are weaker than they look.
     """
-    paper = method == GEORGES_2007
-    found = [_by_the_paper(pair, level) for pair in pairs] if paper else _contrasts(pairs, level)
     extra = [Adjusted()] * len(pairs)
     comparisons = [
         _comparison(pair, one.contrast, more, theta_percent, names)
@@ -100,19 +100,19 @@ def compare_pairs(
     return comparisons, warnings
 
 
-def _contrasts(pairs: Sequence[Pair], level: float) -> list[_Found]:
-    """All ratios; those with equally many common blocks in one go."""
-    found: dict[int, _Found] = {}
+def contrasts_of(pairs: Sequence[Pair], level: float) -> list[PairContrast]:
+    """The ratio of every pair, on logs; those with equally many common blocks in one go."""
+    found: dict[int, PairContrast] = {}
     by_size: dict[int, list[tuple[int, list[float], list[float], int]]] = {}
     for place, pair in enumerate(pairs):
         a, b = pair.a, pair.b
         lacking = _lacking(pair, level)
         if lacking is not None or a is None or b is None:
-            found[place] = _Found(lacking or _no_values("a side", level))
+            found[place] = PairContrast(lacking or _no_values("a side", level))
             continue
         common = pair.common
         if len(common) < _LEAST_PAIRS:
-            found[place] = _Found(welch_log_ratio(a.values, b.values, level), _why_apart(a, b))
+            found[place] = PairContrast(welch_log_ratio(a.values, b.values, level), _why_apart(a, b))
             continue
         left_out = len(a.samples) + len(b.samples) - 2 * len(common)
         x, y = ([side.by_block[key] for key in common] for side in (a, b))
@@ -122,15 +122,20 @@ def _contrasts(pairs: Sequence[Pair], level: float) -> list[_Found]:
             np.array([x for _, x, _, _ in rows]), np.array([y for _, _, y, _ in rows]), level
         )
         for (place, _, _, left_out), contrast in zip(rows, contrasts, strict=True):
-            found[place] = _Found(contrast, "", left_out)
+            found[place] = PairContrast(contrast, "", left_out)
     return [found[place] for place in range(len(pairs))]
 
 
-def _by_the_paper(pair: Pair, level: float) -> _Found:
+def contrasts_by_the_paper(pairs: Sequence[Pair], level: float) -> list[PairContrast]:
+    """Every pair as Georges et al. compare: by the difference of the means, unpaired, shown as a share of the baseline's."""
+    return [_by_the_paper(pair, level) for pair in pairs]
+
+
+def _by_the_paper(pair: Pair, level: float) -> PairContrast:
     lacking = _lacking(pair, level)
     if lacking is not None or pair.a is None or pair.b is None:
-        return _Found(lacking or _no_values("a side", level))
-    return _Found(georges_ratio(pair.a.values, pair.b.values, level))
+        return PairContrast(lacking or _no_values("a side", level))
+    return PairContrast(georges_ratio(pair.a.values, pair.b.values, level))
 
 
 def _lacking(pair: Pair, level: float) -> Contrast | None:

@@ -33,7 +33,7 @@ def difference(b: str, ratio: Estimate, metric: str, unit: str, better: Better) 
         word = "faster" if (ratio.point < 1.0) == (better == "lower") else "slower"
     else:
         word = f"{'lower' if ratio.point < 1.0 else 'higher'} {metric}"
-    return f"{_how_much(ratio)} {word} than {b}"
+    return f"{how_much(ratio)} {word} than {b}"
 
 
 def superlative(metric: str, unit: str, better: Better) -> str:
@@ -101,7 +101,8 @@ def measured(estimate: Estimate, unit: str) -> str:
     return f"{point} {shown} ({low} to {high})"
 
 
-def _how_much(ratio: Estimate) -> str:
+def how_much(ratio: Estimate) -> str:
+    """`4.1 % (3.2 to 5.0)`: how far a ratio is from 1; an end on the other side of 1 is negative."""
     point, *edges = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
     if point < 0:
         point, edges = -point, [-edge for edge in edges]

@@ -16,6 +16,7 @@ from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
 from regatta.model.hosts import OverHosts
 from regatta.model.outliers import Outliers
+from regatta.model.suites import SuiteComparison
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class CellAnswer:
     #: status -> count, of all invocations of the cell (last attempt of each)
     statuses: Mapping[str, int]
     planned: int
+    #: those of the rounds before the first that counts, in no estimate
+    discarded: tuple[Sample, ...] = ()
 
     @property
     def configuration(self) -> str:
@@ -161,5 +164,7 @@ class Answer:
     gates: tuple[Gate, ...] = ()
     #: what lies far out, and what hangs on it
     outliers: Outliers = field(default_factory=Outliers)
+    #: geometric means over suites
+    suites: tuple[SuiteComparison, ...] = ()
     #: every comparison over all hosts
     over_hosts: OverHosts = field(default_factory=OverHosts)
