@@ -254,6 +254,21 @@ class Baseline:
     collector: str | None = None
     modifiers: str | None = None
 
+    def of(self, runtime: str, collector: str, modifiers: str) -> tuple[str, str, str] | None:
+        """Runtime, collector and modifiers of what an alternative is compared with.
+
+        A native program (no collector) has neither collector nor another runtime: only modifiers can be its baseline.
+
+        Returns:
+            None where no factor is set that the alternative has.
+        """
+        own = (runtime, collector, modifiers)
+        wanted = (self.runtime, self.collector, self.modifiers) if collector else (None, None, self.modifiers)
+        if wanted == (None, None, None):
+            return None
+        a, b, c = (value if name is None else name for name, value in zip(wanted, own, strict=True))
+        return a, b, c
+
 
 @dataclass(frozen=True)
 class Experiment:

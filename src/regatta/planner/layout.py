@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from regatta.model.experiment import Experiment
 
 
@@ -29,4 +31,4 @@ def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:
     width = rows // experiment.rounds
     first = experiment.discarded_rounds + _first_rounds(experiment)
     starts = [0, *(first + i * experiment.rounds_per_segment for i in range(count - 1)), experiment.rounds]
-    return [(width * a, width * min(b, experiment.rounds)) for a, b in zip(starts, starts[1:], strict=False)]
+    return [(width * a, width * min(b, experiment.rounds)) for a, b in pairwise(starts)]

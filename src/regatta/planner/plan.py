@@ -17,6 +17,7 @@ from regatta.model.resolved import ResolvedHost
 from regatta.planner.cells import Crossing
 from regatta.planner.layout import segment_bounds
 from regatta.planner.orders import host_generator, order_rows
+from regatta.planner.stopping import stopping_header
 from regatta.planner.twins import with_twin
 
 PLAN_VERSION = 1
@@ -65,6 +66,7 @@ class HostPlan:
             "rlimits": vars(experiment.rlimits),
             "cores": {**vars(experiment.cores), "cpus": list(experiment.cores.cpus)},
             "output_kib": experiment.output_kib,
+            "stopping": stopping_header(experiment, self.cells, self.group_sizes),
             "cells": [
                 cell.to_json(experiment.timeout_s, experiment.steady.iterations) for cell in self.cells
             ],

@@ -15,6 +15,7 @@ from typing import Any
 from regatta.errors import HostError, StoreError
 from regatta.model.record import FAILURES
 from regatta.runner.cgroup import end_stale_groups, open_accounting
+from regatta.runner.decisions import Deciding
 from regatta.runner.host_lock import HostLock
 from regatta.runner.invocation import Bench, measure
 from regatta.runner.journal_writer import JournalWriter
@@ -126,6 +127,8 @@ class SegmentRun:
         self.retry_failed = retry_failed
         self.plan: HostPlan = read_plan(paths.plan)
         self.blocks = self.plan.blocks(segment)
+        #: planned invocations that no comparison needs any more
+        self.not_needed = 0
         self.counts: dict[str, int] = {}
         #: why there is no control group; empty when there is
         self.no_accounting = ""
@@ -143,11 +146,26 @@ class SegmentRun:
             orphans = end_what_was_left(lock, self.paths.scratch)
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
-                return self._measure(journal, orphans)
+                deciding = Deciding(self.plan, self.paths.journal) if header.get("stopping") else None
+                if deciding is None or not self.blocks:
+                    return self._measure(journal, orphans)
+                first, end = self.blocks[0][0].round, self.blocks[-1][0].round + 1
+                # The runner of the segment before may have been killed between its last record and its decision.
+                deciding.decide(first)
+                self._leave_out(deciding)
+                receipt = self._measure(journal, orphans)
+                deciding.decide(end)
+                return receipt
             finally:
                 journal.close()
         finally:
             lock.release()
+
+    def _leave_out(self, deciding: Deciding) -> None:
+        """Leave out the blocks of rounds that their comparisons do not need."""
+        planned = sum(len(block) for block in self.blocks)
+        self.blocks = [block for block in self.blocks if deciding.wants(block[0])]
+        self.not_needed = planned - sum(len(block) for block in self.blocks)
 
     def _history(self, journal: JournalWriter) -> History:
         """What the host's whole journal has of this segment's invocations: its rounds may have been cut otherwise before."""
@@ -181,6 +199,7 @@ class SegmentRun:
             "segment": self.segment,
             "plan_id": header["plan_id"],
             "planned": self.total,
+            "not_needed": self.not_needed,
             "measured_now": journal.sequence - started_with,
             "statuses": statuses,
             "torn_bytes_dropped": journal.torn_bytes,

@@ -20,6 +20,7 @@ from regatta.model.experiment import (
     Rlimits,
     Runtime,
     SteadyState,
+    Stopping,
 )
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
@@ -103,6 +104,7 @@ class Resolver:
             e for i, x in enumerate(spec.exclude) for e in selector.exclude(x, self.item("exclude", i))
         ]
         baseline = selector.baseline(spec.baseline)
+        stopping = self.stopping()
         if self.problems:
             return None
         method = spec.iterations.method or ("startup" if spec.iterations.count == 1 else "fixed")
@@ -116,7 +118,7 @@ class Resolver:
             modifiers=tuple(modifiers),
             heaps=tuple(heaps),
             benchmarks=tuple(benchmarks),
-            invocations=spec.invocations.fixed or 0,
+            invocations=stopping.maximum if stopping else spec.invocations.fixed or 0,
             steady=SteadyState(
                 method,
                 spec.iterations.count,
@@ -125,6 +127,7 @@ class Resolver:
                 float(spec.iterations.threshold_percent) / 100.0,
             ),
             order=spec.order,
+            stopping=stopping,
             seed=int(spec.seed),
             compare=tuple(spec.compare),
             rounds_per_segment=spec.segment.rounds,
@@ -145,6 +148,18 @@ class Resolver:
             results_directory=spec.results.directory,
             labels=dict(spec.labels),
         )
+
+    def stopping(self) -> Stopping | None:
+        """The rule of stopping; None where the number of rounds is fixed."""
+        adaptive = self.spec.invocations.adaptive
+        if adaptive is None:
+            return None
+        if self.spec.order == "back-to-back":
+            self.problem(
+                ("order",), "an order of rounds in time, because `invocations` are adaptive", "back-to-back",
+                "`randomized-blocks`, or `invocations: {fixed: 30}`",
+            )  # fmt: skip
+        return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
 
     def define(self) -> None:
         """Add the spec's own runtimes and collectors to the registries."""

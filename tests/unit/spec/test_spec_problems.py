@@ -164,10 +164,29 @@ def test_a_heap_factor_in_an_exclude_must_be_one_of_the_spec(one: One) -> None:
     assert (expected, got) == ("one of the spec's heap factors (1, 1.25, 1.5, 1.75, 2)", "'1.3'")
 
 
-def test_adaptive_invocations_have_a_place_and_are_not_there_yet(one: One) -> None:
-    where, expected, _, fix = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {width: 0.01}}"))
-    assert (where, fix) == ("spec.yml:3:invocations.adaptive", "`invocations: {fixed: 10}`")
-    assert expected == "`fixed` alone: adaptive invocations are not there yet"
+def test_invocations_are_either_fixed_or_adaptive(one: One) -> None:
+    where, expected, _, fix = one(MINIMAL.replace("{fixed: 3}", "{fixed: 3, adaptive: {}}"))
+    assert (where, fix) == ("spec.yml:3:invocations.adaptive", "remove one of them")
+    assert expected == "either `fixed` or `adaptive`"
+    where, expected, _, _ = one(MINIMAL.replace("{fixed: 3}", "{}"))
+    assert (where, expected) == (
+        "spec.yml:3:invocations.fixed",
+        "`fixed`, the number of invocations, or `adaptive`",
+    )
+
+
+def test_adaptive_invocations_have_room_after_their_pilot(one: One) -> None:
+    where, expected, got, fix = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {pilot: 40}}"))
+    assert (where, fix) == ("spec.yml:3:invocations.adaptive.maximum", "`maximum: 40` or more")
+    assert (expected, got) == ("`maximum` of at least `pilot` (40)", "nothing")
+    where, expected, _, _ = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {pilot: 2}}"))
+    assert (where, expected) == ("spec.yml:3:invocations.adaptive.pilot", "a number of at least 3")
+
+
+def test_back_to_back_has_no_rounds_after_which_it_could_stop(one: One) -> None:
+    where, expected, _, _ = one(MINIMAL.replace("{fixed: 3}", "{adaptive: {}}"), "order: back-to-back")
+    assert where.endswith(":order")
+    assert expected == "an order of rounds in time, because `invocations` are adaptive"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,62 @@
+"""The one number of an invocation, as far as the host can tell it. Pure; standard library only, for the runner carries it.
+
+The analysis makes the numbers that are published, from the same iterations by the same rules; here they serve to decide how
+often to measure. Change points are not looked for on a host: the last half of the iterations stands for the steady state.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def invocation_values(
+    iterations: Iterable[Sequence[Any]], metric: str, steady: Mapping[str, Any]
+) -> dict[tuple[str, str], float]:
+    """The number of each series of a metric.
+
+    Args:
+        iterations: rows of a record: iteration, metric, value, unit, operations, parameters.
+        metric: the cell's own.
+        steady: `method`, `warmup`, `window`, `threshold` of the experiment.
+
+    Returns:
+        (unit, parameters) -> number; a series that gives none (the steady state was not reached) is not in it.
+    """
+    series: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for iteration, name, value, unit, _, parameters in iterations:
+        if name == metric:
+            text = json.dumps(parameters, sort_keys=True, separators=(",", ":")) if parameters else ""
+            series.setdefault((unit, text), []).append((iteration, float(value)))
+    found = {}
+    for key, rows in series.items():
+        number = _number(sorted(rows), steady)
+        if number is not None and math.isfinite(number):
+            found[key] = number
+    return found
+
+
+def _number(rows: list[tuple[int, float]], steady: Mapping[str, Any]) -> float | None:
+    method = steady["method"]
+    values = [value for _, value in rows]
+    # A series of one iteration (a program measured from outside) has no warm-up to leave out.
+    if method == "startup" or len(rows) == 1:
+        return values[0]
+    if method == "cov":
+        return _first_steady_mean(values, steady["window"], steady["threshold"])
+    first = steady["warmup"] if method == "fixed" else None
+    rest = values[len(values) // 2 :] if first is None else [v for i, v in rows if i >= first]
+    return math.fsum(rest) / len(rest) if rest else None
+
+
+def _first_steady_mean(values: Sequence[float], window: int, threshold: float) -> float | None:
+    """Mean of the first `window` values in a row whose coefficient of variation is below `threshold`."""
+    for start in range(len(values) - window + 1):
+        part = values[start : start + window]
+        mean = math.fsum(part) / window
+        if mean > 0 and statistics.stdev(part, mean) / mean < threshold:
+            return mean
+    return None

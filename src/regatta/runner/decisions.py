@@ -1,0 +1,110 @@
+"""Deciding on the host, at a segment's end, how many rounds each block group needs, and leaving word of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import StoreError
+from regatta.model.stopping import Rule, decide
+from regatta.runner.plan_files import HostPlan, Row
+from regatta.store.comparison_rounds import pairs_of, pilots_of
+from regatta.store.decisions import DECISIONS, DECISIONS_VERSION, groups_of, needed_rounds, read_decisions
+from regatta.store.round_values import read_rounds
+
+_ON_THE_HOST = "; decided by the last half of the iterations: change points are looked for in the analysis"
+
+
+class Deciding:
+    """The block groups of a host's plan, and what is decided about them."""
+
+    def __init__(self, plan: HostPlan, journal: Path) -> None:
+        self._header = plan.header
+        self._stopping = plan.header["stopping"]
+        self._groups = groups_of(plan.header)
+        self._discarded = int(plan.header["discarded_rounds"])
+        self._journal = journal
+        self._path = journal / DECISIONS
+        self._decisions = read_decisions(self._path)
+
+    def wants(self, row: Row) -> bool:
+        """Whether the row is to be run: its group needs the round, or nobody knows yet."""
+        needed = needed_rounds(self._groups[row.block], self._decisions)
+        return needed is None or row.round < self._discarded + needed
+
+    def decide(self, before_round: int) -> None:
+        """Decide about the groups that have no decision, by the rounds before this one; a decision is never changed.
+
+        Where the pilot is not wholly recorded nothing is decided.
+
+        Raises:
+            StoreError: the decisions cannot be written.
+            OSError: the journal cannot be read.
+        """
+        open_ = [group for group in self._groups if needed_rounds(group, self._decisions) is None]
+        rule = Rule.from_plan(self._stopping)
+        seen = before_round - self._discarded
+        if not open_ or seen < rule.pilot:
+            return
+        if rule.name == "stein":
+            seen = rule.pilot
+        made = self._made(open_, rule, range(self._discarded, self._discarded + seen))
+        if made:
+            self._decisions.update(made)
+            value = {"v": DECISIONS_VERSION, "groups": self._decisions}
+            _write_durably(self._path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+
+    def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
+        cells = self._header["cells"]
+        metrics = {cells[i]["cell_id"]: cells[i]["metric"] for group in groups for i in group["cells"]}
+        recorded = read_rounds(self._journal, metrics, rounds, self._stopping["steady"])
+        made = {}
+        for group in groups:
+            ids = [cells[index]["cell_id"] for index in group["cells"]]
+            if not all(recorded[cell_id].recorded >= set(rounds) for cell_id in ids):
+                continue
+            pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
+            decision = decide(rule, pairs_of(group, cells, recorded), pilots, len(rounds))
+            entry = asdict(decision)
+            if self._stopping["steady"]["method"] == "changepoints":
+                entry["reason"] += _ON_THE_HOST
+            made[group["key"]] = {
+                "cell_ids": ids,
+                **{
+                    key: self._stopping[key]
+                    for key in ("rule", "pilot", "maximum", "target_percent", "level")
+                },
+                "seed": self._header["seed"],
+                "plan_id": self._header["plan_id"],
+                "discarded_rounds": self._discarded,
+                "seen": len(rounds),
+                **entry,
+            }
+        return made
+
+
+def _write_durably(path: Path, text: str) -> None:
+    """Temporary, synced, renamed: what is decided outlives the machine, for the rounds to come rest on it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise StoreError(
+            str(path), "room for the decisions", str(error.strerror or error),
+            "make room; everything is recorded, and the same command goes on",
+        ) from error  # fmt: skip

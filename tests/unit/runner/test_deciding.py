@@ -1,0 +1,173 @@
+"""The runner decides how many rounds are needed: from the journal, once, durably, and it runs no more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_plans import HOST, Runner, python, write_plan
+
+from regatta.planner.stopping import t_quantiles
+from regatta.store.decisions import DECISIONS, planned_rounds, read_decisions, undecided_groups
+from regatta.store.journal import read_records
+
+STEADY = {"method": "fixed", "iterations": 1, "warmup": 0, "window": 10, "threshold": 0.02}
+#: per cent by which the value of an invocation is off, by its round: the same in every run
+NOISE = [0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 0.2, -0.2, 0.8, -0.8, 0.4]
+
+
+def reporting(name: str, values: list[float]) -> dict[str, Any]:
+    """A program that reports the value of its round."""
+    code = (
+        "import json, os; r = int(os.environ['REGATTA_INVOCATION'].rpartition('-r')[2]); "
+        f"v = {values!r}; "
+        "open(os.environ['REGATTA_RESULTS'], 'w').write(json.dumps({'iteration': 0, 'metric': 'elapsed',"
+        " 'value': v[r % len(v)], 'unit': 'ns'}) + '\\n')"
+    )
+    return python(name, code, adapter={"name": "regatta", "options": {}})
+
+
+def noisy(scale: float, start: float = 1e6) -> list[float]:
+    return [start * (1 + scale * noise / 100) for noise in NOISE]
+
+
+def plan(runner: Runner, cells: list[dict[str, Any]], **changes: Any) -> None:
+    """Two alternatives, a pilot of 4 rounds, at most 12, segments of 4."""
+    stopping = {
+        "rule": "stein",
+        "pilot": 4,
+        "maximum": 12,
+        "target_percent": 1.0,
+        "level": 0.95,
+        "t": t_quantiles(0.95, 11),
+        "steady": STEADY,
+        "groups": [{"key": "the-group", "cells": [0, 1], "pairs": [[0, 1]]}],
+        **changes,
+    }
+    write_plan(runner.folder, cells, rounds=12, rounds_per_segment=4, stopping=stopping, discarded_rounds=0)
+
+
+def decision(runner: Runner) -> dict[str, Any]:
+    (entry,) = read_decisions(runner.folder.journal / HOST / DECISIONS).values()
+    return entry
+
+
+def rounds(runner: Runner) -> list[int]:
+    return [record["round"] for record in read_records(runner.folder.path)]
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    return Runner(tmp_path / "e")
+
+
+def run_all(runner: Runner) -> None:
+    for segment in range(3):
+        done = runner.run(segment)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_the_pilot_says_is_enough_is_all_that_is_run(runner: Runner) -> None:
+    plan(runner, [reporting("a", noisy(0.1)), reporting("b", [2e6])])
+    run_all(runner)
+    assert rounds(runner) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert (decision(runner)["needed"], decision(runner)["met"]) == (4, True)
+    assert runner.receipt(1)["not_needed"] == 8
+    assert runner.receipt(1)["planned"] == 0
+
+
+def test_all_alternatives_run_as_many_rounds_as_the_differences_ask_for(runner: Runner) -> None:
+    plan(runner, [reporting("a", noisy(1.0)), reporting("b", [2e6])])
+    run_all(runner)
+    needed = decision(runner)["needed"]
+    assert 4 < needed < 12
+    assert rounds(runner) == [r for r in range(needed) for _ in range(2)]
+
+
+def test_what_the_target_would_take_beyond_the_maximum_is_said(runner: Runner) -> None:
+    plan(runner, [reporting("a", noisy(5)), reporting("b", [2e6])])
+    run_all(runner)
+    assert rounds(runner) == [r for r in range(12) for _ in range(2)]
+    assert not decision(runner)["met"]
+    assert decision(runner)["reason"].startswith("target 1 % not met: 12 rounds give ")
+
+
+def test_a_decision_that_was_not_written_is_made_when_measuring_goes_on(runner: Runner) -> None:
+    plan(runner, [reporting("a", noisy(0.6)), reporting("b", [2e6])])
+    runner.run(0)
+    first = decision(runner)
+    (runner.folder.journal / HOST / DECISIONS).unlink()
+    runner.run(1)
+    assert decision(runner) == first
+
+
+def test_a_decision_stands_whatever_comes_later(runner: Runner) -> None:
+    plan(runner, [reporting("a", noisy(0.1)), reporting("b", [2e6])])
+    runner.run(0)
+    path = runner.folder.journal / HOST / DECISIONS
+    value = json.loads(path.read_text())
+    value["groups"]["the-group"]["needed"] = 5
+    path.write_text(json.dumps(value))
+    run_all(runner)
+    assert rounds(runner) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert decision(runner)["needed"] == 5
+
+
+def test_nothing_is_decided_by_half_a_pilot(runner: Runner) -> None:
+    plan(runner, [reporting("a", noisy(0.1)), reporting("b", [2e6])])
+    runner.run(1)
+    assert not (runner.folder.journal / HOST / DECISIONS).exists()
+    runner.run(0)
+    assert decision(runner)["needed"] == 4
+
+
+def test_javastats_looks_after_each_segment(runner: Runner) -> None:
+    plan(runner, [reporting("a", noisy(0.8)), reporting("b", [2e6])], rule="javastats")
+    runner.run(0)
+    assert decision(runner)["needed"] is None
+    runner.run(1)
+    assert (decision(runner)["needed"], decision(runner)["seen"]) == (8, 8)
+    runner.run(2)
+    assert max(rounds(runner)) == 7
+    header = runner.folder.host_header(HOST)
+    decisions = read_decisions(runner.folder.journal / HOST / DECISIONS)
+    assert planned_rounds(header, decisions) == [8, 8]
+    assert undecided_groups(header, decisions) == []
+    assert [g["key"] for g in undecided_groups(header, {})] == ["the-group"]
+
+
+def test_rounds_that_are_discarded_are_run_and_decide_nothing(runner: Runner) -> None:
+    cold = [9e6, *noisy(0.1)]
+    plan(runner, [reporting("a", cold), reporting("b", [2e6])], maximum=11)
+    path = runner.folder.host_plan(HOST) / "plan.json"
+    header = json.loads(path.read_text())
+    header |= {"discarded_rounds": 1, "segments": [[0, 10], [10, 24]]}
+    path.write_text(json.dumps(header))
+    runner.run(0)
+    runner.run(1)
+    assert decision(runner)["needed"] == 4
+    assert rounds(runner) == [r for r in range(5) for _ in range(2)]
+
+
+def test_several_modes_in_the_pilot_take_the_maximum(runner: Runner) -> None:
+    rare = [1e6, 1.001e6, 1.0005e6, 1.2e6, 1.0007e6, 1.0002e6]
+    plan(runner, [reporting("a", rare), reporting("b", [2e6])], pilot=6, target_percent=15.0)
+    path = runner.folder.host_plan(HOST) / "plan.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"segments": [[0, 12], [12, 24]]}))
+    runner.run(0)
+    assert decision(runner)["needed"] == 12
+    assert decision(runner)["modes"] == ["hand/a:default · native"]
+    assert "several modes" in decision(runner)["reason"]
+
+
+def test_an_alternative_that_always_fails_does_not_hold_the_others_up(runner: Runner) -> None:
+    broken = python("c", "raise SystemExit(3)", adapter={"name": "regatta", "options": {}})
+    group = {"key": "g", "cells": [0, 1, 2], "pairs": [[0, 1], [0, 2], [1, 2]]}
+    plan(runner, [reporting("a", noisy(0.1)), reporting("b", [2e6]), broken], groups=[group])
+    run_all(runner)
+    assert decision(runner)["needed"] == 4
+    assert [p["reason"] for p in decision(runner)["pairs"]][1:] == [
+        "left out: hand/c:default · native has no valid invocation"
+    ] * 2
