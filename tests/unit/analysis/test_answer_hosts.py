@@ -1,0 +1,138 @@
+"""One experiment on several hosts: what they say together, and whether it depends on the host."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.documents import document_of
+
+REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "hosts.json").read_text())
+CELLS = [cell("serial"), cell("g1"), cell("z")]
+
+
+def on_hosts(directory: Path, rows: list[list[float]], cells: list[dict[str, Any]] = CELLS) -> Path:
+    """Rows are host, block, alternative (all from 1), log of the value."""
+    for host in sorted({int(row[0]) for row in rows}):
+        name = f"host-{host}"
+        own = [row for row in rows if row[0] == host]
+        write_plan(directory, cells, max(int(row[1]) for row in own), host=name, plan_id=name)
+        write_journal(
+            directory,
+            [
+                record(
+                    cells[int(alternative) - 1],
+                    int(block) - 1,
+                    [1e9 * math.exp(value)],
+                    host=name,
+                    plan_id=name,
+                    position=int(alternative) - 1,
+                )
+                for _, block, alternative, value in own
+            ],
+            host=name,
+        )
+    write_facts(directory)
+    return directory
+
+
+@pytest.mark.parametrize("name", sorted(REFERENCE))
+def test_the_pooled_ratio_and_the_test_of_the_hosts_are_those_of_r(tmp_path: Path, name: str) -> None:
+    expected = REFERENCE[name]
+    answer = answer_experiment(on_hosts(tmp_path, expected["rows"]))
+    over = answer.over_hosts
+    assert len(over.hosts) == (4 if name == "holes" else 3)
+    g1 = over.comparisons[0]
+    assert (g1.a_name, g1.b_name) == ("jdk-21 g1", "jdk-21 serial")
+    pooled = expected["pooled"]
+    assert [math.log(x) for x in (g1.ratio.point, g1.ratio.low, g1.ratio.high)] == pytest.approx(
+        [pooled["point"], pooled["low"], pooled["high"]], rel=1e-7
+    )
+    assert g1.ratio.method == "fixed-hosts"
+    assert (g1.interaction.f, g1.interaction.df_error) == pytest.approx((pooled["f"], pooled["df"]), rel=1e-6)
+    (family,) = over.families
+    assert (family.interaction.f, family.interaction.df_interaction, family.interaction.df_error) == (
+        pytest.approx((expected["f"], expected["df"], expected["df_error"]), rel=1e-6)
+    )
+    assert [one.host for one in g1.per_host] == list(over.hosts)
+    assert g1.per_host[0].ratio == answer.comparisons[0].ratio
+
+
+def test_sentences_name_the_hosts_and_always_tell_whether_it_depends_on_them(tmp_path: Path) -> None:
+    answer = answer_experiment(on_hosts(tmp_path, REFERENCE["balanced"]["rows"]))
+    g1, z, family = answer.findings["Hosts"]
+    assert "faster than serial on h2 at 2 x minheap, 30 blocks, on these 3 hosts" in g1
+    assert "that it depends on the host is not shown (F(2, 27) = " in g1
+    assert "slower than serial" in z
+    assert "how large it is depends on the host (F(2, 27) = " in z
+    assert family.startswith("all 3 alternatives on h2 at 2 x minheap: their differences depend on the host")
+
+
+def test_random_hosts_take_their_means_as_the_sample(tmp_path: Path) -> None:
+    expected = REFERENCE["balanced"]["pooled"]
+    answer = answer_experiment(on_hosts(tmp_path, REFERENCE["balanced"]["rows"]), random_hosts=True)
+    g1 = answer.over_hosts.comparisons[0]
+    assert (math.log(g1.ratio.low), math.log(g1.ratio.high)) == pytest.approx(
+        (expected["random_low"], expected["random_high"]), rel=1e-7
+    )
+    assert answer.over_hosts.random
+    assert "on hosts like these 3" in g1.words
+
+
+def test_one_host_speaks_of_itself_only(tmp_path: Path) -> None:
+    rows = [row for row in REFERENCE["balanced"]["rows"] if row[0] == 1]
+    answer = answer_experiment(on_hosts(tmp_path, rows))
+    assert answer.over_hosts.comparisons == ()
+    assert answer.findings["Hosts"] == (
+        "all of this was measured on one host (host-1) and speaks of that host only",
+    )
+
+
+def test_a_host_on_which_one_side_failed_is_named_and_takes_no_part(tmp_path: Path) -> None:
+    rows = [row for row in REFERENCE["balanced"]["rows"] if not (row[0] == 3 and row[2] == 2)]
+    answer = answer_experiment(on_hosts(tmp_path, rows))
+    g1, z = answer.over_hosts.comparisons
+    assert g1.interaction.df_interaction == 1
+    assert "20 blocks, on these 2 hosts" in g1.words
+    assert "host-3 had no pair" in g1.words
+    assert "on these 3 hosts" in z.words
+    json.dumps(document_of(answer), allow_nan=False)
+
+
+def test_hosts_that_measured_nothing_leave_nothing_to_pool(tmp_path: Path) -> None:
+    for host in ("alpha", "beta"):
+        write_plan(tmp_path, CELLS, 3, host=host)
+        write_journal(tmp_path, [record(CELLS[0], 0, status="failed", reason="exit 1", host=host)], host=host)
+    write_facts(tmp_path)
+    answer = answer_experiment(tmp_path)
+    for one in answer.over_hosts.comparisons:
+        assert math.isnan(one.ratio.point)
+        assert one.ratio.reason == "no host has both sides"
+        assert "cannot be pooled" in one.words
+
+
+def test_back_to_back_hosts_are_pooled_without_blocks(tmp_path: Path) -> None:
+    cells = CELLS[:2]
+    for number, host in enumerate(("alpha", "beta")):
+        write_plan(tmp_path, cells, 4, host=host)
+        records = [
+            record(one, r, [1e9 * (1 + number + 0.3 * i + 0.01 * ((r * 7 + i) % 4))], host=host, order="back-to-back")
+            for i, one in enumerate(cells)
+            for r in range(4)
+        ]  # fmt: skip
+        write_journal(tmp_path, records, host=host)
+    write_facts(tmp_path)
+    (one,) = answer_experiment(tmp_path).over_hosts.comparisons
+    assert (one.ratio.n, one.interaction.df_error) == (16, 12)
+    assert "16 invocations, on these 2 hosts" in one.words
+
+
+def test_an_experiment_on_one_host_has_no_pooled_comparison(tmp_path: Path) -> None:
+    answer = answer_experiment(write_experiment(tmp_path, CELLS, [], 2))
+    assert answer.over_hosts.comparisons == ()

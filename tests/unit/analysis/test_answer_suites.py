@@ -1,0 +1,162 @@
+"""Geometric means over a suite: for these benchmarks, for benchmarks like these, and only over what both sides completed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis.answer import answer_experiment
+from regatta.model.answer import Answer
+from regatta.stats.intervals import mean_interval
+from regatta.stats.ratios import paired_log_ratio
+
+PROGRAMS = ("h2", "lzw", "jess")
+ROUNDS = 10
+
+
+def measured(
+    directory: Path,
+    ratios: list[float],
+    failing: tuple[str, ...] = (),
+    suite: str = "first",
+    noise: float = 0.01,
+) -> Answer:
+    """g1 against serial on one program for each ratio; g1 fails on those named `failing`."""
+    rng = np.random.default_rng(8)
+    cells: list[dict[str, Any]] = []
+    records = []
+    for block, (program, ratio) in enumerate(zip(PROGRAMS, ratios, strict=False)):
+        sides = [cell(name, benchmark=f"{suite}/{program}:small") for name in ("serial", "g1")]
+        cells += sides
+        for r in range(ROUNDS):
+            drift = 1e9 * math.exp(rng.normal(0, 0.1))
+            for position, (side, factor) in enumerate(zip(sides, (1.0, ratio), strict=True)):
+                place = {"block": block, "position": position}
+                if position and program in failing:
+                    records.append(record(side, r, status="oom", reason="out of memory", **place))
+                else:
+                    value = drift * factor * math.exp(rng.normal(0, noise))
+                    records.append(record(side, r, [value], **place))
+    return answer_experiment(write_experiment(directory, cells, records, ROUNDS))
+
+
+def test_the_mean_is_geometric_and_has_two_intervals(tmp_path: Path) -> None:
+    answer = measured(tmp_path, [0.9, 1.0, 1.2])
+    (suite,) = answer.suites
+    logs = [math.log(c.ratio.point) for c in answer.comparisons]
+    assert suite.these.point == pytest.approx(math.exp(sum(logs) / 3))
+    further = mean_interval(logs)
+    assert (suite.like_these.low, suite.like_these.high) == pytest.approx(
+        (math.exp(further.low), math.exp(further.high))
+    )
+    errors = [
+        (math.log(c.ratio.high / c.ratio.low) / 2 / 2.2621571627409915) ** 2 for c in answer.comparisons
+    ]
+    df = sum(errors) ** 2 / sum(e**2 / 9 for e in errors)
+    assert 20 < df < 27
+    half = math.log(suite.these.high / suite.these.low) / 2
+    # t(0.975) lies between those of 20 and 27 degrees of freedom.
+    assert 2.0518 < half / (math.sqrt(sum(errors)) / 3) < 2.0860
+    assert [member.benchmark for member in suite.members] == [f"first/{name}:small" for name in PROGRAMS]
+    assert not suite.generalises
+
+
+def test_what_does_not_generalise_is_said_so(tmp_path: Path) -> None:
+    (words,) = measured(tmp_path, [0.7, 0.95, 0.93]).findings["Over a suite"]
+    assert "faster than serial over these 3 benchmarks of first at 2 x minheap, on this host;" in words
+    assert "for programs like these: " in words
+    assert words.endswith("so it is not shown to generalise")
+
+
+def test_what_generalises_does_so_as_far_as_the_sample_is_fair(tmp_path: Path) -> None:
+    answer = measured(tmp_path, [0.9, 0.91, 0.89])
+    assert answer.suites[0].generalises
+    assert answer.suites[0].words.endswith("so it generalises as far as these are a fair sample")
+    assert answer.suites[0].practical == "yes"
+
+
+def test_where_nothing_is_shown_the_bounds_are_told(tmp_path: Path) -> None:
+    (suite,) = measured(tmp_path, [1.0, 1.0, 1.0], noise=0.05).suites
+    assert suite.words.startswith("no difference shown between g1 and serial over these 3 benchmarks")
+    assert suite.words.count("any is likely below") == 2
+
+
+def test_a_benchmark_that_one_side_did_not_complete_is_left_out_by_name(tmp_path: Path) -> None:
+    answer = measured(tmp_path, [0.9, 1.0, 0.8], failing=("lzw",))
+    (suite,) = answer.suites
+    assert [member.benchmark for member in suite.members] == ["first/h2:small", "first/jess:small"]
+    assert suite.left_out == (("first/lzw:small", "the alternative has no valid invocation"),)
+    assert "over these 2 benchmarks of first at 2 x minheap (without lzw)" in suite.words
+    assert suite.like_these.n == 2
+
+
+@pytest.mark.parametrize(
+    ("ratios", "failing"), [([0.9], ()), ([0.9, 1.0], ("h2",)), ([0.9, 1.0], ("h2", "lzw"))]
+)
+def test_fewer_than_two_common_benchmarks_are_no_suite(
+    tmp_path: Path, ratios: list[float], failing: tuple[str, ...]
+) -> None:
+    answer = measured(tmp_path, ratios, failing=failing)
+    assert answer.suites == ()
+    assert "Over a suite" not in answer.findings
+
+
+def test_a_benchmark_of_many_settings_has_no_one_ratio(tmp_path: Path) -> None:
+    programs = [
+        [cell(c, benchmark=f"lm/{name}:default") for c in ("serial", "g1")] for name in ("a", "b", "c")
+    ]
+    records = [
+        record(
+            one,
+            r,
+            [
+                [
+                    0,
+                    "elapsed",
+                    1e6 * (1 + i + 0.01 * ((3 * r + k + i) % 5)),
+                    "ns",
+                    None,
+                    {"size": size} if k == 2 else None,
+                ]
+                for size in ((1, 2) if k == 2 else (1,))
+            ],
+            block=k,
+            position=i,
+        )
+        for k, sides in enumerate(programs)
+        for i, one in enumerate(sides)
+        for r in range(5)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path, [c for s in programs for c in s], records, 5))
+    (suite,) = answer.suites
+    assert len(suite.members) == 2
+    assert suite.left_out == (("lm/c:default", "2 settings, so no one ratio"),)
+
+
+def test_equal_ratios_leave_the_spread_unknown(tmp_path: Path) -> None:
+    cells = [cell(c, benchmark=f"first/{name}:small") for name in ("a", "b") for c in ("serial", "g1")]
+    records = [
+        record(one, r, [1e9 * (1 + i % 2)], block=i // 2, position=i % 2)
+        for r in range(3)
+        for i, one in enumerate(cells)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path, cells, records, 3))
+    (suite,) = answer.suites
+    assert suite.these.point == pytest.approx(2.0)
+    assert math.isnan(suite.these.low)
+    assert "cannot be compared" in suite.words
+
+
+def test_the_ratios_are_those_of_the_blocks(tmp_path: Path) -> None:
+    answer = measured(tmp_path, [0.9, 1.1])
+    for member, comparison in zip(answer.suites[0].members, answer.comparisons, strict=True):
+        assert member.ratio == comparison.ratio
+    values = [[s.value for s in c.samples] for c in answer.cells[:2]]
+    assert answer.suites[0].members[0].ratio.low == pytest.approx(
+        paired_log_ratio(values[1], values[0]).interval.low
+    )
