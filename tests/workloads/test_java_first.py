@@ -2,113 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+from java_runs import SUITE, Jar, Run
 
 from regatta.units import UNITS
 
-ROOT = Path(__file__).resolve().parents[2]
-SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "first.yml").read_text(encoding="utf-8"))
 BENCHMARKS = sorted(SUITE["benchmarks"])
 OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 PER_ITERATION = {"elapsed": "ns", "cpu": "ns", "gc_time": "ns", "gc_count": "count", "allocated": "bytes"}
 #: reported where there are pauses enough
 IF_PAUSED = {"gc_pause": "ns"}
-TIMEOUT_S = 120
-
-
-@dataclass
-class Run:
-    """What one process left behind."""
-
-    code: int
-    stdout: str
-    stderr: str
-    lines: list[dict[str, Any]] = field(default_factory=list)
-
-    def digests(self) -> list[str]:
-        return [line["digest"] for line in self.lines if "digest" in line]
-
-    def values(self, metric: str) -> list[int]:
-        return [line["value"] for line in self.lines if line.get("metric") == metric]
-
-
-@dataclass
-class Jar:
-    """The built jar, and how the suite's commands are run with it."""
-
-    path: Path
-    work: Path
-    runs: int = 0
-
-    def benchmark(self, name: str, *, flags: tuple[str, ...] = (), **changed: int) -> Run:
-        """Run the suite's command of a benchmark at size small; `changed` replaces parameters."""
-        entry = SUITE["benchmarks"][name]
-        parameters = {**entry["sizes"]["small"]["parameters"], "iterations": 2, **changed}
-        command = [
-            argument.format(**parameters) if "java-bench" not in argument else str(self.path)
-            for argument in entry["command"]
-            if argument != "{runtime}"
-        ]
-        return self.java(*flags, *command)
-
-    def main(self, *arguments: str, **environment: str) -> Run:
-        return self.java("-cp", str(self.path), "org.regatta.bench.first.Main", *arguments, **environment)
-
-    def java(self, *arguments: str, **environment: str) -> Run:
-        self.runs += 1
-        directory = self.work / str(self.runs)
-        directory.mkdir()
-        results = directory / "results.jsonl"
-        made = {
-            "PATH": os.environ["PATH"],
-            "LC_ALL": "C.UTF-8",
-            "REGATTA_RESULTS": str(results),
-            **environment,
-        }
-        done = subprocess.run(
-            ["java", *arguments],
-            cwd=directory,
-            env={name: value for name, value in made.items() if value},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        text = results.read_text(encoding="utf-8") if results.exists() else ""
-        return Run(
-            done.returncode, done.stdout, done.stderr, [json.loads(line) for line in text.splitlines()]
-        )
-
-
-def java_release() -> int:
-    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
-    found = re.search(r'version "(\d+)', told)
-    return int(found[1]) if found else 0
-
-
-@pytest.fixture(scope="module")
-def jar(tmp_path_factory: pytest.TempPathFactory) -> Jar:
-    build = SUITE["builds"]["java-bench"]
-    missing = [program for program in [*build["needs"], "java"] if shutil.which(program) is None]
-    if missing:
-        pytest.skip(f"THE JAVA WORKLOADS ARE NOT TESTED: {', '.join(missing)} not on PATH")
-    if java_release() < 17:
-        pytest.skip("THE JAVA WORKLOADS ARE NOT TESTED: the java on PATH is older than release 17")
-    copy = tmp_path_factory.mktemp("build") / "java"
-    shutil.copytree(ROOT / build["directory"], copy, ignore=shutil.ignore_patterns("target"))
-    built = subprocess.run(build["command"], cwd=copy, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stdout + built.stderr
-    return Jar(copy / build["outputs"]["jar"], tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")

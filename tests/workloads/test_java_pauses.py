@@ -1,0 +1,166 @@
+"""Pauses, forced collections and requests as the Java harness reports them, on every JVM that this machine has."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from java_runs import SUITE, Jar, Run, java_release
+
+from regatta.adapters import ADAPTERS
+from regatta.adapters.result import Left
+
+RELEASES = (17, 21, 25)
+COLLECTORS = {
+    "serial": "-XX:+UseSerialGC",
+    "parallel": "-XX:+UseParallelGC",
+    "g1": "-XX:+UseG1GC",
+    "z": "-XX:+UseZGC",
+    "shenandoah": "-XX:+UseShenandoahGC",
+}
+#: what the JVM does in safepoints for other reasons
+NOT_OF_COLLECTOR = {
+    "ThreadDump",
+    "ICBufferFull",
+    "CleanClassLoaderDataMetaspaces",
+    "BulkRevokeBias",
+    "RevokeBias",
+}
+SMALL_HEAP = ("-Xmx48m", "-XX:+UnlockExperimentalVMOptions")
+
+
+@cache
+def jvms() -> dict[int, str]:
+    """One program for each release, among the runtimes that Regatta fetched and those of the system."""
+    fetched = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "regatta" / "runtimes"
+    found: dict[int, str] = {}
+    for program in [
+        *sorted(fetched.glob("*/*/java-runtime/bin/java")),
+        *sorted(Path("/usr/lib/jvm").glob("*/bin/java")),
+    ]:
+        found.setdefault(java_release(str(program)), str(program))
+    return found
+
+
+def jvm(release: int) -> str:
+    if release not in jvms():
+        pytest.skip(f"THE HARNESS IS NOT TESTED ON JAVA {release}: no such JVM here")
+    return jvms()[release]
+
+
+def of_iteration(run: Run, metric: str, iteration: int) -> list[int]:
+    return [x["value"] for x in run.lines if x.get("metric") == metric and x["iteration"] == iteration]
+
+
+def safepoints(run: Run) -> list[tuple[str, int]]:
+    return [
+        (n, int(t)) for n, t in re.findall(r'Safepoint "(\w+)",.* At safepoint: (\d+) ns', run.safepoints)
+    ]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("collector", COLLECTORS)
+def test_pauses_are_told_in_ns_on_each_release_and_collector(jar: Jar, release: int, collector: str) -> None:
+    flags = (*SMALL_HEAP, COLLECTORS[collector])
+    run = jar.benchmark("lzw", flags=flags, program=jvm(release), size=4, iterations=2)
+    assert run.code == 0, run.stderr
+    (info,) = [line["info"] for line in run.lines if "info" in line]
+    assert info["pauses_from"] == "safepoint log"
+    logged = [time for name, time in safepoints(run) if name not in NOT_OF_COLLECTOR]
+    counted = sum(run.values("gc_count"))
+    assert 1 <= counted <= len(logged), "every pause of an iteration is in the log of the whole process"
+    assert 0 < sum(run.values("gc_time")) <= sum(logged)
+    for iteration in (0, 1):
+        (gc_time,), (gc_count,) = (
+            of_iteration(run, "gc_time", iteration),
+            of_iteration(run, "gc_count", iteration),
+        )
+        pauses = of_iteration(run, "gc_pause", iteration)
+        assert pauses == sorted(pauses)
+        assert set(pauses) <= set(logged)
+        assert bool(pauses) == bool(gc_count)
+        if gc_count:
+            assert pauses[-1] <= gc_time <= gc_count * pauses[-1]
+            assert gc_time <= of_iteration(run, "elapsed", iteration)[0]
+
+
+def test_each_pause_of_the_serial_collector_is_in_one_iteration_or_between(jar: Jar) -> None:
+    run = jar.benchmark("lzw", flags=(*SMALL_HEAP, COLLECTORS["serial"]), size=4, iterations=3)
+    names = [name for name, _ in safepoints(run)]
+    # Two looks at the threads' stacks frame each iteration; what lies between them is that iteration's.
+    borders = [index for index, name in enumerate(names) if name == "ThreadDump"]
+    assert len(borders) == 6
+    for iteration in range(3):
+        between = names[borders[2 * iteration] + 1 : borders[2 * iteration + 1]]
+        assert of_iteration(run, "gc_count", iteration) == [
+            len([n for n in between if n not in NOT_OF_COLLECTOR])
+        ]
+
+
+@pytest.mark.parametrize("by", ["argument", "property"])
+def test_a_collection_is_forced_before_every_iteration_but_the_first_and_not_counted(
+    jar: Jar, by: str
+) -> None:
+    argument = ("--collect",) if by == "argument" else ()
+    flags = ("-Xmx256m", COLLECTORS["serial"]) + (() if argument else ("-Dregatta.collect=true",))
+    log = "-Xlog:safepoint:file=safepoints.log:none:filecount=0"
+    main = ("-cp", str(jar.path), "org.regatta.bench.first.Main")
+    told = ("--pauses", "safepoints.log", "--size", "1", "--iterations", "3")
+    run = jar.java(*flags, log, *main, "lzw", *told, *argument)
+    assert run.code == 0, run.stderr
+    forced = [name for name, _ in safepoints(run) if name in ("GenCollectFull", "SerialGCCollect")]
+    assert len(forced) == 2
+    assert run.lines[0]["info"]["collect"] is True
+    assert sum(run.values("gc_count")) <= len(safepoints(run)) - 6 - 2
+
+
+@pytest.mark.parametrize("collector", ["serial", "g1", "z", "shenandoah"])
+def test_without_a_log_the_beans_tell_pauses_without_cycles_and_no_single_one(
+    jar: Jar, collector: str
+) -> None:
+    flags = (*SMALL_HEAP, COLLECTORS[collector], "-cp", str(jar.path))
+    run = jar.java(*flags, "org.regatta.bench.first.Main", "lzw", "--size", "4", "--iterations", "2")
+    assert run.code == 0, run.stderr
+    assert run.lines[0]["info"]["pauses_from"] == "collector beans, ms"
+    assert run.values("gc_pause") == []
+    assert sum(run.values("gc_count")) >= 1
+    for iteration in (0, 1):
+        assert (
+            of_iteration(run, "gc_time", iteration)[0]
+            <= of_iteration(run, "elapsed", iteration)[0] + 1_000_000
+        )
+
+
+def test_a_log_that_the_jvm_does_not_write_is_told_and_exits_with_2(jar: Jar) -> None:
+    run = jar.main("lzw", "--size", "1", "--iterations", "1", "--pauses", "none.log")
+    assert run.code == 2
+    assert "-Xlog:safepoint:file=none.log:none:filecount=0" in run.stderr
+
+
+def test_each_transaction_of_h2_is_a_request_within_its_iteration(jar: Jar) -> None:
+    run = jar.benchmark("h2", iterations=2)
+    assert run.code == 0, run.stderr
+    size = SUITE["benchmarks"]["h2"]["sizes"]["small"]["parameters"]["size"]
+    for iteration in (0, 1):
+        lines = [x["requests"] for x in run.lines if "requests" in x and x["iteration"] == iteration]
+        pairs = [(s, e) for x in lines for s, e in zip(x["start_ns"], x["end_ns"], strict=True)]
+        assert len(pairs) == size * 1000
+        assert min(s for s, _ in pairs) == 0
+        assert all(s <= e for s, e in pairs)
+        (elapsed,) = of_iteration(run, "elapsed", iteration)
+        assert max(e for _, e in pairs) <= elapsed
+        # Two terminals, each with one request after the other, have no more than twice the time.
+        assert sum(e - s for s, e in pairs) <= 2 * elapsed
+    left = Left(1, 1.0, 1.0, 1, "\n".join(map(json.dumps, run.lines)).encode(), "", b"", False)
+    reported = ADAPTERS["regatta"](left, {})
+    assert reported.error == ""
+    found: dict[Any, float] = {
+        tuple(r[5].values()): r[2] for r in reported.iterations if r[1] == "latency" and r[0] == 1
+    }
+    assert 0 < found["simple", 50] < found["simple", 99.9] <= found["simple", 100]
+    assert found["metered", 100, "full"] >= found["simple", 100]
