@@ -1,0 +1,323 @@
+"""The bias-corrected and accelerated bootstrap, for many cells at once.
+
+It follows a skewness that the t interval ignores, but resamples of few values vary too little: of intervals meant to cover
+95 %, those of 5 normal values cover about 85 %, of 10 about 90 %, of 30 about 94 %. So it stands beside the t interval and is
+never the default.
+
+Source: Efron, "Better Bootstrap Confidence Intervals", Journal of the American Statistical Association 82 (1987); quantiles
+between two resamples on the normal scale: Davison and Hinkley, "Bootstrap Methods and their Application", equation 5.8, as in
+R's `boot.ci`. Where resamples equal the estimate, half of them count as below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from regatta.stats.estimate import ROUNDING_ULPS, Floats, Interval, check_level, undefined
+from regatta.stats.moments import vector
+
+BCA = "bca"
+#: of fewer normal values an interval meant to cover 95 % covers 79 % (n = 4), 73 % (3), 50 % (2): no number is better than that
+LEAST_VALUES = 5
+#: fewer resamples have no quantiles to speak of
+LEAST_RESAMPLES = 99
+#: doubles held at a time by each of a few arrays: 16 MB
+_CHUNK = 2**21
+#: statistics closer than this share of their range are the same resample in another order
+_SAME = 1e-12
+_BEYOND = "a corrected quantile lies beyond the resamples"
+_TOO_ALIKE = "the resamples do not vary enough around the estimate"
+_EPSILON = float(np.finfo(np.float64).eps)
+
+Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+#: shape (..., n) -> shape (...)
+Statistic = Callable[[Floats], Floats]
+#: gives matrices of shape (some resamples, n): how often each value is drawn; together all resamples, the same at each call
+_Counts = Callable[[], Iterable[Floats]]
+
+
+@dataclass(frozen=True)
+class BcaMeans:
+    """Means of many cells with their intervals, shape (cells,) each; `reasons`: why a cell has no interval, else ""."""
+
+    point: Floats
+    low: Floats
+    high: Floats
+    reasons: tuple[str, ...]
+
+
+def bca_means(
+    table: ArrayLike, level: float = 0.95, resamples: int = 9999, *, generator: np.random.Generator
+) -> BcaMeans:
+    """BCa intervals of the means of many cells of equal size, all from the same resampled positions.
+
+    Args:
+        table: shape (cells, n), each cell in a unit of its own.
+        level: confidence of each interval by itself, between 0 and 1.
+        resamples: how many, at least 99.
+        generator: draws the positions. That cells share them changes nothing in any one interval.
+
+    Returns:
+        Mean, low and high of each cell in its unit. NaN with a reason for fewer than 5 values, equal values, a value that is
+        not finite, or where a corrected quantile lies beyond the resamples. 1000 cells of n = 30 take some 0.1 s.
+
+    Raises:
+        ValueError: `table` has not two dimensions, too few resamples, or `level` is not between 0 and 1.
+
+    Source: see the module.
+    """
+    x = np.asarray(table, dtype=np.float64)
+    if x.ndim != 2:
+        raise ValueError(f"table: expected shape (cells, n) · got {x.shape}")
+    check_level(level)
+    _check_resamples(resamples)
+    return _means(x, level, _drawn(x.shape[1], resamples, generator), resamples)
+
+
+def bca_interval(
+    values: ArrayLike,
+    statistic: str | Statistic = "mean",
+    level: float = 0.95,
+    resamples: int = 9999,
+    *,
+    generator: np.random.Generator | None = None,
+    indices: ArrayLike | None = None,
+) -> Interval:
+    """BCa interval of one sample.
+
+    Args:
+        values: shape (n,), any unit.
+        statistic: `mean`, `median`, or a function from shape (..., n) to (...) along the last axis, which is called with
+            resamples and with all but one value. The jackknife of a median is rough: see `median_interval`.
+        level: confidence, between 0 and 1.
+        resamples: how many are drawn, at least 99.
+        generator: draws them; or
+        indices: shape (resamples, n) of 0 to n - 1: resamples that are given.
+
+    Returns:
+        The statistic with its interval. NaN with a reason as in `bca_means`, and where the statistic is not finite.
+
+    Raises:
+        ValueError: neither or both of `generator` and `indices`, indices of another shape or range, no such statistic,
+            too few resamples, or `level` is not between 0 and 1.
+
+    Source: see the module.
+    """
+    check_level(level)
+    if (generator is None) == (indices is None):
+        raise ValueError("resamples: expected either a generator or indices")
+    if isinstance(statistic, str) and statistic not in ("mean", "median"):
+        raise ValueError(f"statistic: expected mean, median or a function · got {statistic}")
+    x = vector(values)
+    n = int(x.size)
+    given = None if indices is None else _checked(np.asarray(indices), n)
+    count = resamples if given is None else len(given)
+    _check_resamples(count)
+    if statistic == "mean":
+        counts = _drawn(n, count, generator) if generator is not None else _given(given, n)
+        found = _means(x[None], level, counts, count)
+        point, low, high = (float(edge[0]) for edge in (found.point, found.low, found.high))
+        return Interval(n, point, low, high, level, BCA, found.reasons[0])
+    function = _median if statistic == "median" else statistic
+    assert callable(function)
+    return _any_statistic(x, function, level, count, given, generator)
+
+
+def _any_statistic(
+    x: Floats,
+    statistic: Statistic,
+    level: float,
+    resamples: int,
+    indices: Indices | None,
+    generator: np.random.Generator | None,
+) -> Interval:
+    n = int(x.size)
+    if n == 0 or not np.isfinite(x).all():
+        return undefined(n, level, BCA, _why_no_values(x))
+    point = float(statistic(x))
+    if n < LEAST_VALUES or not np.ptp(x / 2) > 0.0:
+        return undefined(n, level, BCA, _why_no_values(x), point)
+    boot = np.empty(resamples)
+    step = max(1, _CHUNK // n)
+    for start in range(0, resamples, step):
+        stop = min(start + step, resamples)
+        if indices is not None:
+            drawn = indices[start:stop]
+        else:
+            assert generator is not None
+            drawn = generator.integers(0, n, (stop - start, n))
+        boot[start:stop] = statistic(x[drawn])
+    left_out = np.concatenate(
+        [statistic(x[_all_but_one(n, start, min(start + step, n))]) for start in range(0, n, step)]
+    )
+    if not (np.isfinite(boot).all() and np.isfinite(left_out).all() and np.isfinite(point)):
+        reason = "the statistic is not a finite number for some resamples"
+        return undefined(n, level, BCA, reason, point)
+    influence = left_out.mean() - left_out
+    same = _SAME * float(np.ptp(boot)) + ROUNDING_ULPS * _EPSILON * abs(point)
+    low, high, reasons = _edges(
+        boot[None], np.array([point]), _acceleration(influence[None]), level, np.array([same])
+    )
+    return Interval(n, point, float(low[0]), float(high[0]), level, BCA, reasons[0])
+
+
+def _means(x: Floats, level: float, counts: _Counts, resamples: int) -> BcaMeans:
+    cells, n = x.shape
+    point, low, high = (np.full(cells, np.nan) for _ in range(3))
+    reasons = [""] * cells
+    step = max(1, _CHUNK // resamples)
+    for start in range(0, cells, step):
+        rows = slice(start, start + step)
+        part, mean, exponent, finite = _centred(x[rows])
+        spread = part.max(axis=1, initial=0.0) - part.min(axis=1, initial=0.0)
+        usable = finite & (spread > ROUNDING_ULPS * _EPSILON) & (n >= LEAST_VALUES)
+        point[rows] = np.where(finite, np.ldexp(mean, exponent), np.nan)
+        for i in np.flatnonzero(~usable).tolist():
+            reasons[start + i] = _why_no_values(x[start + i])
+        if not usable.any():
+            continue
+        part = part[usable]
+        boot = np.concatenate([part @ block.T for block in counts()], axis=1) / n
+        same = _SAME * spread[usable] + ROUNDING_ULPS * _EPSILON
+        found_low, found_high, why = _edges(boot, np.zeros(len(part)), _acceleration(part), level, same)
+        where = start + np.flatnonzero(usable)
+        shift, scale = mean[usable], exponent[usable]
+        low[where], high[where] = np.ldexp(found_low + shift, scale), np.ldexp(found_high + shift, scale)
+        for cell, reason in zip(where.tolist(), why, strict=True):
+            reasons[cell] = reason
+    return BcaMeans(point, low, high, tuple(reasons))
+
+
+def _centred(x: Floats) -> tuple[Floats, Floats, Indices, NDArray[np.bool_]]:
+    """Rows less their mean, the means, the power of two that both are in, and which rows are finite (the others are 0).
+
+    Powers of two are exact, and keep squares and sums from overflowing; the mean is taken twice, so that leading digits in
+    common do not matter.
+    """
+    cells, n = x.shape
+    finite = np.isfinite(x).all(axis=1) & np.full(cells, n > 0)
+    x = np.where(finite[:, None], x, 0.0)
+    exponent = np.frexp(np.abs(x).max(axis=1, initial=0.0))[1].astype(np.int64)
+    part = np.ldexp(x, -exponent[:, None])
+    mean = part.sum(axis=1) / max(n, 1)
+    part = part - mean[:, None]
+    rest = part.sum(axis=1) / max(n, 1)
+    return part - rest[:, None], mean + rest, exponent, finite
+
+
+def _edges(
+    boot: Floats, point: Floats, acceleration: Floats, level: float, same: Floats
+) -> tuple[Floats, Floats, tuple[str, ...]]:
+    """Both edges of each row of `boot`, shape (cells, resamples), which is sorted in place; NaN with a reason.
+
+    α = Φ(z0 + (z0 + z)/(1 - a (z0 + z))), z0 = Φ⁻¹(share of resamples below the point).
+    """
+    resamples = boot.shape[1]
+    under = (boot < (point - same)[:, None]).sum(axis=1)
+    over = (boot > (point + same)[:, None]).sum(axis=1)
+    bias = ndtri((under + 0.5 * (resamples - under - over)) / resamples)
+    boot.sort(axis=1)
+    spread = boot[:, -1] - boot[:, 0] > 2.0 * same
+    known = spread & np.isfinite(bias) & np.isfinite(acceleration)
+    bias, acceleration = np.where(known, bias, 0.0), np.where(known, acceleration, 0.0)
+    edges, inside = [], known.copy()
+    z = float(ndtri(0.5 + level / 2))
+    for side in (-z, z):
+        stretch = 1.0 - acceleration * (bias + side)
+        inside &= stretch > 0.0
+        target = bias + (bias + side) / np.where(stretch > 0.0, stretch, 1.0)
+        below = np.floor((resamples + 1) * ndtr(target)).astype(np.int64)
+        inside &= (below >= 1) & (below < resamples)
+        below = np.clip(below, 1, resamples - 1)
+        left, right = ndtri(below / (resamples + 1)), ndtri((below + 1) / (resamples + 1))
+        rows = np.arange(len(boot))
+        first, second = boot[rows, below - 1], boot[rows, below]
+        edges.append(first + (target - left) / (right - left) * (second - first))
+    usable = inside & (edges[1] > edges[0])
+    low, high = (np.where(usable, edge, np.nan) for edge in edges)
+    reasons = tuple(
+        "" if good else _BEYOND if varies and not held else _TOO_ALIKE
+        for good, varies, held in zip(usable.tolist(), known.tolist(), inside.tolist(), strict=True)
+    )
+    return low, high, reasons
+
+
+def _acceleration(influence: Floats) -> Floats:
+    """Σ L³/(6 (Σ L²)^1.5) of each row; NaN where nothing varies."""
+    largest = np.abs(influence).max(axis=1, keepdims=True)
+    scaled = influence / np.where(largest > 0.0, largest, np.nan)
+    result: Floats = (scaled**3).sum(axis=1) / (6.0 * (scaled**2).sum(axis=1) ** 1.5)
+    return result
+
+
+def _drawn(n: int, resamples: int, generator: np.random.Generator) -> _Counts:
+    """Resamples drawn anew from kept seeds at each call, so that those of large n are never all in memory."""
+    size = max(1, min(resamples, _CHUNK // max(n, 1)))
+    starts = range(0, resamples, size)
+    seeds = generator.integers(0, 2**63, len(starts))
+
+    def blocks() -> Iterator[Floats]:
+        for start, seed in zip(starts, seeds.tolist(), strict=True):
+            rows = min(size, resamples - start)
+            yield _count_matrix(np.random.default_rng(seed).integers(0, n, (rows, n)), n)
+
+    if len(starts) > 1 or n == 0:
+        return blocks
+    kept = tuple(blocks())
+    return lambda: kept
+
+
+def _given(indices: Indices | None, n: int) -> _Counts:
+    assert indices is not None
+    kept = (_count_matrix(indices, n),)
+    return lambda: kept
+
+
+def _count_matrix(indices: Indices, n: int) -> Floats:
+    """How often each of n values is in each resample: shape (resamples, n)."""
+    rows = len(indices)
+    cells = indices + np.arange(rows)[:, None] * n
+    return np.bincount(cells.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+def _all_but_one(n: int, start: int, stop: int) -> Indices:
+    """Positions without position i, for i in [start, stop): shape (stop - start, n - 1)."""
+    positions = np.arange(n - 1)[None, :]
+    return positions + (positions >= np.arange(start, stop)[:, None])
+
+
+def _median(x: Floats) -> Floats:
+    result: Floats = np.median(x, axis=-1)
+    return result
+
+
+def _why_no_values(x: Floats) -> str:
+    n = x.size
+    if n == 0:
+        return "no values"
+    if not np.isfinite(x).all():
+        return "a value is not a finite number"
+    if n == 1:
+        return "one value has no spread"
+    if n < LEAST_VALUES:
+        return f"{n} values have too few different resamples"
+    return f"all {n} values are equal, so their spread is unknown"
+
+
+def _checked(indices: NDArray[np.generic], n: int) -> Indices:
+    if indices.ndim != 2 or indices.shape[1] != n or not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(f"indices: expected whole numbers of shape (resamples, {n}) · got {indices.shape}")
+    positions = indices.astype(np.int64)
+    if positions.size and not (int(positions.min()) >= 0 and int(positions.max()) < n):
+        raise ValueError(f"indices: expected 0 to {n - 1} · got {positions.min()} to {positions.max()}")
+    return positions
+
+
+def _check_resamples(resamples: int) -> None:
+    if resamples < LEAST_RESAMPLES:
+        raise ValueError(f"resamples: expected at least {LEAST_RESAMPLES} · got {resamples}")

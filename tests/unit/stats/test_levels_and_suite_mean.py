@@ -1,0 +1,301 @@
+"""Variance by level with Fieller's ratio, and one ratio over a suite."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from regatta.stats.intervals import geometric_mean, mean_interval
+from regatta.stats.levels import fieller_ratio, level_mean, optimal_repetitions, variance_levels
+from regatta.stats.ratios import welch_log_ratio
+from regatta.stats.suite_mean import suite_ratio
+
+R = json.loads((Path(__file__).parents[2] / "reference/intervals.json").read_text())
+# Kalibera and Jones: three builds (rows) of two invocations of two iterations
+KALIBERA = np.array([[[9, 5], [8, 3]], [[10, 6], [7, 11]], [[1, 12], [2, 4]]], dtype=float)
+
+nested = arrays(
+    np.float64,
+    array_shapes(min_dims=1, max_dims=4, min_side=2, max_side=4),
+    elements=st.integers(-1000, 1000).map(float),
+)
+
+
+@pytest.fixture(autouse=True)
+def no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+# --- levels
+
+
+def test_the_variances_of_kaliberas_worked_example() -> None:
+    levels = variance_levels(KALIBERA)
+    assert levels.counts == (2, 2, 3)
+    assert [round(value, 1) for value in levels.s_squared] == [16.5, 2.6, 3.6]
+    assert [round(value, 1) for value in levels.t_squared] == [16.5, -5.7, 2.3]
+    assert levels.reason == ""
+
+
+def test_the_mean_of_kaliberas_worked_example_has_the_interval_of_its_builds() -> None:
+    interval = level_mean(KALIBERA)
+    plain = mean_interval([6.25, 8.5, 4.75])
+    assert (interval.n, interval.point, interval.low, interval.high) == (3, 6.5, plain.low, plain.high)
+    s_squared = variance_levels(KALIBERA).s_squared[-1]
+    assert interval.high - 6.5 == pytest.approx(4.302652729749464 * math.sqrt(s_squared / 3), rel=1e-12)
+
+
+def test_repetitions_follow_costs_and_variances() -> None:
+    rng = np.random.default_rng(31)
+    shape = (200, 20, 10)
+    values = rng.normal(0, 1, (200, 1, 1)) + rng.normal(0, 2, (200, 20, 1)) + rng.normal(0, 5, shape)
+    levels = variance_levels(values)
+    assert levels.t_squared == pytest.approx((25, 4, 1), rel=0.2)
+    found = optimal_repetitions(levels, [1, 9, 100])
+    expected = [
+        math.sqrt(9 * levels.t_squared[0] / levels.t_squared[1]),
+        math.sqrt(100 / 9 * levels.t_squared[1] / levels.t_squared[2]),
+    ]
+    assert [r.count for r in found] == [math.ceil(value) for value in expected]
+    assert [r.count for r in found] == pytest.approx([8, 7], abs=1)
+
+
+def test_a_level_without_variance_of_its_own_is_repeated_once_and_the_one_below_as_often_as_one_likes() -> (
+    None
+):
+    found = optimal_repetitions(variance_levels(KALIBERA), [1, 10, 100])
+    assert [r.count for r in found] == [math.inf, 1.0]
+    assert "level 2 adds no variance" in found[0].reason
+
+
+def test_a_level_with_one_repetition_has_no_variance_to_tell() -> None:
+    levels = variance_levels(np.arange(6.0).reshape(3, 1, 2))
+    assert math.isnan(levels.s_squared[1])
+    assert math.isnan(levels.t_squared[1])
+    assert math.isnan(levels.t_squared[2])
+    assert levels.s_squared[2] == pytest.approx(4.0)
+    assert levels.reason == "one repetition at level 2 has no spread"
+    assert all(math.isnan(r.count) and r.reason for r in optimal_repetitions(levels, [1, 1, 1]))
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (np.empty((3, 0)), "no values"),
+        ([[1.0, math.nan], [2.0, 3.0]], "not a finite number"),
+        ([[0.1, 0.1], [0.1, 0.1]], "all 4 values are equal"),
+    ],
+)
+def test_undefined_variances_are_nan_with_a_reason(values, reason: str) -> None:
+    levels = variance_levels(values)
+    assert all(math.isnan(value) for value in (*levels.s_squared, *levels.t_squared))
+    assert reason in levels.reason
+    assert math.isnan(level_mean(values).low)
+
+
+@given(nested, st.integers(-100, 100), st.sampled_from([0.5, 3.0, -2.0]))
+@settings(deadline=None)
+def test_variances_ignore_a_shift_and_follow_the_square_of_a_scale(
+    values: np.ndarray, shift: int, scale: float
+) -> None:
+    plain, moved = variance_levels(values), variance_levels(values * scale + shift)
+    assert bool(plain.reason) == bool(moved.reason)
+    assert moved.t_squared == pytest.approx(
+        [t * scale**2 for t in plain.t_squared], rel=1e-9, abs=1e-6, nan_ok=True
+    )
+    turned = variance_levels(values[::-1])
+    assert turned.s_squared == pytest.approx(plain.s_squared, rel=1e-9, abs=1e-9, nan_ok=True)
+
+
+@given(nested)
+@settings(deadline=None)
+def test_one_level_is_the_plain_variance_and_mean(values: np.ndarray) -> None:
+    flat = values.ravel()
+    if np.ptp(flat) > 0:
+        assert variance_levels(flat).s_squared[0] == pytest.approx(flat.var(ddof=1))
+    assert level_mean(flat).low == pytest.approx(mean_interval(flat).low, nan_ok=True)
+
+
+def test_nist_numacc4_keeps_its_digits_at_every_level() -> None:
+    values = np.array([10000000.1, 10000000.3] * 500).reshape(20, 5, 10)
+    levels = variance_levels(values)
+    assert levels.s_squared[0] == pytest.approx(0.01 * 10 / 9, rel=1e-6)
+    assert levels.s_squared[1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_fiellers_interval_is_the_set_that_defines_it() -> None:
+    expected = R["fieller"]
+    found = fieller_ratio(R["samples"]["pair_a"], R["samples"]["a"])
+    assert (found.n, found.method) == (27, "fieller")
+    assert (found.point, found.low, found.high) == pytest.approx(
+        (expected["point"], expected["low"], expected["high"]), rel=1e-9
+    )
+
+
+def test_fiellers_interval_rests_on_the_highest_level() -> None:
+    rng = np.random.default_rng(32)
+    x, y = rng.normal(12, 1, (6, 3, 4)), rng.normal(10, 1, (5, 2, 7))
+    assert fieller_ratio(x, y).low == pytest.approx(
+        fieller_ratio(x.mean(axis=(1, 2)), y.mean(axis=(1, 2))).low, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "point", "reason"),
+    [
+        ([], [1.0], math.nan, "a side has no values"),
+        ([1.0, 2.0], [math.inf, 1.0], math.nan, "not a finite number"),
+        ([1.0, 2.0], [4.0], 0.375, "one value and so no spread"),
+        ([2.0, 2.0], [4.0, 4.0], 0.5, "all values of each side are equal"),
+        ([1.0, 2.0], [-1.0, 1.0], math.nan, "the baseline's mean is 0"),
+        ([1.0, 2.0], [-1.0, 1.5], 6.0, "cannot be told from 0"),
+    ],
+)
+def test_an_undefined_or_unbounded_ratio_of_means_is_nan_with_a_reason(
+    x, y, point: float, reason: str
+) -> None:
+    interval = fieller_ratio(x, y)
+    assert interval.point == pytest.approx(point, nan_ok=True)
+    assert math.isnan(interval.low)
+    assert reason in interval.reason
+
+
+@given(
+    st.lists(st.integers(50, 150), min_size=2, max_size=8),
+    st.lists(st.integers(50, 150), min_size=2, max_size=8),
+    st.sampled_from([1e-300, 0.1, 7.0, 1e305]),
+)
+@settings(deadline=None)
+def test_fiellers_ratio_has_no_unit_and_no_order(a: list[int], b: list[int], scale: float) -> None:
+    x, y = np.array(a, dtype=float), np.array(b, dtype=float)
+    plain, scaled = fieller_ratio(x, y), fieller_ratio((x * scale)[::-1], y * scale)
+    assert scaled.low == pytest.approx(plain.low, rel=1e-6, nan_ok=True)
+    assert scaled.high == pytest.approx(plain.high, rel=1e-6, nan_ok=True)
+    if not plain.reason:
+        assert plain.low <= plain.point <= plain.high
+
+
+def test_fiellers_interval_covers_at_least_95_percent() -> None:
+    rng = np.random.default_rng(33)
+    found = [fieller_ratio(rng.normal(12, 2, 8), rng.normal(10, 2, 8)) for _ in range(3000)]
+    share = sum(i.low <= 1.2 <= i.high for i in found) / 3000
+    assert 0.945 < share < 0.975
+
+
+def test_the_level_mean_covers_95_percent_where_the_t_interval_of_all_iterations_fails() -> None:
+    rng = np.random.default_rng(34)
+    nests = [rng.normal(0, 1, (10, 1)) + rng.normal(0, 1, (10, 20)) for _ in range(2000)]
+    right = sum(i.low <= 0 <= i.high for i in map(level_mean, nests)) / 2000
+    wrong = sum(i.low <= 0 <= i.high for i in map(mean_interval, nests)) / 2000
+    assert abs(right - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 2000)
+    assert wrong < 0.6
+
+
+def test_a_wrong_call_is_an_error_of_the_caller() -> None:
+    for function in (variance_levels, level_mean):
+        with pytest.raises(ValueError, match="dimension"):
+            function(3.0)
+    with pytest.raises(ValueError, match="costs"):
+        optimal_repetitions(variance_levels(KALIBERA), [1, 2])
+    with pytest.raises(ValueError, match="costs"):
+        optimal_repetitions(variance_levels(KALIBERA), [1, 2, 0])
+
+
+# --- suite
+
+
+def test_a_suite_of_equal_variances_by_hand() -> None:
+    logs = [0.0, 0.1, 0.2]
+    found = suite_ratio(logs, [0.0009] * 3, [9] * 3)
+    # √(3 · 0.0009)/3 = 0.01732, ν = 27, t(.975; 27) = 2.051831
+    assert math.log(found.these.point) == pytest.approx(0.1)
+    assert math.log(found.these.high) == pytest.approx(0.1 + 2.051831 * math.sqrt(0.0027) / 3, abs=1e-7)
+    # s = 0.1, t(.975; 2) = 4.302653
+    assert math.log(found.like_these.low) == pytest.approx(0.1 - 4.302653 * 0.1 / math.sqrt(3), abs=1e-7)
+    assert found.these.n == found.like_these.n == 3
+    assert found.like_these.low == pytest.approx(geometric_mean(np.exp(logs)).low)
+
+
+def test_one_benchmark_is_welchs_interval_for_itself_and_nothing_for_others() -> None:
+    rng = np.random.default_rng(35)
+    a, b = np.exp(rng.normal(0.1, 0.1, 12)), np.exp(rng.normal(0, 0.2, 20))
+    welch = welch_log_ratio(a, b)
+    variance = np.log(a).var(ddof=1) / 12 + np.log(b).var(ddof=1) / 20
+    found = suite_ratio([math.log(welch.interval.point)], [variance], [welch.df])
+    assert (found.these.low, found.these.high) == pytest.approx((welch.interval.low, welch.interval.high))
+    assert found.like_these.point == pytest.approx(welch.interval.point)
+    assert math.isnan(found.like_these.low)
+    assert "says nothing of others" in found.like_these.reason
+
+
+def test_variances_that_are_known_take_the_normal_distribution() -> None:
+    found = suite_ratio([0.0, 0.0], [0.01, 0.01], [math.inf, math.inf])
+    assert math.log(found.these.high) == pytest.approx(1.959964 * math.sqrt(0.02) / 2, abs=1e-7)
+    assert "all 2 values are equal" in found.like_these.reason
+
+
+@pytest.mark.parametrize(
+    ("logs", "variances", "dfs", "reason"),
+    [
+        ([], [], [], "no benchmarks"),
+        ([0.1, math.nan], [0.1, 0.1], [5, 5], "not a finite number"),
+        ([0.1, 0.2], [0.1, math.nan], [5, 5], "the spread of 1 of 2 benchmarks is unknown"),
+        ([0.1, 0.2], [0.1, 0.0], [5, 5], "the spread of 1 of 2 benchmarks is unknown"),
+        ([0.1, 0.2], [0.1, 0.1], [5, math.nan], "the spread of 1 of 2 benchmarks is unknown"),
+        ([0.1], [math.nan], [5], "the spread of the benchmark is unknown"),
+    ],
+)
+def test_an_undefined_suite_ratio_is_nan_with_a_reason(logs, variances, dfs, reason: str) -> None:
+    found = suite_ratio(logs, variances, dfs).these
+    assert math.isnan(found.low)
+    assert reason in found.reason
+
+
+def test_ratios_beyond_the_numbers_do_not_crash() -> None:
+    found = suite_ratio([1000.0, 1001.0], [0.1, 0.1], [5, 5])
+    assert found.these.point == math.inf
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.floats(1e-6, 1), st.floats(1, 50)), min_size=2, max_size=9),
+    st.floats(-1, 1),
+)
+@settings(deadline=None)
+def test_a_suite_ratio_follows_a_common_factor_and_no_order(rows, shift: float) -> None:
+    logs, variances, dfs = np.array(rows).T
+    plain, moved = (
+        suite_ratio(logs, variances, dfs),
+        suite_ratio(logs[::-1] + shift, variances[::-1], dfs[::-1]),
+    )
+    assert moved.these.low == pytest.approx(plain.these.low * math.exp(shift), rel=1e-6)
+    if not (plain.like_these.reason or moved.like_these.reason) and np.ptp(logs) > 1e-6:
+        assert moved.like_these.high == pytest.approx(plain.like_these.high * math.exp(shift), rel=1e-6)
+
+
+def test_both_intervals_cover_what_they_are_for() -> None:
+    rng = np.random.default_rng(36)
+    hits_these = hits_like = 0
+    runs = 1500
+    for _ in range(runs):
+        truth = rng.normal(0.1, 0.2, 8)
+        data = truth + rng.normal(0, 0.1, (6, 8))
+        found = suite_ratio(data.mean(axis=0), data.var(axis=0, ddof=1) / 6, [5] * 8)
+        hits_these += math.log(found.these.low) <= truth.mean() <= math.log(found.these.high)
+        hits_like += math.log(found.like_these.low) <= 0.1 <= math.log(found.like_these.high)
+    for hits in (hits_these, hits_like):
+        assert abs(hits / runs - 0.95) < 4 * math.sqrt(0.95 * 0.05 / runs)
+
+
+def test_a_suite_with_as_many_variances_as_ratios_is_asked_for() -> None:
+    with pytest.raises(ValueError, match="as many variances"):
+        suite_ratio([0.1, 0.2], [0.1], [5])
