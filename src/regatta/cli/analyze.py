@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _FACTORS = ("runtime", "collector", "modifiers")
 #: A table that goes into a file or a pipe is not cut to a terminal's 80 columns.
 _WIDTH_WITHOUT_TERMINAL = 200
+#: A topic with more sentences than this is not read by anyone in a terminal.
+_SENTENCES_AT_MOST = 24
 
 
 @click.command()
@@ -39,7 +41,26 @@ _WIDTH_WITHOUT_TERMINAL = 200
     help="Compare with it instead of the spec's baseline: collector=serial, runtime=..., modifiers=...; may be repeated.",
 )
 @json_option
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV: a row a cell, comparison and Tukey pair.")
+@click.option(
+    "--csv",
+    "as_csv",
+    is_flag=True,
+    help="Print CSV: a row a cell, comparison, Dunnett's and Tukey's pair, suite.",
+)
+@click.option(
+    "--method",
+    default="regatta",
+    show_default=True,
+    metavar="NAME",
+    help="`regatta`: ratios on logs, paired by block. `georges2007`: as in Georges et al., differences of means, unpaired.",
+)
+@click.option(
+    "--hosts",
+    type=click.Choice(["fixed", "random"]),
+    default="fixed",
+    show_default=True,
+    help="What is said over several hosts: `fixed`, for these hosts; `random`, for hosts like these.",
+)
 @click.option(
     "--all-metrics", is_flag=True, help="Show every metric in the table, not only the one that is compared."
 )
@@ -55,6 +76,8 @@ def analyze(
     baselines: Sequence[str],
     as_json: bool,
     as_csv: bool,
+    method: str,
+    hosts: str,
     all_metrics: bool,
     show_outliers: bool,
 ) -> None:
@@ -67,7 +90,9 @@ def analyze(
     from regatta.analysis.answer import answer_experiment
 
     with database_progress() as progress:
-        answer = answer_experiment(folder.path, baseline, progress)
+        answer = answer_experiment(
+            folder.path, baseline, progress, method=method, random_hosts=hosts == "random"
+        )
     if as_json:
         from regatta.analysis.documents import document_of
 
@@ -123,8 +148,10 @@ def _show(answer: Answer, all_metrics: bool, show_outliers: bool) -> None:
     for topic, sentences in answer.findings.items():
         console.print()
         console.print(printable(topic), style="bold")
-        for sentence in sentences:
+        for sentence in sentences[:_SENTENCES_AT_MOST]:
             console.print(f"• {printable(sentence)}")
+        if len(sentences) > _SENTENCES_AT_MOST:
+            console.print(f"  and {len(sentences) - _SENTENCES_AT_MOST} more: see --json or the report")
     for warning in answer.warnings:
         click.echo(f"note: {printable(warning)}", err=True)
 
@@ -163,7 +190,8 @@ def _show_comparisons(console: Console, answer: Answer, level: str) -> None:
     rows = [
         (
             c.host, c.benchmark, _heap(c.heap_factor, c.heap_mib), f"{c.a_name} / {c.b_name}", _metric(c.metric, c.parameters),
-            str(c.ratio.n), _number(c.ratio.point), _interval(c.ratio), _p(c.p), c.ratio.method, c.ratio.reason,
+            str(c.ratio.n), _number(c.ratio.point), _interval(c.ratio), _p(c.p), _p(c.p_holm),
+            "" if c.simultaneous is None else _interval(c.simultaneous), c.practical, c.ratio.method, c.ratio.reason,
         )
         for c in answer.comparisons
     ]  # fmt: skip
@@ -177,10 +205,14 @@ def _show_comparisons(console: Console, answer: Answer, level: str) -> None:
         "value",
         f"{level} interval",
         "p",
+        "p (Holm)",
+        "with its siblings (Dunnett)",
+        "matters",
         "method",
         "why not",
     )
-    _table(console, "Compared with the baseline (ratio a / b, each interval by itself)", header, rows)
+    title = f"Compared with the baseline (ratio a / b; `matters`: beyond ±{answer.theta_percent:g} %)"
+    _table(console, title, header, rows)
 
 
 def _show_families(console: Console, answer: Answer) -> None:
@@ -219,7 +251,10 @@ def _table(console: Console, title: str, header: Sequence[str], rows: Sequence[S
         used.remove(header.index("host"))
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     for i in used:
-        right = header[i] in ("n", "perturbed", "mean", "value", "p", "times") or "interval" in header[i]
+        right = (
+            header[i] in ("n", "perturbed", "mean", "value", "p", "p (Holm)", "times")
+            or "interval" in header[i]
+        )
         table.add_column(header[i], justify="right" if right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(row[i])) for i in used))
