@@ -174,7 +174,9 @@ def _not_judged(compared: Sequence[_Compared], families: Sequence[Family]) -> li
     said = []
     pairs = sum(len(family.names) * (len(family.names) - 1) // 2 for family in families)
     if pairs > len(compared):
-        reasons = sorted({family.reason for family in families if family.reason})
+        told = {family.reason for family in families}
+        told |= {pair.ratio.reason for family in families for pair in family.pairs}
+        reasons = sorted(told - {""})
         why = f" ({'; '.join(reasons[:3])})" if reasons else ""
         said.append(
             f"{counted(pairs - len(compared), 'comparison')} of {pairs} cannot be judged and are left out{why}"
@@ -260,14 +262,14 @@ def _tally(
 def _groups(compared: Sequence[_Compared]) -> Iterator[tuple[Group, str, list[int]]]:
     """The comparisons by what they belong to; a group that is all of them is left out."""
     yield "all", "", list(range(len(compared)))
-    sides: list[tuple[Group, list[set[str]]]] = [
-        ("platform", [{one.pair.platform} for one in compared]),
-        ("host", [{one.pair.host} for one in compared]),
-        ("benchmark", [{one.pair.benchmark} for one in compared]),
-        ("alternative", [{one.pair.a, one.pair.b} for one in compared]),
+    sides: list[tuple[Group, list[tuple[str, ...]]]] = [
+        ("platform", [(one.pair.platform,) for one in compared]),
+        ("host", [(one.pair.host,) for one in compared]),
+        ("benchmark", [(one.pair.benchmark,) for one in compared]),
+        ("alternative", [(one.pair.a, one.pair.b) for one in compared]),
     ]
     for group, names in sides:
-        known = list(dict.fromkeys(name for each in names for name in sorted(each)))
+        known = list(dict.fromkeys(name for each in names for name in each))
         if len(known) > 1:
             for name in known:
                 yield group, name, [i for i, each in enumerate(names) if name in each]

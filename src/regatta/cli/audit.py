@@ -1,0 +1,148 @@
+"""`regatta audit EXPERIMENT`."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from regatta.cli.options import json_option, results_option
+from regatta.cli.records import printable
+from regatta.cli.store import database_progress
+from regatta.store.folder import find_folder
+
+if TYPE_CHECKING:
+    from regatta.model.audit import Audit
+
+#: A table that goes into a file or a pipe is not cut to a terminal's 80 columns.
+_WIDTH_WITHOUT_TERMINAL = 200
+
+
+class Thetas(click.ParamType[tuple[float, ...]]):
+    """`1,2`: thresholds in per cent."""
+
+    name = "PERCENT,..."
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """The thresholds, each once, in order."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = sorted({float(part) for part in str(value).split(",")})
+        except ValueError:
+            found = [math.nan]
+        if not all(0.0 <= theta <= 100.0 for theta in found):
+            self.fail(f"expected numbers from 0 to 100 with commas between them · got {value!r}", param, ctx)
+        return tuple(found)
+
+
+@click.command()
+@click.argument("experiment")
+@results_option
+@click.option(
+    "--theta",
+    "thetas",
+    type=Thetas(),
+    default="1,2",
+    show_default=True,
+    help="Differences of reported numbers below so many per cent are called small.",
+)
+@click.option(
+    "--by",
+    "factor",
+    type=click.Choice(["collector", "runtime", "modifiers"]),
+    help="What the alternatives are; if not given, the first of these of which the experiment compares several.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["regatta", "georges2007"]),
+    default="regatta",
+    show_default=True,
+    help="How the rigorous answer is made: by block on logarithms, or the paper's one-way analysis of the values.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where to write the page with the figures; `audit.html` in the experiment's folder if not given.",
+)
+@json_option
+def audit(
+    experiment: str,
+    results: Path,
+    thetas: tuple[float, ...],
+    factor: Literal["collector", "runtime", "modifiers"] | None,
+    method: str,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Hold prevalent methods (best, second best, worst, mean, median of a few runs) against the intervals of EXPERIMENT."""
+    folder = find_folder(experiment, results)
+
+    from regatta.analysis.audit import audit_experiment
+
+    with database_progress() as progress:
+        found = audit_experiment(folder.path, thetas, method, factor, progress)
+    if as_json:
+        from regatta.analysis.audit_document import audit_document
+
+        click.echo(json.dumps(audit_document(found), indent=1, allow_nan=False))
+    else:
+        _show(found)
+    if output is not None or not as_json:
+        from regatta.report.audit import write_audit
+
+        path = output or folder.path / "audit.html"
+        write_audit(found, path)
+        click.echo(str(path), err=as_json)
+
+
+def _show(found: Audit) -> None:
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(markup=False, highlight=False, emoji=False, width=_WIDTH_WITHOUT_TERMINAL)
+    console.print(printable(f"{found.experiment}: audit of prevalent methods"), style="bold")
+    for sentence in found.findings:
+        console.print(f"• {printable(sentence)}")
+    for theta in found.thetas_percent:
+        _show_table(console, found, theta)
+    if found.pairs:
+        console.print()
+        console.print(
+            f"Shares are averages over {found.draws} draws of the runs (seed {found.seed}); differences are relative to the "
+            "smaller number.",
+            style="dim",
+        )
+    for sentence in found.left_out:
+        click.echo(f"note: {printable(sentence)}", err=True)
+
+
+def _show_table(console: object, found: Audit, theta: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from regatta.stats.prevalent import CLASSES
+
+    assert isinstance(console, Console)
+    rows = [t for t in found.tallies if t.group == "all" and t.theta_percent == theta and t.comparisons]
+    if not rows:
+        return
+    table = Table(
+        title=f"Per cent of comparisons in each class, theta {theta:g} %", title_justify="left", box=None,
+        header_style="bold", pad_edge=False,
+    )  # fmt: skip
+    table.add_column("method")
+    for name in ("comparisons", *CLASSES):
+        table.add_column(name, justify="right")
+    for tally in rows:
+        table.add_row(
+            tally.method.name, str(tally.comparisons), *(f"{100.0 * share:.1f}" for share in tally.shares)
+        )
+    console.print()
+    console.print(table)
