@@ -8,6 +8,7 @@ from regatta.analysis.aa import judge_gates
 from regatta.analysis.baseline import check_baseline
 from regatta.analysis.cell_answers import cell_answers
 from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
+from regatta.analysis.dependence import dependence_words, dependences
 from regatta.analysis.facts import read_facts
 from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
@@ -67,10 +68,12 @@ def answer_experiment(
     over_hosts = judge_hosts(
         samples, pairs, comparisons, facts.level, facts.theta_percent, names, random_hosts
     )
+    depending = dependences(cells, facts.level)
     findings = {
         "Over a suite": tuple(suite.words for suite in suites),
         "Hosts": host_words(over_hosts),
         "Outliers": outlier_words(outliers, names),
+        "Order of the invocations": dependence_words(depending, facts.level),
         "A/A test": tuple(gate.words for gate in gates),
     }
     return Answer(
@@ -99,4 +102,5 @@ def answer_experiment(
         over_hosts=over_hosts,
         gates=gates,
         outliers=outliers,
+        dependences=depending,
     )

@@ -9,11 +9,13 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from regatta.model.answer import Answer, CellAnswer, Comparison, Estimate, Family
+from regatta.model.hosts import HostComparison
+from regatta.model.suites import SuiteComparison
 
 #: columns of `rows_of`, the same for every kind of row
 COLUMNS = (
     "kind", "host", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib", "metric", "parameters",
-    "a", "b", "n", "value", "low", "high", "unit", "level", "p", "method", "reason",
+    "a", "b", "n", "value", "low", "high", "unit", "level", "p", "p_holm", "practical", "method", "reason",
 )  # fmt: skip
 
 
@@ -41,8 +43,11 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "method": answer.method,
         "theta_percent": answer.theta_percent,
         "findings": plain(answer.findings),
+        "suites": [{**plain(suite), "generalises": suite.generalises} for suite in answer.suites],
+        "over_hosts": plain(answer.over_hosts),
         "gates": plain(answer.gates),
         "outliers": plain(answer.outliers),
+        "dependences": plain(answer.dependences),
     }
 
 
@@ -58,7 +63,11 @@ def plain(value: Any) -> Any:
 
 
 def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
-    """Cells (`value` is the mean), comparisons and Tukey pairs (`value` is the ratio a/b) as rows of `COLUMNS`; None is empty."""
+    """The answer as rows of `COLUMNS`; None is empty.
+
+    Cells (`value` is the mean); comparisons, Dunnett's (where a baseline has several alternatives), Tukey's pairs, suites (for
+    these benchmarks, and for benchmarks like these) and comparisons over all hosts (`value` is the ratio a/b).
+    """
     for cell in answer.cells:
         yield {
             **_place(cell), "kind": "cell", "collector": cell.collector, "unit": cell.unit,
@@ -67,14 +76,34 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     for comparison in answer.comparisons:
         yield {
             **_place(comparison), "kind": "comparison", "a": comparison.a_name, "b": comparison.b_name,
-            **_row(comparison.ratio), "p": _finite(comparison.p), "parameters": _text(comparison.parameters),
+            **_row(comparison.ratio), "p": _finite(comparison.p), "p_holm": _finite(comparison.p_holm),
+            "practical": comparison.practical, "parameters": _text(comparison.parameters),
         }  # fmt: skip
+        if comparison.simultaneous is not None:
+            yield {
+                **_place(comparison), "kind": "dunnett", "a": comparison.a_name, "b": comparison.b_name,
+                **_row(comparison.simultaneous), "p": _finite(comparison.p_simultaneous),
+                "parameters": _text(comparison.parameters),
+            }  # fmt: skip
     for family in answer.families:
         for pair in family.pairs:
             yield {
                 **_place(family), "kind": "tukey", "a": pair.a_name, "b": pair.b_name,
                 **_row(pair.ratio), "p": _finite(pair.p), "parameters": _text(family.parameters),
             }  # fmt: skip
+    yield from _wider_rows(answer)
+
+
+def _wider_rows(answer: Answer) -> Iterator[dict[str, Any]]:
+    for suite in answer.suites:
+        common = {**_place(suite), "benchmark": suite.suite, "a": suite.a_name, "b": suite.b_name}
+        yield {**common, "kind": "suite", **_row(suite.these), "practical": suite.practical}
+        yield {**common, "kind": "suite-like-these", **_row(suite.like_these)}
+    for one in answer.over_hosts.comparisons:
+        yield {
+            **_place(one), "kind": "hosts", "a": one.a_name, "b": one.b_name, **_row(one.ratio), "p": _finite(one.p),
+            "practical": one.practical, "parameters": _text(one.parameters),
+        }  # fmt: skip
 
 
 def _cell(cell: CellAnswer) -> dict[str, Any]:
@@ -96,6 +125,7 @@ def _cell(cell: CellAnswer) -> dict[str, Any]:
         "reason": estimate.reason,
         "statuses": dict(cell.statuses),
         "perturbed": len(cell.perturbed),
+        "discarded": len(cell.discarded),
         "planned": cell.planned,
     }
 
@@ -110,6 +140,10 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "parameters": dict(comparison.parameters),
         **_ratio(comparison.ratio),
         "p": _finite(comparison.p),
+        "p_holm": _finite(comparison.p_holm),
+        "simultaneous": None if comparison.simultaneous is None else _ratio(comparison.simultaneous),
+        "p_simultaneous": _finite(comparison.p_simultaneous),
+        "practical": comparison.practical,
         "words": comparison.words,
     }
 
@@ -133,7 +167,7 @@ def _family(family: Family) -> dict[str, Any]:
     }
 
 
-def _place(of: CellAnswer | Comparison | Family) -> dict[str, Any]:
+def _place(of: CellAnswer | Comparison | Family | SuiteComparison | HostComparison) -> dict[str, Any]:
     names = ("host", "benchmark", "runtime", "modifiers", "heap_factor", "heap_mib", "metric")
     return {name: getattr(of, name) for name in names if hasattr(of, name)}
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from regatta.model.aa import Gate
 from regatta.model.cell import configuration_name
+from regatta.model.dependence import Dependence
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
@@ -162,6 +163,8 @@ class Answer:
     findings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: of an A/A test, one a host
     gates: tuple[Gate, ...] = ()
+    #: between successive invocations, one a cell
+    dependences: tuple[Dependence, ...] = ()
     #: what lies far out, and what hangs on it
     outliers: Outliers = field(default_factory=Outliers)
     #: geometric means over suites

@@ -12,7 +12,6 @@ from regatta.report.labels import heap_label, parameter_text, parameters_key, sh
 from regatta.report.looks import Look, Looks
 from regatta.report.panels import Panel, SeriesKey, parameters_but, series_key
 from regatta.report.quantities import ABSENT, Scale, interval, show_ratio
-from regatta.report.ratio_rows import matters
 
 #: Tables are open at first when a report has no more rows than this in all; those of a curve never are.
 _OPEN_ROWS = 80
@@ -73,10 +72,8 @@ class Table:
     open: bool
 
 
-def tables_of(
-    panels: Sequence[Panel], comparisons: Sequence[Comparison], looks: Looks, theta_percent: float
-) -> list[Table]:
-    """One table a panel, in order. Differences below `theta_percent` (>= 0) do not matter in practice."""
+def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks: Looks) -> list[Table]:
+    """One table a panel, in order."""
     ratios: dict[SeriesKey, Comparison] = {}
     baselines: set[SeriesKey] = set()
     for row in comparisons:
@@ -84,9 +81,7 @@ def tables_of(
         baselines.add((row.b, row.metric, parameters_key(row.parameters)))
     total = sum(len(panel.cells) for panel in panels)
     return [
-        _table(
-            panel, ratios, baselines, looks, theta_percent, total <= _OPEN_ROWS and not panel.series_parameter
-        )
+        _table(panel, ratios, baselines, looks, total <= _OPEN_ROWS and not panel.series_parameter)
         for panel in panels
     ]
 
@@ -96,7 +91,6 @@ def _table(
     ratios: Mapping[SeriesKey, Comparison],
     baselines: set[SeriesKey],
     looks: Looks,
-    theta_percent: float,
     open_: bool,
 ) -> Table:
     columns, same = _columns(panel)
@@ -117,7 +111,7 @@ def _table(
                     _mean(cell, panel.scale, footnotes),
                     _ratio(comparison, series_key(cell) in baselines, footnotes),
                     _verdict(comparison, panel.better),
-                    "" if comparison is None else matters(comparison.ratio, theta_percent),
+                    "" if comparison is None else comparison.practical,
                     _bar(cell, widest),
                     looks.of(cell),
                     number == 0,

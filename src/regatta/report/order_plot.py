@@ -20,7 +20,7 @@ _NS_PER_MINUTE = 60e9
 _STRETCHES = 12
 _STRETCH_LEAST = 5
 #: With more points than this nobody finds one with a pointer, and their texts would be most of the file.
-_TEXTS_AT_MOST = 2000
+TEXTS_AT_MOST = 2000
 
 
 def order_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
@@ -47,7 +47,7 @@ def _figure(panel: Panel, looks: Looks, start: int) -> Figure | None:
                 quiet.append((minutes, relative))
     if len(quiet) < 2:
         return None
-    told = len(quiet) <= _TEXTS_AT_MOST
+    told = len(quiet) <= TEXTS_AT_MOST
     traces = [_scatter(points, look, hollow, told) for (look, hollow), points in marks.items()]
     traces.append(_running_median(sorted(quiet)))
     x = axis("minutes since the first invocation")

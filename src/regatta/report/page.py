@@ -70,7 +70,7 @@ def render(answer: Answer) -> str:
         level=show_percent(answer.level),
         theta=show_percent(answer.theta_percent / 100),
         when=measured_when(answer),
-        tables=tables_of(panels, answer.comparisons, looks, answer.theta_percent),
+        tables=tables_of(panels, answer.comparisons, looks),
         families=families(answer, panels),
         perturbed=perturbed_cells(answer),
         impossible=impossible_by_reason(answer),

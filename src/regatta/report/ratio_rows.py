@@ -64,16 +64,6 @@ def band(theta_percent: float) -> tuple[float, float]:
     return max(1e-3, 1.0 - theta_percent / 100), 1.0 + theta_percent / 100
 
 
-def matters(ratio: Estimate, theta_percent: float) -> str:
-    """Does the difference matter in practice? `yes`: the whole interval lies outside the band; `no`: inside; else `open`."""
-    low, high = band(theta_percent)
-    if not (math.isfinite(ratio.low) and math.isfinite(ratio.high)):
-        return ""
-    if ratio.low > high or ratio.high < low:
-        return "yes"
-    return "no" if low <= ratio.low and ratio.high <= high else "open"
-
-
 def band_words(theta_percent: float) -> str:
     """How the band is told below a heading; empty when there is none."""
     if theta_percent <= 0:

@@ -10,9 +10,12 @@ from collections.abc import Callable
 from regatta.model.answer import Answer
 from regatta.report.aa import aa_topic
 from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, ratios_topic, spread_topic
+from regatta.report.hosts import hosts_topic
 from regatta.report.looks import Looks
 from regatta.report.outliers import outliers_topic
 from regatta.report.panels import Panel
+from regatta.report.runs import runs_topic
+from regatta.report.suites import suites_topic
 from regatta.report.topic import Table, Topic
 from regatta.report.tukey_plot import pairs_topic
 
@@ -22,10 +25,13 @@ __all__ = ["TOPICS", "Table", "Topic", "topics_of"]
 TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     ratios_topic,
     pairs_topic,
+    suites_topic,
+    hosts_topic,
     heap_topic,
     curves_topic,
     spread_topic,
     order_topic,
+    runs_topic,
     outliers_topic,
     aa_topic,
 )

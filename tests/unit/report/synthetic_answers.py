@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
+from regatta.analysis.dependence import dependence_words, dependences
+from regatta.analysis.words import practical
 from regatta.model.answer import (
     Answer,
     CellAnswer,
@@ -81,6 +83,7 @@ def java_answer(
                     comparisons += [_comparison(cell, group[0]) for cell in group[1:]]
                     families.append(_family(group))
     cells = _disturb(cells, rng)
+    depending = dependences(cells, 0.95)
     return Answer(
         experiment="demo",
         question="Which garbage collector is fastest on a small and on a roomy heap, on OpenJDK 21 and 25?",
@@ -114,6 +117,8 @@ def java_answer(
             "On a heap of 1.5×, parallel is 10.0 % faster than serial (95 % interval 9.1 to 10.9 %) on every benchmark.",
             "On a heap of 4×, parallel and g1 are not shown to differ.",
         ),
+        dependences=depending,
+        findings={"Order of the invocations": dependence_words(depending, 0.95)},
     )
 
 
@@ -242,7 +247,7 @@ def _comparison(cell: CellAnswer, base: CellAnswer) -> Comparison:
     p = float(stats.ttest_1samp(logs, 0).pvalue) if len(logs) > 1 else _NOTHING
     return Comparison(
         cell.cell_id, base.cell_id, cell.configuration, base.configuration, cell.host, cell.benchmark,
-        cell.heap_factor, cell.heap_mib, cell.metric, {}, ratio, p, "",
+        cell.heap_factor, cell.heap_mib, cell.metric, {}, ratio, p, "", practical=practical(ratio, 1.0),
     )  # fmt: skip
 
 

@@ -10,10 +10,12 @@ from synthetic_answers import curve_answer, failed_answer, java_answer, undefine
 
 from regatta.model.answer import Answer, Estimate
 from regatta.report.axes import Figure
+from regatta.report.cell_table import tables_of
 from regatta.report.figure_topics import ratios_topic
 from regatta.report.looks import Looks
+from regatta.report.page import render
 from regatta.report.panels import panels_of
-from regatta.report.ratio_rows import matters, ratio_span
+from regatta.report.ratio_rows import ratio_span
 from regatta.report.topic import Topic
 from regatta.report.tukey_plot import pairs_topic
 
@@ -30,18 +32,13 @@ def labels(figure: Figure) -> list[str]:
     return [note["text"] for note in figure.layout["annotations"]]
 
 
-def test_what_lies_wholly_outside_the_band_matters_and_wholly_inside_does_not() -> None:
-    assert matters(ratio(1.02, 1.05), 1) == "yes"
-    assert matters(ratio(0.90, 0.98), 1) == "yes"
-    assert matters(ratio(0.995, 1.008), 1) == "no"
-    assert matters(ratio(1.005, 1.05), 1) == "open", "significant, and perhaps of no interest"
-    assert matters(ratio(0.8, 1.2), 1) == "open"
-    assert matters(undefined("no value"), 1) == ""
-
-
-def test_any_difference_that_is_shown_matters_at_theta_0() -> None:
-    assert matters(ratio(1.0001, 1.0002), 0) == "yes"
-    assert matters(ratio(0.9999, 1.0001), 0) == "open"
+def test_the_table_says_beside_better_and_worse_whether_it_matters() -> None:
+    answer = java_answer(benchmarks=("x",), runtimes=("r",), heaps=(2,), collectors=("serial", "g1", "z"))
+    words = ("open", "yes")
+    marked = tuple(replace(c, practical=word) for c, word in zip(answer.comparisons, words, strict=True))
+    (table,) = tables_of(panels_of(answer), marked, Looks(answer.cells))
+    assert [row.matters for row in table.rows] == ["", *words]
+    assert '<th scope="col">matters</th>' in render(replace(answer, comparisons=marked))
 
 
 def test_the_band_is_as_wide_as_theta_and_gone_at_0() -> None:

@@ -1,0 +1,80 @@
+"""Dependence between invocations in an answer: which values, which words."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.dependence import dependence_words
+from regatta.analysis.documents import document_of
+from regatta.model.dependence import Dependence
+
+
+def one(beyond: bool = False, r: float = 0.1, place: str = "h2, g1") -> Dependence:
+    return Dependence("alpha", "c", place, "elapsed", {}, 10, r, -0.6, 0.4, beyond)
+
+
+def test_a_drift_is_seen_in_the_order_of_time(tmp_path: Path) -> None:
+    cells = [cell("serial"), cell("g1")]
+    bounce = (3, 1, 4, 1, 5, 9, 2, 6, 5, 3)
+    lines = [
+        record(c, r, [1e9 * (1 + (r if i == 0 else bounce[r]) / 100)], position=i)
+        for r in range(10)
+        for i, c in enumerate(cells)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path / "made-up", cells, lines, 10))
+    drifting, bouncing = answer.dependences
+    assert (drifting.n, drifting.beyond, bouncing.beyond) == (10, True, False)
+    assert drifting.autocorrelation == 0.7
+    assert drifting.place == "first/h2:small at 2 x minheap, jdk-21 serial"
+    document = json.loads(json.dumps(document_of(answer), allow_nan=False))
+    assert document["dependences"][0]["autocorrelation"] == 0.7
+    assert answer.findings["Order of the invocations"]
+
+
+def test_a_cell_is_judged_once_however_many_metrics_it_has(tmp_path: Path) -> None:
+    g1 = cell("g1")
+    lines = [
+        record(g1, r, [[0, "elapsed", 1e9 + r % 3, "ns", None, None], [0, "pauses", r, "count", None, None]])
+        for r in range(8)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path / "made-up", [g1], lines, 8))
+    assert [d.metric for d in answer.dependences] == ["elapsed"]
+
+
+def test_cells_without_values_have_none_and_a_reason(tmp_path: Path) -> None:
+    g1 = cell("g1")
+    lines = [record(g1, r, status="failed", reason="no") for r in range(3)]
+    answer = answer_experiment(write_experiment(tmp_path / "made-up", [g1], lines, 3))
+    assert all(math.isnan(d.autocorrelation) and d.reason for d in answer.dependences)
+    assert "Order of the invocations" not in answer.findings
+
+
+def test_one_cell_of_many_beyond_the_limits_is_what_chance_does() -> None:
+    (sentence,) = dependence_words([one(True, 0.7), *[one()] * 19], 0.95)
+    assert sentence.startswith(
+        "no dependence between successive invocations shown: the lag-1 autocorrelation of 1 of 20"
+    )
+    assert "as that of 1 would by chance" in sentence
+
+
+def test_many_cells_beyond_the_limits_are_told_with_the_worst() -> None:
+    worst = one(True, 0.91, "lzw at 2 x minheap, temurin-21 g1")
+    told = dependence_words([worst, *[one(True, 0.7)] * 7, *[one()] * 12], 0.95)
+    assert told[0].startswith(
+        "successive invocations depend on each other: the lag-1 autocorrelation of 8 of 20 cells"
+    )
+    assert told[0].endswith("most of all +0.91 (lzw at 2 x minheap, temurin-21 g1)")
+    assert "too narrow" in told[1]
+
+
+def test_undefined_cells_are_not_counted() -> None:
+    assert dependence_words([], 0.95) == ()
+    gone = replace(one(), autocorrelation=math.nan, reason="no spread")
+    assert dependence_words([gone], 0.95) == ()
+    assert "0 of 1 cell " in dependence_words([gone, one()], 0.95)[0]
