@@ -1,0 +1,277 @@
+"""Analysis of variance with several factors that are crossed: types I, II and III, balanced or not.
+
+Everything is computed on the table of cell means, so that the cost depends on the number of cells and not of values: 44,100 values
+in 14 x 21 x 5 cells take milliseconds when balanced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import fdtrc
+
+from regatta.stats.estimate import NAN, Floats, only_rounding
+from regatta.stats.factorial_terms import Fitted, Unfittable, balanced, marginal, partial, sequential
+
+#: a term of the model: the numbers of its factors, ascending
+Term = tuple[int, ...]
+
+BALANCED = "factorial-anova-balanced"
+_METHODS = {1: "factorial-anova-type-1", 2: "factorial-anova-type-2", 3: "factorial-anova-type-3"}
+_FITS = {1: sequential, 2: partial, 3: marginal}
+
+
+@dataclass(frozen=True)
+class FactorialRow:
+    """One line of the table: a factor ("a") or an interaction ("a:b").
+
+    `ss`: sum of squares in the square of the values' unit, `ms` = `ss` / `df`, `f` = `ms` over the mean square of the error, `p`
+    its upper tail. `eta2_partial` = SS / (SS + SSE); `omega2_partial` = df (F - 1) / (df (F - 1) + n), the less biased of the two,
+    which may be negative. NaN where undefined, and `reason` says why; `note` qualifies a number that is defined.
+    """
+
+    source: str
+    df: int
+    ss: float
+    ms: float
+    f: float
+    p: float
+    eta2_partial: float
+    omega2_partial: float
+    reason: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class FactorialAnova:
+    """The table. `kind` is 1, 2 or 3; `n` counts values; `reason` says why no F could be given, else ""."""
+
+    kind: int
+    rows: tuple[FactorialRow, ...]
+    df_error: int
+    ss_error: float
+    n: int
+    method: str
+    reason: str = ""
+
+
+def factorial_anova(
+    values: ArrayLike,
+    factors: Sequence[tuple[str, ArrayLike]],
+    kind: int = 2,
+    order: int | None = None,
+) -> FactorialAnova:
+    """Analysis of variance of crossed fixed factors.
+
+    Args:
+        values: shape (n,), any unit; who compares ratios passes logarithms.
+        factors: name and codes of each, codes of shape (n,), whole numbers; equal codes are one level.
+        kind: of the sums of squares. 1: each term after those before it. 2: each term after all that do not contain it.
+            3: each term after all others, contrasts that sum to zero. They coincide when every cell holds equally many values.
+        order: how many factors the highest interaction has; None: all of them, 1: none.
+
+    Returns:
+        One row for each term: factors in the given order, then interactions of two, of three ... NaN with a reason when a value
+        is not finite, when no degrees of freedom are left for the error, or when a term cannot be estimated because cells are
+        empty (type 3: no term then, because its hypotheses depend on how the model is written down).
+
+    Raises:
+        ValueError: no factor, a name twice, lengths that differ, a `kind` or an `order` that is none.
+
+    Source: Langsrud, Statistics and Computing 13 (2003), for type 2; Searle, "Linear Models for Unbalanced Data", chapters 4, 5
+    and 12; Olejnik and Algina, Psychological Methods 8 (2003), for the effect sizes.
+    """
+    y = np.asarray(values, dtype=np.float64)
+    _check(y, factors, kind, order)
+    names = [name for name, _ in factors]
+    terms = _terms(len(names), order or len(names))
+    if not y.size:
+        return _unknown(kind, names, terms, 0, "no values")
+    largest = float(np.abs(y).max())
+    if not math.isfinite(largest):
+        return _unknown(kind, names, terms, y.size, "a value is not a finite number")
+    # Scaled by a power of two, which is exact, so that no square overflows or vanishes; then centred, twice, because
+    # leading digits in common would otherwise eat the squares.
+    exponent = math.frexp(largest)[1]
+    y = np.ldexp(y, -exponent)
+    y = y - y.mean()
+    y -= y.mean()
+    cells = _cells([np.asarray(codes) for _, codes in factors])
+    counts = np.bincount(cells.of_value).astype(np.float64)
+    means = np.bincount(cells.of_value, weights=y) / counts
+    within = y - means[cells.of_value]
+    is_balanced = counts.size == math.prod(cells.sizes) and counts.min() == counts.max()
+    try:
+        if is_balanced:
+            fitted = balanced(means.reshape(cells.sizes), float(counts[0]), terms)
+        else:
+            fitted = _FITS[kind](means, counts, cells.levels, cells.sizes, terms)
+    except Unfittable as why:
+        return _unknown(kind, names, terms, y.size, str(why))
+    method = BALANCED if is_balanced else _METHODS[kind]
+    return _finished(
+        kind, method, names, terms, cells.sizes, fitted, float(within @ within), y.size, largest, exponent
+    )
+
+
+def _terms(factors: int, order: int) -> list[Term]:
+    return [term for size in range(1, order + 1) for term in combinations(range(factors), size)]
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """`of_value`: shape (n,), the cell of each value; `levels`: shape (cells, factors); `sizes`: levels of each factor.
+
+    Only cells that hold values are listed, in the order of their levels, the last factor running fastest.
+    """
+
+    of_value: NDArray[np.intp]
+    levels: NDArray[np.intp]
+    sizes: tuple[int, ...]
+
+
+def _cells(codes: Sequence[NDArray[np.generic]]) -> _Cells:
+    of_value = np.zeros(codes[0].size, dtype=np.intp)
+    levels = np.zeros((1, 0), dtype=np.intp)
+    sizes = []
+    for code in codes:
+        found, level = _ranked(code)
+        # Numbered anew after every factor: a number of all cells that might be could be too large for an integer.
+        combined = of_value * found + level
+        present, of_value = _dense(combined)
+        levels = np.column_stack([levels[present // found], present % found])
+        sizes.append(found)
+    return _Cells(of_value, levels, tuple(sizes))
+
+
+def _ranked(code: NDArray[np.generic]) -> tuple[int, NDArray[np.intp]]:
+    """How many levels, and the level of each value."""
+    whole = code.astype(np.intp)
+    low, high = int(whole.min()), int(whole.max())
+    if high - low < 4 * whole.size + 1024:
+        present, level = _dense(whole - low)
+    else:
+        present, level = np.unique(whole, return_inverse=True)
+    return present.size, level
+
+
+def _dense(number: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The distinct numbers (>= 0), ascending, and the place of each value among them."""
+    if int(number.max()) > 4 * number.size + 1024:
+        present, place = np.unique(number, return_inverse=True)
+        return present, place
+    held = np.bincount(number) > 0
+    return np.flatnonzero(held), (np.cumsum(held) - 1)[number]
+
+
+def _finished(
+    kind: int,
+    method: str,
+    names: Sequence[str],
+    terms: Sequence[Term],
+    sizes: Sequence[int],
+    fitted: Fitted,
+    within: float,
+    n: int,
+    largest: float,
+    exponent: int,
+) -> FactorialAnova:
+    error = within + fitted.residual
+    df_error = n - 1 - fitted.df_model
+    reason = ""
+    if df_error < 1:
+        reason = "too few values: no degrees of freedom are left for the error"
+        if terms[-1] == tuple(range(len(names))) and len(names) > 1:
+            reason = f"one value a cell: nothing is left for the error; leave out the highest interaction (order {len(names) - 1})"
+    elif only_rounding(math.ldexp(math.sqrt(error / df_error), exponent), largest):
+        reason = "the values do not vary within cells, so their spread is unknown"
+    rows = []
+    for term, ss, df in zip(terms, fitted.ss, fitted.df, strict=True):
+        nominal = math.prod(sizes[factor] - 1 for factor in term)
+        problem = reason or _why_not(term, names, sizes, df, fitted.all_cells)
+        note = (
+            f"{df} of {nominal} degrees of freedom: cells are empty" if not problem and df < nominal else ""
+        )
+        mean_square = error / df_error if df_error > 0 else NAN
+        rows.append(
+            _row(_name(term, names), df, ss, mean_square, df_error, error, n, exponent, problem, note)
+        )
+    return FactorialAnova(kind, tuple(rows), max(df_error, 0), _square(error, exponent), n, method, reason)
+
+
+def _row(
+    source: str,
+    df: int,
+    ss: float,
+    mean_square: float,
+    df_error: int,
+    error: float,
+    n: int,
+    exponent: int,
+    problem: str,
+    note: str,
+) -> FactorialRow:
+    if df < 1:
+        return FactorialRow(source, 0, *[NAN] * 6, problem)
+    given = _square(ss, exponent)
+    if problem:
+        return FactorialRow(source, df, given, given / df, NAN, NAN, NAN, NAN, problem)
+    f = ss / df / mean_square
+    excess = df * (f - 1.0)
+    return FactorialRow(
+        source,
+        df,
+        given,
+        given / df,
+        f,
+        float(fdtrc(df, df_error, f)),
+        ss / (ss + error),
+        excess / (excess + n),
+        "",
+        note,
+    )
+
+
+def _why_not(term: Term, names: Sequence[str], sizes: Sequence[int], df: int, all_cells: bool) -> str:
+    alone = [names[factor] for factor in term if sizes[factor] < 2]
+    if alone:
+        return f"only one level of {alone[0]}"
+    if df < 1:
+        return "cannot be told from the other terms" + ("" if all_cells else ": cells are empty")
+    return ""
+
+
+def _name(term: Term, names: Sequence[str]) -> str:
+    return ":".join(names[factor] for factor in term)
+
+
+def _square(ss: float, exponent: int) -> float:
+    """A sum of squares back in the unit of the values."""
+    try:
+        return math.ldexp(ss, 2 * exponent)
+    except OverflowError:
+        return math.inf
+
+
+def _unknown(kind: int, names: Sequence[str], terms: Sequence[Term], n: int, reason: str) -> FactorialAnova:
+    rows = tuple(FactorialRow(_name(term, names), 0, *[NAN] * 6, reason) for term in terms)
+    return FactorialAnova(kind, rows, 0, NAN, n, _METHODS[kind], reason)
+
+
+def _check(y: Floats, factors: Sequence[tuple[str, ArrayLike]], kind: int, order: int | None) -> None:
+    names = [name for name, _ in factors]
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"factors: expected at least one, each with a name of its own · got {names}")
+    if y.ndim != 1 or any(np.shape(codes) != y.shape for _, codes in factors):
+        raise ValueError(
+            f"factors: expected codes of shape {y.shape} · got {[np.shape(codes) for _, codes in factors]}"
+        )
+    if kind not in _METHODS:
+        raise ValueError(f"kind of sums of squares: expected 1, 2 or 3 · got {kind}")
+    if order is not None and not 1 <= order <= len(names):
+        raise ValueError(f"order of the highest interaction: expected 1 to {len(names)} · got {order}")
