@@ -63,12 +63,29 @@ class Collector:
 
 
 @dataclass(frozen=True)
+class Training:
+    """A run of a cell's own command that is made once, before anything is measured, for the file it leaves.
+
+    `flags` hold `{output}`, where the file is to be; the modifier's own flags hold `{trained}`, where it is.
+    """
+
+    flags: tuple[str, ...]
+    #: the file's name
+    output: str
+
+
+@dataclass(frozen=True)
 class Modifier:
     """A named change to flags or environment."""
 
     name: str
     flags: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    #: it decides what is compiled, when or by what: the paper's replay compilation is of this kind
+    controls_compilation: bool = False
+    #: runtime name -> why it must not be used with it; beside this the JVM itself is asked
+    refused_by: Mapping[str, str] = field(default_factory=dict)
+    training: Training | None = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The registries of a home: runtimes, collectors and platforms, and what a spec defines beside them."""
+"""The registries of a home: runtimes, collectors, modifiers and platforms, and what a spec defines beside them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from regatta.errors import Problem, SpecError
-from regatta.model.experiment import Archive, Collector, Runtime
+from regatta.model.experiment import Archive, Collector, Modifier, Runtime, Training
 from regatta.spec.problems import check, shown, unknown
 from regatta.spec.registry_schema import (
     CollectorsFile,
     CollectorSpec,
     HostsFile,
+    ModifiersFile,
+    ModifierSpec,
     PlatformSpec,
     RuntimesFile,
     RuntimeSpec,
@@ -32,6 +34,7 @@ class Registries:
 
     runtimes: dict[str, Runtime] = field(default_factory=dict)
     collectors: dict[str, Collector] = field(default_factory=dict)
+    modifiers: dict[str, Modifier] = field(default_factory=dict)
     #: platform -> its hosts
     platforms: dict[str, tuple[str, ...]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
@@ -46,7 +49,7 @@ def shown_path(path: Path) -> str:
 
 
 def read_registries(home: Path, problems: list[Problem]) -> Registries:
-    """Read `configs/runtimes.yml`, `configs/collectors.yml` and `configs/hosts/*.yml`; a missing file is an empty one.
+    """Read `configs/{runtimes,collectors,modifiers}.yml` and `configs/hosts/*.yml`; a missing file is an empty one.
 
     Args:
         home: what `find_home` found.
@@ -64,6 +67,12 @@ def read_registries(home: Path, problems: list[Problem]) -> Registries:
         found.collectors = {name: as_collector(name, model) for name, model in models_.items()}
         refusals = {name: model.refused_by for name, model in models_.items()}
         check_refusals(collectors, ("collectors",), refusals, {*found.runtimes, *found.broken}, problems)
+    modifiers = read_registry(configs / "modifiers.yml", problems)
+    if modifiers is not None:
+        given = _entries(ModifiersFile, ModifierSpec, modifiers, ("modifiers",), problems, found.broken)
+        found.modifiers = {name: as_modifier(name, model) for name, model in given.items()}
+        refusals = {name: model.refused_by for name, model in given.items()}
+        check_refusals(modifiers, ("modifiers",), refusals, {*found.runtimes, *found.broken}, problems)
     folder = configs / "hosts"
     for path in sorted(folder.glob("*.yml")) if folder.is_dir() else ():
         document = read_registry(path, problems)
@@ -128,10 +137,10 @@ def check_refusals(
 ) -> None:
     """Names in `refused_by` must be runtimes."""
     names = set(known)
-    for collector, refused in refusals.items():
+    for entry, refused in refusals.items():
         for runtime in refused:
             if runtime not in names:
-                where = document.where((*path, collector, "refused_by", runtime))
+                where = document.where((*path, entry, "refused_by", runtime))
                 problems.append(unknown(where, "a runtime", runtime, names))
 
 
@@ -154,3 +163,16 @@ def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
 def as_collector(name: str, spec: CollectorSpec) -> Collector:
     """The frozen value of a collector's entry."""
     return Collector(name, tuple(spec.flags), dict(spec.refused_by))
+
+
+def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
+    """The frozen value of a modifier's entry."""
+    training = None if spec.train is None else Training(tuple(spec.train.flags), spec.train.output)
+    return Modifier(
+        name,
+        tuple(spec.flags),
+        dict(spec.environment),
+        spec.controls_compilation,
+        dict(spec.refused_by),
+        training,
+    )

@@ -1,4 +1,4 @@
-"""The registries: runtimes, collectors, and machines by platform."""
+"""The registries: runtimes, collectors, modifiers, and machines by platform."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from regatta.spec.fields import Flags, Line, Name, Sha256, Strict, Text, refusal
+from regatta.spec.fields import (
+    Environment,
+    FileName,
+    Flags,
+    Line,
+    ModifierName,
+    Name,
+    Sha256,
+    Strict,
+    Text,
+    refusal,
+)
 
 _URL = re.compile(r"(https?|file)://\S+")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
@@ -122,6 +133,72 @@ class CollectorSpec(Strict):
         {},
         description="Runtimes that must not be combined with it, and why. What a JVM refuses by itself need not be here.",
         examples=[{"temurin-17": "crashes with this program"}],
+    )
+
+
+class TrainingSpec(Strict):
+    """A run of the cell's own command, made once before anything is measured, that leaves a file."""
+
+    flags: Flags = Field(
+        description="Given to the JVM in that run instead of the modifier's flags; `{output}` is where the file is to be.",
+        min_length=1,
+        examples=[["-XX:AOTCacheOutput={output}"]],
+    )
+    output: FileName = Field(description="What the file is called.", examples=["app.aot"])
+
+    @model_validator(mode="after")
+    def _says_where(self) -> TrainingSpec:
+        if not any("{output}" in flag for flag in self.flags):
+            raise refusal("`{output}` in one of the flags", "-XX:AOTCacheOutput={output}", key="flags")
+        return self
+
+
+class ModifierSpec(Strict):
+    """A named change to flags or environment."""
+
+    flags: Flags = Field(
+        [],
+        description="Added to the runtime's flags. `{trained}` is the file that `train` made.",
+        examples=[["-XX:-TieredCompilation"]],
+    )
+    environment: Environment = Field(
+        {}, description="Variables set for the process.", examples=[{"MALLOC_ARENA_MAX": "1"}]
+    )
+    controls_compilation: bool = Field(
+        False,
+        description="It decides what is compiled, when or by what. The answer then says whether conclusions under it agree "
+        "with those of the plain configuration.",
+        examples=[True],
+    )
+    refused_by: dict[Name, Line] = Field(
+        {},
+        description="Runtimes that must not be combined with it, and why. What a JVM refuses by itself need not be here.",
+        examples=[{"temurin-17": "crashes with this program"}],
+    )
+    train: TrainingSpec | None = Field(
+        None,
+        description=str(TrainingSpec.__doc__),
+        examples=[{"flags": ["-XX:AOTCacheOutput={output}"], "output": "app.aot"}],
+    )
+
+    @model_validator(mode="after")
+    def _uses_what_it_trains(self) -> ModifierSpec:
+        used = any("{trained}" in flag for flag in self.flags)
+        if self.train is not None and not used:
+            raise refusal(
+                "`{trained}` in one of the flags, because of `train`", "-XX:AOTCache={trained}", key="flags"
+            )
+        if self.train is None and used:
+            raise refusal("`train`, which makes the `{trained}` of the flags", "add `train:`", key="train")
+        return self
+
+
+class ModifiersFile(Strict):
+    """`configs/modifiers.yml`: the modifiers that a spec may name in `modifier_sets`."""
+
+    modifiers: dict[ModifierName, ModifierSpec] = Field(
+        description="Name to modifier.",
+        examples=[{"interpreter": {"flags": ["-Xint"], "controls_compilation": True}}],
     )
 
 

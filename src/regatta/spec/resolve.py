@@ -25,7 +25,7 @@ from regatta.model.experiment import (
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.problems import shown, unknown
-from regatta.spec.registries import Registries, as_collector, as_runtime, check_refusals
+from regatta.spec.registries import Registries, as_collector, as_modifier, as_runtime, check_refusals
 from regatta.spec.selections import Selector, Used, modifiers_label
 from regatta.spec.spec_schema import Spec
 from regatta.spec.yaml_lines import Document, KeyPath
@@ -279,13 +279,19 @@ class Resolver:
 
     def modifiers(self) -> list[tuple[Modifier, ...]]:
         """The sets of modifiers."""
-        table = {
-            name: Modifier(name, tuple(model.flags), dict(model.environment))
-            for name, model in self.spec.modifiers.items()
-        }
+        own = {name: as_modifier(name, model) for name, model in self.spec.modifiers.items()}
+        registries = self.registries
+        for name in own:
+            if name in registries.modifiers:
+                expected = "a name that configs/modifiers.yml does not have"
+                self.problem(("modifiers", name), expected, name, "another name, or use that one")
+        refusals = {name: modifier.refused_by for name, modifier in own.items()}
+        known = {*registries.runtimes, *registries.broken}
+        check_refusals(self.document, ("modifiers",), refusals, known, self.problems)
         sets = self.spec.modifier_sets
         if sets is None:
-            return [(), *((modifier,) for modifier in table.values())]
+            return [(), *((modifier,) for modifier in own.values())]
+        table = registries.modifiers | own
         found: list[tuple[Modifier, ...]] = []
         seen: list[frozenset[str]] = []
         for index, names in enumerate(sets):
@@ -299,9 +305,9 @@ class Resolver:
                 )
             seen.append(frozenset(names))
             for position, name in enumerate(names):
-                if name not in table and not {"modifiers"} & self.partial:
+                if name not in {*table, *registries.broken} and "modifiers" not in self.partial:
                     where = self.document.where((*place, position))
-                    self.problems.append(unknown(where, "a key of `modifiers`", name, table))
+                    self.problems.append(unknown(where, "a modifier", name, table))
             found.append(tuple(table[name] for name in names if name in table))
         return found
 

@@ -13,17 +13,18 @@ from pydantic.fields import FieldInfo
 
 from regatta.spec import fields
 from regatta.spec.flow import flow_yaml
-from regatta.spec.registry_schema import CollectorsFile, HostsFile, RuntimesFile
+from regatta.spec.registry_schema import CollectorsFile, HostsFile, ModifiersFile, RuntimesFile
 from regatta.spec.spec_schema import Spec
 from regatta.spec.suite_schema import SuiteFile
 
-Kind = Literal["spec", "suite", "runtimes", "collectors", "hosts"]
+Kind = Literal["spec", "suite", "runtimes", "collectors", "modifiers", "hosts"]
 
 KINDS: dict[Kind, type[BaseModel]] = {
     "spec": Spec,
     "suite": SuiteFile,
     "runtimes": RuntimesFile,
     "collectors": CollectorsFile,
+    "modifiers": ModifiersFile,
     "hosts": HostsFile,
 }
 
@@ -32,6 +33,7 @@ _TITLES: dict[Kind, str] = {
     "suite": "A suite: `configs/suites/<suite>.yml`",
     "runtimes": "Runtimes: `configs/runtimes.yml`",
     "collectors": "Collectors: `configs/collectors.yml`",
+    "modifiers": "Modifiers: `configs/modifiers.yml`",
     "hosts": "Hosts: `configs/hosts/*.yml`",
 }
 
@@ -39,7 +41,7 @@ _INTRODUCTION = """\
 # Spec reference
 
 Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page from the schema, and
-`regatta schema` prints JSON Schema for editors (`--kind suite`, `runtimes`, `collectors` or `hosts` for the other files):
+`regatta schema` prints JSON Schema for editors (`--kind suite`, `runtimes`, `collectors`, `modifiers` or `hosts` for the other files):
 
     # yaml-language-server: $schema=spec.schema.json
 

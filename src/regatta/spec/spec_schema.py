@@ -10,9 +10,7 @@ from regatta.model.experiment import LEAST_JUDGED_ITERATIONS, Factor, Order, Ste
 from regatta.spec.fields import (
     LEFT_OUT,
     MAX_ITEMS,
-    Environment,
     Exact,
-    Flags,
     InsidePath,
     Line,
     Lines,
@@ -26,23 +24,12 @@ from regatta.spec.fields import (
 )
 from regatta.spec.heap_schema import HeapSpec
 from regatta.spec.process_schema import CoresSpec, EnvironmentSpec, LimitsSpec, PerturbationSpec
-from regatta.spec.registry_schema import CollectorSpec, RuntimeSpec
+from regatta.spec.registry_schema import CollectorSpec, ModifierSpec, RuntimeSpec
 
 MAX_SEED = 2**63 - 1
 #: the plan holds a quantile for each
 MAX_ADAPTIVE = 10_000
 MAX_LABELS = 32
-
-
-class ModifierSpec(Strict):
-    """A named change to flags or environment."""
-
-    flags: Flags = Field(
-        [], description="Added to the runtime's flags.", examples=[["-XX:-TieredCompilation"]]
-    )
-    environment: Environment = Field(
-        {}, description="Variables set for the process.", examples=[{"MALLOC_ARENA_MAX": "1"}]
-    )
 
 
 class BenchmarkChoice(Strict):
@@ -314,14 +301,15 @@ class Spec(Strict):
     define: Define = Field(LEFT_OUT, description=str(Define.__doc__))
     modifiers: dict[ModifierName, ModifierSpec] = Field(
         {},
-        description="Named changes to flags or environment. No name has a `+` or is `none`.",
+        description="Named changes to flags or environment, beside those of `configs/modifiers.yml`, whose names are refused "
+        "here. No name has a `+` or is `none`.",
         max_length=MAX_ITEMS,
         examples=[{"no-tiering": {"flags": ["-XX:-TieredCompilation"]}}],
     )
     modifier_sets: list[Annotated[list[ModifierName], Field(max_length=64)]] | None = Field(
         None,
-        description="Sets of modifiers that are used together; `[]` is the plain configuration. "
-        "Left out: the plain configuration, and each modifier alone.",
+        description="Sets of modifiers that are used together, from `modifiers` or `configs/modifiers.yml`; `[]` is the plain "
+        "configuration. Left out: the plain configuration, and each modifier of the spec alone.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[[[], ["no-tiering"], ["no-tiering", "one-arena"]]],

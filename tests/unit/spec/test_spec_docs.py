@@ -25,6 +25,7 @@ FILES = [
     *(("hosts", path) for path in sorted((ROOT / "configs/hosts").glob("*.yml"))),
     ("runtimes", ROOT / "configs/runtimes.yml"),
     ("collectors", ROOT / "configs/collectors.yml"),
+    ("modifiers", ROOT / "configs/modifiers.yml"),
 ]
 
 

@@ -105,7 +105,7 @@ def test_a_missing_key_says_what_it_means_and_how_it_is_written(one: One) -> Non
         ("exclude: [{host: lokal}]", "exclude[0].host", "one of the spec's hosts (local)", "'lokal'", "`local`"),
         ("exclude: [{size: defualt}]", "exclude[0].size", "one of the spec's sizes (default)", "'defualt'", "`default`"),
         ("exclude: [{}]", "exclude[0]", "at least one key to match", "an empty mapping", "remove this entry"),
-        ("modifier_sets: [[x]]", "modifier_sets[0][0]", "a key of `modifiers` (there is none)", "'x'", ""),
+        ("modifier_sets: [[x]]", "modifier_sets[0][0]", "a modifier (there is none)", "'x'", ""),
         ("suites: [gone.yml]", "suites[0]", "a suite file, relative to the spec", "'gone.yml'", "check the path"),
         ("define: {runtimes: {jdk-21: {provider: path, path: java}}}", "define.runtimes.jdk-21",
          "a name that configs/runtimes.yml does not have", "'jdk-21'", "another name"),

@@ -1,0 +1,87 @@
+"""Modifiers: those of `configs/modifiers.yml` by name, the spec's own beside them, and what a training run must say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from spec_examples import JAVA, write
+
+from regatta.errors import SpecError
+from regatta.model.experiment import Experiment, Training
+from regatta.spec.load import load_spec
+
+Load = Callable[..., Experiment]
+ROOT = Path(__file__).resolve().parents[3]
+
+REGISTRY = """
+    modifiers:
+      interpreter: {flags: [-Xint], controls_compilation: true, refused_by: {jdk-25: for the test}}
+      cache:
+        flags: ["-XX:AOTCache={trained}"]
+        train: {flags: ["-XX:AOTCacheOutput={output}"], output: app.aot}
+    """
+
+
+@pytest.fixture
+def registered(home: Path) -> None:
+    write(home / "configs/modifiers.yml", REGISTRY)
+
+
+@pytest.mark.usefixtures("registered")
+def test_registered_modifiers_are_used_by_name_and_only_where_they_are_named(load: Load) -> None:
+    assert load(JAVA).modifiers == ((),)
+    experiment = load(
+        JAVA, "modifiers: {own: {flags: [-Xss1m]}}\nmodifier_sets: [[], [interpreter, own], [cache]]"
+    )
+    assert [[m.name for m in s] for s in experiment.modifiers] == [[], ["interpreter", "own"], ["cache"]]
+    interpreter, cache = experiment.modifiers[1][0], experiment.modifiers[2][0]
+    assert interpreter.controls_compilation
+    assert interpreter.refused_by == {"jdk-25": "for the test"}
+    assert cache.training == Training(("-XX:AOTCacheOutput={output}",), "app.aot")
+    assert [[m.name for m in s] for s in load(JAVA, "modifiers: {own: {}}").modifiers] == [[], ["own"]]
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("modifiers: {interpreter: {flags: [-Xint]}}", "a name that configs/modifiers.yml does not have"),
+        ("modifier_sets: [[interpretor]]", "a modifier (cache, interpreter)"),
+        ("modifiers: {m: {refused_by: {jdk-26: why}}}", "a runtime"),
+        ("modifiers: {m: {flags: ['{trained}']}}", "`train`, which makes"),
+        ("modifiers: {m: {train: {flags: ['{output}'], output: a}}}", "`{trained}` in one of the flags"),
+        (
+            "modifiers: {m: {flags: ['{trained}'], train: {flags: [-Xshare:dump], output: a}}}",
+            "`{output}` in one of the flags",
+        ),
+        ("modifiers: {m: {flags: ['{trained}'], train: {flags: ['{output}'], output: ../a}}}", "a file name"),
+    ],
+)
+def test_what_is_wrong_with_a_modifier_is_said(load: Load, text: str, expected: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        load(JAVA, text)
+    assert expected in str(caught.value)
+
+
+def test_a_wrong_entry_of_the_registry_is_told_once(home: Path, load: Load) -> None:
+    write(home / "configs/modifiers.yml", "modifiers: {interpreter: {flag: [-Xint]}}")
+    with pytest.raises(SpecError) as caught:
+        load(JAVA, "modifier_sets: [[], [interpreter]]")
+    (problem,) = caught.value.problems
+    assert "configs/modifiers.yml" in problem.where
+
+
+def test_the_modifiers_that_come_with_it_control_compilation(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yml"
+    names = ["interpreter", "c1-only", "c2-only", "compile-all", "aot-cache"]
+    write(
+        spec,
+        "name: x\nruntimes: [temurin-25]\nheap: {sizes_mib: [64]}\n"
+        "benchmarks: [{suite: first, benchmark: lzw, size: small}]\ninvocations: {fixed: 1}\n"
+        f"modifier_sets: [[], {', '.join(f'[{name}]' for name in names)}]\n",
+    )
+    sets = load_spec(spec, ROOT).modifiers
+    assert [m.name for one in sets for m in one] == names
+    assert all(m.controls_compilation for one in sets for m in one)
