@@ -14,7 +14,6 @@ from regatta.report.panels import panels_of
 from regatta.report.quantities import show_percent
 from regatta.report.summary import (
     count,
-    families,
     impossible_by_reason,
     measured_when,
     methods,
@@ -71,7 +70,6 @@ def render(answer: Answer) -> str:
         theta=show_percent(answer.theta_percent / 100),
         when=measured_when(answer),
         tables=tables_of(panels, answer.comparisons, looks),
-        families=families(answer, panels),
         perturbed=perturbed_cells(answer),
         impossible=impossible_by_reason(answer),
         methods=methods(answer),

@@ -37,7 +37,7 @@ def runs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | Non
         "runs",
         "Runs",
         "Run sequence and lag",
-        "Left: the invocations of each cell one after the other, each row at its own scale around its mean. Right: each "
+        "Sequence: the invocations of each cell one after the other, each row at its own scale around its mean. Lag: each "
         "invocation against the one before it, both divided by the cell's mean; independent invocations make a round cloud, "
         f"dependent ones a slanted one. Lag-1 autocorrelation of independent values stays within the limits in "
         f"{show_percent(answer.level)} of all cells. Perturbed invocations are left out.",

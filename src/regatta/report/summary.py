@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from regatta.model.answer import Answer, CellAnswer, Family, Sample
-from regatta.report.labels import heap_label, parameters_text
-from regatta.report.panels import Panel
-from regatta.report.quantities import interval, show_p, show_ratio
+from regatta.model.answer import Answer, CellAnswer, Sample
+from regatta.report.labels import heap_label
 
 
 @dataclass(frozen=True)
@@ -37,28 +34,6 @@ class PerturbedCell:
     left_out: int
     kept: int
     where: str
-
-
-@dataclass(frozen=True)
-class FamilyGroup:
-    """Families of one benchmark and metric, as rows of text."""
-
-    title: str
-    rows: tuple[FamilyRow, ...]
-
-
-@dataclass(frozen=True)
-class FamilyRow:
-    """ANOVA and Tukey of one family as text."""
-
-    what: str
-    f: str
-    freedom: str
-    p: str
-    words: str
-    reason: str
-    method: str
-    pairs: tuple[tuple[str, str, str, str], ...]
 
 
 def count(answer: Answer) -> Counts:
@@ -116,16 +91,6 @@ def impossible_by_reason(answer: Answer) -> list[tuple[str, list[str]]]:
     return list(groups.items())
 
 
-def families(answer: Answer, panels: Sequence[Panel]) -> list[FamilyGroup]:
-    """ANOVA and Tukey as text, a group for each panel that has any."""
-    titles = {(panel.host, panel.benchmark, panel.metric): panel.title for panel in panels}
-    groups: dict[str, list[FamilyRow]] = {}
-    for family in answer.families:
-        key = (family.host, family.benchmark, family.metric)
-        groups.setdefault(titles.get(key, " · ".join(reversed(key))), []).append(_family_row(family))
-    return [FamilyGroup(title, tuple(rows)) for title, rows in groups.items()]
-
-
 def methods(answer: Answer) -> dict[str, list[str]]:
     """What was computed -> the methods that did it."""
     found = {
@@ -135,30 +100,6 @@ def methods(answer: Answer) -> dict[str, list[str]]:
         "Pairs": {pair.ratio.method for family in answer.families for pair in family.pairs},
     }
     return {what: sorted(names - {""}) for what, names in found.items() if names - {""}}
-
-
-def _family_row(family: Family) -> FamilyRow:
-    heap = heap_label(family.heap_factor, family.heap_mib)
-    modifiers = "" if family.modifiers == "none" else family.modifiers
-    parts = (f"heap {heap}" if heap else "", family.runtime, modifiers, parameters_text(family.parameters))
-    return FamilyRow(
-        ", ".join(part for part in parts if part),
-        show_ratio(family.f),
-        f"{family.df_between:g}, {family.df_error:g}",
-        show_p(family.p),
-        family.words,
-        family.reason,
-        family.method,
-        tuple(
-            (
-                f"{pair.a_name} / {pair.b_name}",
-                show_ratio(pair.ratio.point),
-                interval(show_ratio(pair.ratio.low), show_ratio(pair.ratio.high)) or pair.ratio.reason,
-                show_p(pair.p),
-            )
-            for pair in family.pairs
-        ),
-    )
 
 
 def _perturbed_samples(answer: Answer) -> list[tuple[CellAnswer, Sample]]:

@@ -1,4 +1,4 @@
-"""Tukey intervals: all pairs of a family as ratios whose intervals hold together."""
+"""Collectors among each other: analysis of variance, and Tukey's pairs as ratios whose intervals hold together."""
 
 from __future__ import annotations
 
@@ -10,36 +10,79 @@ from regatta.report.axes import Group
 from regatta.report.labels import heap_label, heap_order, parameters_text
 from regatta.report.looks import Looks
 from regatta.report.panels import Panel
-from regatta.report.quantities import show_percent
+from regatta.report.quantities import interval, show_p, show_percent, show_ratio
 from regatta.report.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
-from regatta.report.topic import Topic
+from regatta.report.topic import Table, Topic
+
+_TESTS = ("where", "F", "p", "in words")
+_PAIRS = ("where", "pair", "ratio", "simultaneous interval", "p")
 
 
 def pairs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
-    """All pairs of collectors with simultaneous intervals, a group a benchmark, in the order of the heaps."""
-    groups = [group for panel in panels if (group := _group(answer, panel)) is not None]
-    if not groups:
+    """All collectors of a place at once: tests and pairs as tables, and the pairs as figures, in the order of the heaps."""
+    by_panel = [(panel, families) for panel in panels if (families := _families(answer, panel))]
+    if not by_panel:
         return None
+    several = len(by_panel) > 1
     return Topic(
         "pairs",
         "Pairs",
         "Collectors among each other",
-        f"Ratio of the means of each pair, with Tukey's {show_percent(answer.level)} intervals, which hold for all pairs "
-        "of a family at once. Those that leave out 1 are dark, the others faint: they leave open which of the two is "
-        f"better.{band_words(answer.theta_percent)}",
-        groups=groups,
+        "Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
+        f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once. Intervals that leave out 1 "
+        f"are dark, the others faint: they leave open which of the two is better.{band_words(answer.theta_percent)}",
+        tables=[
+            table
+            for panel, families in by_panel
+            for table in _tables(families, f" · {panel.title}" if several else "")
+        ],
+        groups=[
+            group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
+        ],
     )
 
 
-def _group(answer: Answer, panel: Panel) -> Group | None:
-    if panel.series_parameter:
-        return None
-    families = [
+def _families(answer: Answer, panel: Panel) -> list[Family]:
+    """The families of a panel, smallest heap first."""
+    found = [
         family
         for family in answer.families
         if (family.host, family.benchmark, family.metric) == (panel.host, panel.benchmark, panel.metric)
     ]
-    families.sort(key=lambda family: heap_order(family.heap_factor, family.heap_mib))
+    return sorted(found, key=lambda family: heap_order(family.heap_factor, family.heap_mib))
+
+
+def _tables(families: Sequence[Family], of: str) -> list[Table]:
+    places = [_where(family, families) for family in families]
+    tests: list[tuple[str, ...]] = [
+        (
+            where,
+            f"F({family.df_between:g}, {family.df_error:g}) = {show_ratio(family.f)}"
+            if math.isfinite(family.f)
+            else "",
+            show_p(family.p),
+            f"{family.words} ({family.reason})" if family.reason else family.words,
+        )
+        for where, family in zip(places, families, strict=True)
+    ]
+    pairs: list[tuple[str, ...]] = [
+        (
+            where,
+            f"{pair.a_name} / {pair.b_name}",
+            show_ratio(pair.ratio.point),
+            interval(show_ratio(pair.ratio.low), show_ratio(pair.ratio.high)) or pair.ratio.reason,
+            show_p(pair.p),
+        )
+        for where, family in zip(places, families, strict=True)
+        for pair in family.pairs
+    ]
+    tables = [Table(f"Does any differ?{of}", _TESTS, tests, frozenset({2}))]
+    return [*tables, Table(f"Pairs{of}", _PAIRS, pairs, frozenset({2, 4}))] if pairs else tables
+
+
+def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | None:
+    if panel.series_parameter:
+        return None
     rows: dict[str, list[RatioRow]] = {}
     for family in families:
         where = _where(family, families)
