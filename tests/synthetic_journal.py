@@ -126,8 +126,9 @@ def write_plan(
     rounds: int,
     host: str = "alpha",
     plan_id: str = "plan-a",
+    discarded_rounds: int = 0,
 ) -> None:
-    """Write `plan.json` and `rows.i32` of a host: one block a round."""
+    """Write `plan.json` and `rows.i32` of a host: one block a round, the discarded ones among the `rounds`."""
     folder = directory / "plan" / host
     folder.mkdir(parents=True, exist_ok=True)
     plan = {
@@ -136,6 +137,7 @@ def write_plan(
         "plan_id": plan_id,
         "host": host,
         "platform": "local",
+        "discarded_rounds": discarded_rounds,
         "cells": list(cells),
     }
     (folder / "plan.json").write_text(json.dumps(plan))
@@ -154,12 +156,15 @@ def write_facts(
     baseline: Mapping[str, str] | None = None,
     level: float = 0.95,
     impossible: Sequence[Sequence[str]] = (),
+    labels: Mapping[str, str] | None = None,
+    **steady: Any,
 ) -> None:
-    """Write `plan/experiment.json`."""
+    """Write `plan/experiment.json`. `steady`: further keys of the steady state, such as `window`."""
     value = {
         "experiment": {
             "name": "made-up", "question": "Which collector is fastest?", "seed": 1, "order": "randomized-blocks",
-            "level": level, "steady": {"method": method, "iterations": 5, "warmup": warmup},
+            "level": level, "steady": {"method": method, "iterations": 5, "warmup": warmup, **steady},
+            "labels": dict(labels or {}),
             "baseline": {"runtime": None, "collector": None, "modifiers": None, **(baseline or {})},
         },
         "hosts": {"alpha": {"cpu": "a processor"}},
@@ -175,10 +180,11 @@ def write_experiment(
     cells: Sequence[dict[str, Any]],
     records: Iterable[dict[str, Any]],
     rounds: int,
+    discarded_rounds: int = 0,
     **facts: Any,
 ) -> Path:
     """Plan, journal and facts of an experiment on one host."""
-    write_plan(directory, cells, rounds)
+    write_plan(directory, cells, rounds, discarded_rounds=discarded_rounds)
     write_facts(directory, **facts)
     write_journal(directory, records)
     return directory

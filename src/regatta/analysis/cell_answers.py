@@ -35,19 +35,28 @@ def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer
     for cell in samples.cells:
         many = samples.series.get(cell.number, [])
         statuses = samples.statuses.get(cell.number, {})
+        unsteady = samples.unsteady.get(cell.number, (0, 0))
         if not any(series.metric == cell.metric for series in many):
             answers.append(
-                _without_values(cell, statuses, units.get((cell.benchmark, cell.metric), ""), facts.level)
+                _without_values(
+                    cell,
+                    statuses,
+                    units.get((cell.benchmark, cell.metric), ""),
+                    facts.level,
+                    _why_nothing(statuses, unsteady),
+                )
             )
-        answers += [_with_values(series, statuses, facts.level, name) for series in many]
+        answers += [_with_values(series, statuses, facts.level, name, unsteady) for series in many]
     return answers
 
 
-def _with_values(series: Series, statuses: dict[str, int], level: float, method: str) -> CellAnswer:
+def _with_values(
+    series: Series, statuses: dict[str, int], level: float, method: str, unsteady: tuple[int, int]
+) -> CellAnswer:
     estimate = estimate_of(mean_interval(series.values, level, method))
     if not series.samples:
-        estimate = replace(estimate, reason=_why_nothing(statuses))
-    empty = _without_values(series.cell, statuses, series.unit, level)
+        estimate = replace(estimate, reason=_why_nothing(statuses, unsteady, bool(series.discarded)))
+    empty = _without_values(series.cell, statuses, series.unit, level, estimate.reason)
     return replace(
         empty,
         metric=series.metric,
@@ -57,10 +66,13 @@ def _with_values(series: Series, statuses: dict[str, int], level: float, method:
         estimate=estimate,
         samples=series.samples,
         perturbed=series.perturbed,
+        discarded=series.discarded,
     )
 
 
-def _without_values(cell: PlannedCell, statuses: dict[str, int], unit: str, level: float) -> CellAnswer:
+def _without_values(
+    cell: PlannedCell, statuses: dict[str, int], unit: str, level: float, reason: str
+) -> CellAnswer:
     return CellAnswer(
         cell_id=cell.cell_id,
         host=cell.host,
@@ -75,7 +87,7 @@ def _without_values(cell: PlannedCell, statuses: dict[str, int], unit: str, leve
         unit=unit,
         better=cell.better,
         parameters={},
-        estimate=estimate_of(undefined(0, level, "t", _why_nothing(statuses))),
+        estimate=estimate_of(undefined(0, level, "t", reason)),
         samples=(),
         perturbed=(),
         statuses=dict(statuses),
@@ -83,10 +95,14 @@ def _without_values(cell: PlannedCell, statuses: dict[str, int], unit: str, leve
     )
 
 
-def _why_nothing(statuses: dict[str, int]) -> str:
+def _why_nothing(statuses: dict[str, int], unsteady: tuple[int, int], discarded: bool = False) -> str:
     total = sum(statuses.values())
     if not total:
         return "not measured yet"
+    if unsteady[0] and unsteady[0] == unsteady[1]:
+        return f"the steady state was not reached in any of {counted(unsteady[1], 'invocation')}"
+    if discarded:
+        return "only what comes before the first round that counts is measured"
     if statuses.get("ok"):
         return f"none of {counted(statuses['ok'], 'valid invocation')} gave a value after warm-up"
     each = listed([f"{count} {status}" for status, count in sorted(statuses.items())])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ class Facts:
     runtimes: Mapping[str, str] = field(default_factory=dict)
     impossible: tuple[tuple[str, str], ...] = ()
     theta_percent: float = _DEFAULT_THETA_PERCENT
+    #: what was measured, in the user's words
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_facts(experiment_dir: Path) -> Facts:
@@ -69,7 +71,7 @@ def _facts(document: Mapping[str, Any]) -> Facts:
         seed=int(experiment["seed"]),
         order=str(experiment["order"]),
         level=float(experiment.get("level", _DEFAULT_LEVEL)),
-        steady=SteadyState(steady["method"], int(steady["iterations"]), int(steady["warmup"])),
+        steady=_steady(steady),
         baseline=Baseline(*(_name(baseline.get(key)) for key in ("runtime", "collector", "modifiers"))),
         hosts={
             str(host): {str(key): str(value) for key, value in facts.items()}
@@ -78,7 +80,14 @@ def _facts(document: Mapping[str, Any]) -> Facts:
         runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
         impossible=tuple((str(cell), str(reason)) for cell, reason in document.get("impossible") or ()),
         theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
+        labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
     )
+
+
+def _steady(steady: Mapping[str, Any]) -> SteadyState:
+    plain = SteadyState(steady["method"], int(steady["iterations"]), int(steady["warmup"]))
+    window, threshold = steady.get("window", plain.window), steady.get("threshold", plain.threshold)
+    return replace(plain, window=int(window), threshold=float(threshold))
 
 
 def _name(value: Any) -> str | None:

@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from regatta.analysis.iterations import find_steady_windows
 from regatta.model.answer import Failure, Sample
 from regatta.model.experiment import Better, Scalar, SteadyState
 from regatta.model.record import FAILURES
@@ -41,24 +42,32 @@ select row_number() over (order by host, place) - 1 as cell, * from cells order 
 _VALUES = {
     "startup": "arg_min(value, iteration)",
     "fixed": "case when count(*) = 1 then any_value(value) else favg(value) filter (iteration >= $warmup) end",
+    "found": "case when count(*) = 1 then any_value(value)"
+    " else favg(value) filter (iteration between first_iteration and last_iteration) end",
 }
+
+#: Where an invocation is steady is decided by its cell's own metric; the others follow it, with equal parameters.
+_FOUND = "left join steady_windows w on w.record = i.record and w.parameters = coalesce(i.parameters, '')"
 
 #: A block whose rest was measured much later (after a crash, or by a second try of what failed) is no block in time:
 #: no more than this, or four times what the block's processes took, may lie between an invocation and the block's middle.
 _CLOSE_NS = 600_000_000_000
 
-_SAMPLES = """
-with counted as (
-    select l.*, c.cell,
+_COUNTED = """
+create temp table counted as
+    select l.*, c.cell, l.round < c.discarded_rounds as discarded,
            abs(l.started_utc_ns - median(l.started_utc_ns) over block) > greatest({close}, 4 * sum(l.elapsed_ns) over block) as far
     from last l join planned c using (host, cell_id) where status in ('ok', 'perturbed')
     window block as (partition by l.host, l.plan_id, l.round, l.block)
-), reduced as (
-    select record, metric, unit, coalesce(parameters, '') as parameters, {value} as value
-    from iterations semi join counted using (record) group by all
+"""
+
+_SAMPLES = """
+with reduced as (
+    select i.record, metric, unit, coalesce(i.parameters, '') as parameters, {value} as value
+    from iterations i semi join counted using (record) {found} group by all
 )
 select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
-       block, position, started_utc_ns, far,
+       block, position, started_utc_ns, far, discarded,
        dense_rank() over (order by cell, metric, unit, parameters) as series
 from reduced join counted using (record)
 where value is not null
@@ -86,6 +95,8 @@ class PlannedCell:
     planned: int
     #: the `cell_id` that this one repeats in an A/A test; "" for all others
     twin_of: str = ""
+    #: rounds before the first that counts
+    discarded_rounds: int = 0
 
     @property
     def heap(self) -> tuple[str, float]:
@@ -112,6 +123,8 @@ class Series:
     by_block: Mapping[BlockKey, float]
     #: the same of `perturbed`, for who wants to see what they would change
     perturbed_by_block: Mapping[BlockKey, float] = field(default_factory=dict)
+    #: of the rounds before the first that counts, perturbed or not
+    discarded: tuple[Sample, ...] = ()
 
     @property
     def parameters(self) -> Mapping[str, Scalar]:
@@ -135,6 +148,8 @@ class Samples:
     recorded: int = 0
     #: recorded but no longer planned: cells, invocations
     unplanned: tuple[int, int] = (0, 0)
+    #: by cell number, where the steady state is looked for: valid invocations that reach none, and that were looked at
+    unsteady: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def measured_cells(self) -> list[PlannedCell]:
@@ -150,7 +165,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
         steady: how the iterations of an invocation become its one number.
 
     Returns:
-        Series of planned cells only, each metric and set of parameters apart; perturbed samples apart.
+        Series of planned cells only, each metric and set of parameters apart; perturbed and discarded samples apart.
 
     Raises:
         duckdb.Error: it is no such database.
@@ -160,7 +175,12 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     result = Samples()
     result.cells = _read_cells(connection)
     _read_statuses(connection, result)
-    query = _SAMPLES.format(value=_VALUES[steady.method], close=_CLOSE_NS)
+    connection.execute(_COUNTED.format(close=_CLOSE_NS))
+    found = steady.method in ("cov", "changepoints")
+    if found:
+        find_steady_windows(connection, "counted", steady)
+        _read_unsteady(connection, result)
+    query = _SAMPLES.format(value=_VALUES["found" if found else steady.method], found=_FOUND if found else "")
     parameters = {"warmup": steady.warmup} if steady.method == "fixed" else {}
     _fill_series(result, connection.execute(query, parameters).fetchnumpy())
     _set_twins_apart(result)
@@ -177,7 +197,7 @@ def _set_twins_apart(result: Samples) -> None:
 def _read_cells(connection: duckdb.DuckDBPyConnection) -> list[PlannedCell]:
     rows = connection.execute(
         "select cell, host, platform, cell_id, label, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
-        " metric, better, planned, twin_of from planned order by cell"
+        " metric, better, planned, twin_of, discarded_rounds from planned order by cell"
     ).fetchall()
     return [PlannedCell(*row) for row in rows]
 
@@ -204,6 +224,16 @@ def _read_statuses(connection: duckdb.DuckDBPyConnection, result: Samples) -> No
         )
 
 
+def _read_unsteady(connection: duckdb.DuckDBPyConnection, result: Samples) -> None:
+    for number, missing, count in connection.execute(
+        "select cell, count(*) filter (not reached), count(*) from ("
+        " select cell, record, bool_and(first_iteration is not null) as reached"
+        " from steady_windows join counted using (record) where status = 'ok' and not discarded group by all"
+        ") group by cell order by cell"
+    ).fetchall():
+        result.unsteady[number] = (missing, count)
+
+
 def _fill_series(result: Samples, columns: Mapping[str, NDArray[Any]]) -> None:
     ends = np.flatnonzero(np.diff(columns["series"])) + 1
     bounds = [0, *ends.tolist(), len(columns["series"])]
@@ -221,6 +251,7 @@ def _fill_series(result: Samples, columns: Mapping[str, NDArray[Any]]) -> None:
 def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, end: int) -> Series:
     samples: list[Sample] = []
     perturbed: list[Sample] = []
+    discarded: list[Sample] = []
     by_block: dict[BlockKey, float] = {}
     perturbed_by_block: dict[BlockKey, float] = {}
     names = (
@@ -234,9 +265,13 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
         "plan_id",
         "order",
         "far",
+        "discarded",
     )
     for row in zip(*(lists[name][first:end] for name in names), strict=True):
         sample = Sample(*row[:7])
+        if row[10]:
+            discarded.append(sample)
+            continue
         (perturbed if sample.perturbed else samples).append(sample)
         # Back to back, the invocations of one round are hours apart: they are no block.
         if row[8] != "back-to-back" and not row[9]:
@@ -252,6 +287,7 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
         values=np.array([sample.value for sample in samples], dtype=np.float64),
         by_block=by_block,
         perturbed_by_block=perturbed_by_block,
+        discarded=tuple(discarded),
     )
 
 

@@ -28,6 +28,7 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
     perturbed = sum(statuses.get("perturbed", 0) for statuses in samples.statuses.values())
     if perturbed:
         warnings.append(f"{counted(perturbed, 'invocation')} perturbed and left out of the estimates")
+    warnings += [*_discarded(samples, steady), *_unsteady(samples, steady)]
     silent = sum(_without_number(cell, samples) for cell in samples.cells)
     if silent:
         warmup = f" after {counted(steady.warmup, 'warm-up iteration')}" if steady.method == "fixed" else ""
@@ -40,8 +41,52 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
     return warnings
 
 
+def _discarded(samples: Samples, steady: SteadyState) -> list[str]:
+    """What was planned to be discarded is; where nothing was, the reader must know."""
+    if steady.method != "startup" or not samples.recorded:
+        return []
+    if not any(cell.discarded_rounds for cell in samples.measured_cells):
+        return [
+            "the plan has no round before the first that counts, so the first invocation of each series is in its estimate; "
+            "Georges et al. discard it, because later ones find warm disk caches"
+        ]
+    count = sum(
+        len({sample.invocation_id for series in many for sample in series.discarded})
+        for many in samples.series.values()
+    )
+    return (
+        [f"the first invocation of each series is discarded: {counted(count, 'invocation')}"] if count else []
+    )
+
+
+def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
+    """How many invocations give no number because they reached no steady state, and where most did not."""
+    missing = sum(missing for missing, _ in samples.unsteady.values())
+    if not missing:
+        return []
+    total = sum(count for _, count in samples.unsteady.values())
+    worst = max(samples.unsteady, key=lambda number: samples.unsteady[number][0])
+    label = next((cell.label for cell in samples.measured_cells if cell.number == worst), "")
+    how = (
+        f"no {steady.window} iterations in a row vary by less than {100 * steady.threshold:g} %"
+        if steady.method == "cov"
+        else "no level that lasts to the end"
+    )
+    most, of = samples.unsteady[worst]
+    return [
+        f"steady state not reached in {missing} of {counted(total, 'invocation')} ({how}), which give no number: "
+        f"most often in {label} ({most} of {of}). The others may be the better ones"
+    ]
+
+
 def _without_number(cell: PlannedCell, samples: Samples) -> int:
-    """Valid invocations of a cell that are in no series of its own metric."""
+    """Valid invocations of a cell that are in no series of its own metric, though nothing else says why."""
     own: Sequence[Series] = [s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric]
-    with_number = {sample.invocation_id for series in own for sample in series.samples}
-    return samples.statuses.get(cell.number, {}).get("ok", 0) - len(with_number)
+    with_number = {
+        sample.invocation_id
+        for series in own
+        for sample in (*series.samples, *series.discarded)
+        if not sample.perturbed
+    }
+    unsteady, _ = samples.unsteady.get(cell.number, (0, 0))
+    return max(0, samples.statuses.get(cell.number, {}).get("ok", 0) - len(with_number) - unsteady)

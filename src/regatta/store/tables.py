@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 #: part of the database's fingerprint: raise it when a column changes, and old databases are made again
-TABLES_VERSION = 2
+TABLES_VERSION = 3
 
 Record = Mapping[str, Any]
 
@@ -118,7 +118,8 @@ ITERATIONS = pa.schema(
     ]
 )
 
-#: one row a planned cell of a host; `place` is its place in the plan, `planned` its number of invocations
+#: one row a planned cell of a host; `place` is its place in the plan, `planned` its number of invocations, of which those of the
+#: first `discarded_rounds` rounds are in no estimate
 CELLS = pa.schema(
     [
         ("host", _TEXT),
@@ -138,6 +139,7 @@ CELLS = pa.schema(
         ("better", _TEXT),
         ("adapter", _TEXT),
         ("planned", _INT),
+        ("discarded_rounds", _INT),
     ]
 )
 
@@ -212,6 +214,7 @@ def cell_rows(plan: Mapping[str, Any], planned: Iterable[int]) -> pa.Table:
             "better": cell.get("better", "lower"),
             "adapter": _adapter_name(cell.get("adapter")),
             "planned": count,
+            "discarded_rounds": int(plan.get("discarded_rounds") or 0),
         }
         for place, (cell, count) in enumerate(zip(plan["cells"], planned, strict=True))
     ]

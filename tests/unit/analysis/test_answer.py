@@ -46,7 +46,8 @@ def by_collector(answer: Answer) -> dict[str, CellAnswer]:
 
 def test_cells_carry_the_t_interval_of_their_invocations(tmp_path: Path) -> None:
     table = times([1.0, 0.95, 1.1])
-    answer = answer_experiment(write_experiment(tmp_path, COLLECTORS, interleaved(COLLECTORS, table), ROUNDS))
+    records = interleaved(COLLECTORS, table)
+    answer = answer_experiment(write_experiment(tmp_path, COLLECTORS, records, ROUNDS, method="fixed"))
     assert [c.collector for c in answer.cells] == ["serial", "g1", "parallel"]
     expected = mean_interval(table[:, 1])
     found = by_collector(answer)["g1"]

@@ -1,0 +1,149 @@
+"""How the iterations of an invocation become its one number, and which invocations give none."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis import iterations
+from regatta.analysis.answer import answer_experiment
+from regatta.model.answer import Answer, CellAnswer
+from regatta.model.experiment import LEAST_JUDGED_ITERATIONS
+from regatta.stats.steady import steady_window
+from regatta.stats.warmup import LEAST_ITERATIONS, course_of
+
+SERIAL, G1 = cell("serial"), cell("g1")
+ROUNDS = 6
+
+
+def _warming(seed: int, count: int = 40) -> list[float]:
+    """ns of `count` iterations whose first five are slow."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(1e9, 5e6, count)
+    x[:5] *= (6.0, 3.0, 2.0, 1.5, 1.2)
+    return [float(value) for value in x]
+
+
+def _answer(directory: Path, records: list[dict[str, Any]], rounds: int = ROUNDS, **facts: Any) -> Answer:
+    return answer_experiment(write_experiment(directory, [SERIAL, G1], records, rounds, **facts))
+
+
+def _of(answer: Answer, collector: str, metric: str = "elapsed") -> CellAnswer:
+    (found,) = (c for c in answer.cells if c.collector == collector and c.metric == metric)
+    return found
+
+
+def test_the_spec_and_the_statistics_agree_on_what_is_too_short() -> None:
+    assert LEAST_JUDGED_ITERATIONS == LEAST_ITERATIONS
+
+
+def test_startup_discards_the_round_that_was_planned_for_it(tmp_path: Path) -> None:
+    records = [
+        record(one, r, [5e9 if r == 0 else 1e9 + r], position=i)
+        for r in range(ROUNDS)
+        for i, one in enumerate((SERIAL, G1))
+    ]
+    answer = _answer(tmp_path, records, discarded_rounds=1)
+    found = _of(answer, "g1")
+    assert [s.round for s in found.samples] == [1, 2, 3, 4, 5]
+    assert [(s.round, s.value) for s in found.discarded] == [(0, 5e9)]
+    assert found.estimate.n == 5
+    assert answer.comparisons[0].ratio.n == 5
+    assert "the first invocation of each series is discarded: 2 invocations" in answer.warnings
+
+
+def test_startup_without_such_a_round_keeps_all_and_says_so(tmp_path: Path) -> None:
+    records = [record(one, r, [1e9 + r]) for r in range(3) for one in (SERIAL, G1)]
+    answer = _answer(tmp_path, records, 3)
+    assert _of(answer, "g1").estimate.n == 3
+    assert _of(answer, "g1").discarded == ()
+    assert any("the first invocation of each series is in its estimate" in w for w in answer.warnings)
+
+
+def test_a_series_of_which_only_the_discarded_round_is_measured_says_so(tmp_path: Path) -> None:
+    answer = _answer(tmp_path, [record(one, 0, [1e9]) for one in (SERIAL, G1)], discarded_rounds=1)
+    assert _of(answer, "g1").estimate.n == 0
+    assert (
+        _of(answer, "g1").estimate.reason == "only what comes before the first round that counts is measured"
+    )
+
+
+@pytest.mark.parametrize("at_once", [1_000_000, 50])
+def test_cov_takes_the_mean_of_the_first_steady_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(iterations, "_AT_ONCE", at_once)
+    series = {(r, i): _warming(10 * r + i) for r in range(ROUNDS) for i in range(2)}
+    records = [
+        record(one, r, series[r, i], position=i) for r in range(ROUNDS) for i, one in enumerate((SERIAL, G1))
+    ]
+    answer = _answer(tmp_path, records, method="cov", window=5, threshold=0.02)
+    for i, name in enumerate(("serial", "g1")):
+        expected = [steady_window(series[r, i], 5, 0.02).mean for r in range(ROUNDS)]
+        assert [s.value for s in _of(answer, name).samples] == pytest.approx(expected)
+
+
+def test_changepoints_take_the_mean_after_the_last_change(tmp_path: Path) -> None:
+    series = {(r, i): _warming(10 * r + i) for r in range(ROUNDS) for i in range(2)}
+    records = [
+        record(one, r, series[r, i], position=i) for r in range(ROUNDS) for i, one in enumerate((SERIAL, G1))
+    ]
+    answer = _answer(tmp_path, records, method="changepoints")
+    expected = [course_of(series[r, 1]).mean for r in range(ROUNDS)]
+    assert [s.value for s in _of(answer, "g1").samples] == pytest.approx(expected)
+
+
+def test_an_invocation_that_reaches_no_steady_state_gives_no_number_and_is_counted(tmp_path: Path) -> None:
+    restless = [float(1e9 * (1 + i % 2)) for i in range(40)]
+    records = [
+        record(one, r, restless if (one is G1 and r < 2) else _warming(r), position=i)
+        for r in range(ROUNDS)
+        for i, one in enumerate((SERIAL, G1))
+    ]
+    answer = _answer(tmp_path, records, method="cov")
+    assert [s.round for s in _of(answer, "g1").samples] == [2, 3, 4, 5]
+    (told,) = (w for w in answer.warnings if "steady state" in w)
+    assert told.startswith(
+        "steady state not reached in 2 of 12 invocations (no 10 iterations in a row vary by less than 2 %), "
+        f"which give no number: most often in {G1['label']} (2 of 6)"
+    )
+    assert not any("gave no value" in w for w in answer.warnings)
+
+
+def test_a_cell_that_never_is_steady_has_no_number_but_a_reason(tmp_path: Path) -> None:
+    restless = [float(1e9 * (1 + i % 2)) for i in range(40)]
+    records = [record(one, r, restless) for r in range(3) for one in (SERIAL, G1)]
+    found = _of(_answer(tmp_path, records, 3, method="cov"), "g1")
+    assert math.isnan(found.estimate.point)
+    assert found.estimate.reason == "the steady state was not reached in any of 3 invocations"
+
+
+def test_other_metrics_follow_the_window_of_the_cells_own(tmp_path: Path) -> None:
+    x = _warming(1)
+    rows = [[i, "elapsed", value, "ns", None, None] for i, value in enumerate(x)]
+    rows += [[i, "allocated", float(i * 100), "bytes", None, None] for i in range(len(x))]
+    records = [record(one, r, rows) for r in range(3) for one in (SERIAL, G1)]
+    answer = _answer(tmp_path, records, 3, method="cov")
+    start = steady_window(x).start
+    expected = 100 * np.mean(range(start, start + 10))
+    assert [s.value for s in _of(answer, "g1", "allocated").samples] == pytest.approx([expected] * 3)
+
+
+def test_a_program_measured_from_outside_has_one_iteration_and_that_is_its_number(tmp_path: Path) -> None:
+    records = [record(one, r, [1e9]) for r in range(3) for one in (SERIAL, G1)]
+    assert [s.value for s in _of(_answer(tmp_path, records, 3, method="cov"), "g1").samples] == [1e9] * 3
+
+
+def test_parameters_are_judged_apart(tmp_path: Path) -> None:
+    x, restless = _warming(1, 20), [float(1e9 * (1 + i % 2)) for i in range(20)]
+    rows = [[i, "elapsed", value, "ns", None, {"size": 1}] for i, value in enumerate(x)]
+    rows += [[i, "elapsed", value, "ns", None, {"size": 2}] for i, value in enumerate(restless)]
+    records = [record(one, r, rows) for r in range(3) for one in (SERIAL, G1)]
+    answer = _answer(tmp_path, records, 3, method="cov")
+    assert [c.parameters for c in answer.cells if c.collector == "g1"] == [{"size": 1}]
+    assert any("not reached in 6 of 6 invocations" in w for w in answer.warnings)
