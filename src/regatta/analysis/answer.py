@@ -9,10 +9,12 @@ from regatta.analysis.baseline import check_baseline
 from regatta.analysis.cell_answers import cell_answers
 from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.analysis.dependence import dependence_words, dependences
+from regatta.analysis.effects import effect_words, judge_effects
 from regatta.analysis.facts import read_facts
 from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
 from regatta.analysis.hosts import host_words, judge_hosts
+from regatta.analysis.levels import level_words, variance_by_level
 from regatta.analysis.methods import GEORGES_2007, REGATTA, check_method
 from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
@@ -31,6 +33,7 @@ def answer_experiment(
     progress: Progress | None = None,
     method: str = REGATTA,
     random_hosts: bool = False,
+    anova_type: int = 2,
 ) -> Answer:
     """Answer an experiment from its records.
 
@@ -40,6 +43,7 @@ def answer_experiment(
         progress: told about the making of the database (bytes read, bytes in all).
         method: `regatta`: ratios on logs, paired by block. `georges2007`: as in the paper, differences of means, unpaired.
         random_hosts: what is said over hosts is for hosts like these, not only for these.
+        anova_type: of the sums of squares over all factors: 1, 2 or 3.
 
     Returns:
         Cells with their intervals, comparisons with the baseline, families of collectors, what suites and hosts say together,
@@ -53,6 +57,7 @@ def answer_experiment(
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         samples = load_samples(connection, facts.steady)
+        levels = variance_by_level(connection, samples, facts.steady)
     if baseline is not None:
         check_baseline(baseline, samples.cells)
     names = Names(samples.cells)
@@ -68,10 +73,13 @@ def answer_experiment(
     over_hosts = judge_hosts(
         samples, pairs, comparisons, facts.level, facts.theta_percent, names, random_hosts
     )
+    effects = judge_effects(samples, anova_type, facts.level)
     depending = dependences(cells, facts.level)
     findings = {
         "Over a suite": tuple(suite.words for suite in suites),
         "Hosts": host_words(over_hosts),
+        "What explains how much": effect_words(effects),
+        "Where the variance is": level_words(levels, names),
         "Outliers": outlier_words(outliers, names),
         "Order of the invocations": dependence_words(depending, facts.level),
         "A/A test": tuple(gate.words for gate in gates),
@@ -100,6 +108,8 @@ def answer_experiment(
         theta_percent=facts.theta_percent,
         suites=tuple(suites),
         over_hosts=over_hosts,
+        effects=effects,
+        levels=tuple(levels),
         gates=gates,
         outliers=outliers,
         dependences=depending,

@@ -45,6 +45,15 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "findings": plain(answer.findings),
         "suites": [{**plain(suite), "generalises": suite.generalises} for suite in answer.suites],
         "over_hosts": plain(answer.over_hosts),
+        "effects": plain(answer.effects),
+        "levels": [
+            {
+                **plain(one),
+                "spread_percent": plain(one.spread_percent),
+                "share_percent": plain(one.share_percent),
+            }
+            for one in answer.levels
+        ],
         "gates": plain(answer.gates),
         "outliers": plain(answer.outliers),
         "dependences": plain(answer.dependences),

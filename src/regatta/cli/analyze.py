@@ -70,6 +70,13 @@ _SENTENCES_AT_MOST = 24
     is_flag=True,
     help="Show what lies far out, and each comparison without it and with what was perturbed.",
 )
+@click.option(
+    "--anova-type",
+    type=click.Choice(["1", "2", "3"]),
+    default="2",
+    show_default=True,
+    help="Sums of squares of the analysis of variance over all factors.",
+)
 def analyze(
     experiment: str,
     results: Path,
@@ -80,6 +87,7 @@ def analyze(
     hosts: str,
     all_metrics: bool,
     show_outliers: bool,
+    anova_type: str,
 ) -> None:
     """Show the answer of EXPERIMENT (a name or a folder): who wins where, with intervals; failures apart."""
     if as_json and as_csv:
@@ -91,7 +99,12 @@ def analyze(
 
     with database_progress() as progress:
         answer = answer_experiment(
-            folder.path, baseline, progress, method=method, random_hosts=hosts == "random"
+            folder.path,
+            baseline,
+            progress,
+            method,
+            random_hosts=hosts == "random",
+            anova_type=int(anova_type),
         )
     if as_json:
         from regatta.analysis.documents import document_of

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from regatta.model.aa import Gate
 from regatta.model.cell import configuration_name
 from regatta.model.dependence import Dependence
+from regatta.model.effects import Effects
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
 from regatta.model.hosts import OverHosts
+from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
 from regatta.model.suites import SuiteComparison
 
@@ -171,3 +173,7 @@ class Answer:
     suites: tuple[SuiteComparison, ...] = ()
     #: every comparison over all hosts
     over_hosts: OverHosts = field(default_factory=OverHosts)
+    #: which factor explains how much, over the whole experiment
+    effects: Effects = field(default_factory=Effects)
+    #: where the variance of each series is
+    levels: tuple[CellLevels, ...] = ()

@@ -64,7 +64,9 @@ def variance_levels(values: ArrayLike) -> VarianceLevels:
     if not np.isfinite(x).all():
         return VarianceLevels(counts, nothing, nothing, "a value is not a finite number")
     if x.size > 1 and only_rounding(float(np.ptp(x / 2)) * 2, float(np.abs(x).max())):
-        return VarianceLevels(counts, nothing, nothing, f"all {x.size} values are equal, so their spread is unknown")
+        return VarianceLevels(
+            counts, nothing, nothing, f"all {x.size} values are equal, so their spread is unknown"
+        )
     # From the grand mean, so that leading digits in common do not matter, and scaled so that no square overflows.
     exponent = math.frexp(float(np.abs(x).max()))[1]
     means = np.ldexp(x, -exponent)
@@ -73,13 +75,31 @@ def variance_levels(values: ArrayLike) -> VarianceLevels:
     for count in counts:
         s_squared.append(float(means.var(axis=-1, ddof=1).mean()) if count > 1 else NAN)
         means = means.mean(axis=-1)
+    return levels_of(counts, _squares(s_squared, exponent))
+
+
+def levels_of(counts: Sequence[int], s_squared: Sequence[float]) -> VarianceLevels:
+    """The unbiased variances, where the biased ones are already known (reduced out of core).
+
+    Args:
+        counts: r_1 ... r_k, >= 1, lowest level first.
+        s_squared: S_1² ... S_k², >= 0, unit of the values squared; NaN for a level with one repetition.
+
+    Returns:
+        As `variance_levels`.
+
+    Raises:
+        ValueError: there are not as many variances as counts, or none.
+    """
+    if not counts or len(counts) != len(s_squared):
+        raise ValueError(f"levels: expected a variance a level · got {len(counts)} and {len(s_squared)}")
     t_squared = [s_squared[0]]
     t_squared += [
         s - below / count for s, below, count in zip(s_squared[1:], s_squared, counts, strict=False)
     ]
     alone = [str(level) for level, count in enumerate(counts, 1) if count == 1]
     reason = f"one repetition at level {' and '.join(alone)} has no spread" if alone else ""
-    return VarianceLevels(counts, _squares(s_squared, exponent), _squares(t_squared, exponent), reason)
+    return VarianceLevels(tuple(counts), tuple(s_squared), tuple(t_squared), reason)
 
 
 def optimal_repetitions(levels: VarianceLevels, costs: Sequence[float]) -> tuple[Repetitions, ...]:

@@ -1,0 +1,185 @@
+"""Which factor explains how much: analysis of variance over a whole experiment, on logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.analysis.samples import PlannedCell, Samples, Series
+from regatta.analysis.words import listed, test_words
+from regatta.model.cell import NO_MODIFIERS
+from regatta.model.effects import EffectRow, Effects, EffectTable
+from regatta.stats.estimate import Floats
+from regatta.stats.factorial import FactorialAnova, FactorialRow, factorial_anova
+from regatta.stats.intervals import why_no_logs
+
+KINDS = (1, 2, 3)
+#: so many factors are crossed in full; with more, interactions of two are enough to read
+_CROSSED_IN_FULL = 3
+#: of a table, the interactions that are told in words
+_INTERACTIONS_TOLD = 3
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Series that stand in one table, and the levels of the factors that vary."""
+
+    metric: str
+    series: list[Series]
+    factors: list[tuple[str, list[str]]]
+
+
+def judge_effects(samples: Samples, kind: int, level: float) -> Effects:
+    """One table for each metric that is compared, Java and native programs apart.
+
+    Args:
+        samples: of the experiment; all valid values of the cells' own metrics count, blocks or not.
+        kind: type of the sums of squares, 1, 2 or 3.
+        level: confidence at which an effect counts as shown, between 0 and 1.
+
+    Returns:
+        Tables of at least two factors with at least two levels, over benchmark (with its parameters), heap, collector, runtime,
+        modifiers and host. What cannot be estimated, because combinations are missing, is NaN with a reason.
+    """
+    groups: dict[tuple[str, str, bool], list[Series]] = {}
+    for cell in samples.cells:
+        for series in samples.series.get(cell.number, ()):
+            if series.metric == cell.metric and len(series.values):
+                groups.setdefault((cell.metric, cell.better, bool(cell.collector)), []).append(series)
+    tables = []
+    for (metric, _, _), many in groups.items():
+        part = _Part(metric, many, _factors(many))
+        if len(part.factors) >= 2:
+            tables.append(_table(part, kind, level))
+    return Effects(tuple(tables))
+
+
+def effect_words(effects: Effects) -> tuple[str, ...]:
+    """All sentences on what explains how much."""
+    return tuple(sentence for table in effects.tables for sentence in table.words)
+
+
+def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
+    """Names and, for each series, the level, of the factors that have at least two."""
+    several = (
+        ("benchmark", [_benchmark(one) for one in series]),
+        ("heap", [_heap(one.cell) for one in series]),
+        ("collector", [one.cell.collector for one in series]),
+        ("runtime", [one.cell.runtime for one in series]),
+        ("modifiers", [_modifiers(one.cell) for one in series]),
+        ("host", [one.cell.host for one in series]),
+    )
+    return [(name, levels) for name, levels in several if len(set(levels)) > 1]
+
+
+def _benchmark(series: Series) -> str:
+    return f"{series.cell.benchmark} {series.parameters_text}".strip()
+
+
+def _heap(cell: PlannedCell) -> str:
+    kind, size = cell.heap
+    return f"{size:g} x" if kind == "factor" else f"{size:g} MiB" if size >= 0 else ""
+
+
+def _modifiers(cell: PlannedCell) -> str:
+    return cell.modifiers or NO_MODIFIERS
+
+
+def _table(part: _Part, kind: int, level: float) -> EffectTable:
+    factors = tuple((name, tuple(dict.fromkeys(levels))) for name, levels in part.factors)
+    order = len(factors) if len(factors) <= _CROSSED_IN_FULL else 2
+    values = np.concatenate([one.values for one in part.series])
+    problem = why_no_logs(values)
+    sizes = [len(one.values) for one in part.series]
+    codes = [(name, _codes(levels, sizes)) for name, levels in part.factors]
+    fit = factorial_anova(_logs(values, problem), codes, kind, order)
+    rows = tuple(_row(row) for row in fit.rows)
+    reason = problem or fit.reason
+    return EffectTable(
+        metric=part.metric,
+        factors=factors,
+        kind=kind,
+        order=order,
+        rows=rows,
+        df_error=fit.df_error,
+        ss_error=fit.ss_error,
+        n=fit.n,
+        method=fit.method,
+        words=_words(part.metric, [name for name, _ in factors], fit, rows, reason, level),
+        reason=reason,
+    )
+
+
+def _logs(values: Floats, problem: str) -> Floats:
+    return np.full(len(values), math.nan) if problem else np.log(values)
+
+
+def _codes(levels: Sequence[str], sizes: Sequence[int]) -> NDArray[np.int64]:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(levels))}
+    return np.repeat(np.array([numbers[name] for name in levels], dtype=np.int64), sizes)
+
+
+def _row(row: FactorialRow) -> EffectRow:
+    return EffectRow(
+        row.source, row.df, row.ss, row.ms, row.f, row.p, row.eta2_partial, row.omega2_partial, row.reason, row.note
+    )  # fmt: skip
+
+
+def _words(
+    metric: str,
+    factors: Sequence[str],
+    fit: FactorialAnova,
+    rows: Sequence[EffectRow],
+    reason: str,
+    level: float,
+) -> tuple[str, ...]:
+    if reason:
+        return (f"what explains {metric} cannot be told: {reason}",)
+    sentences = []
+    for name in factors:
+        row = next(row for row in rows if row.source == name)
+        others = listed([other for other in factors if other != name])
+        if math.isnan(row.f):
+            sentences.append(f"what the {name} explains cannot be estimated: {row.reason}")
+        elif row.p < 1.0 - level:
+            share = _percent(row.eta2_partial)
+            sentences.append(
+                f"which {name} explains {share} % of the variation of {metric} that {others} and their interactions leave"
+                f" ({test_words(row.f, row.df, fit.df_error, row.p)})"
+            )
+        else:
+            numbers = test_words(row.f, row.df, fit.df_error, row.p)
+            sentences.append(f"that the {name} matters to {metric} is not shown ({numbers})")
+    sentences += _interactions(rows, fit.df_error, level)
+    unknown = [row.source for row in rows if math.isnan(row.f) and row.source not in factors]
+    if unknown:
+        why = next(row.reason for row in rows if row.source == unknown[0])
+        sentences.append(f"{listed(unknown)} cannot be estimated: {why}")
+    return tuple(sentences)
+
+
+def _interactions(rows: Sequence[EffectRow], df_error: int, level: float) -> list[str]:
+    """The strongest interactions of two factors that are shown."""
+    shown = [row for row in rows if row.source.count(":") == 1 and row.p < 1.0 - level]
+    shown.sort(key=lambda row: -row.eta2_partial)
+    sentences = []
+    for row in shown[:_INTERACTIONS_TOLD]:
+        a, b = row.source.split(":")
+        numbers = test_words(row.f, row.df, df_error, row.p)
+        sentences.append(
+            f"how much the {b} matters depends on the {a}: together they explain a further"
+            f" {_percent(row.eta2_partial)} % of what is left ({numbers})"
+        )
+    return sentences
+
+
+def _percent(share: float) -> str:
+    """A share as per cent; never 100 where something is left."""
+    percent = 100.0 * share
+    if 99.5 <= percent < 100.0:
+        return f"{math.floor(percent * 100) / 100:.2f}"
+    return f"{percent:.2g}" if percent < 10 else f"{percent:.0f}"
