@@ -217,7 +217,7 @@ def _row(
     note: str,
 ) -> FactorialRow:
     if df < 1:
-        return FactorialRow(source, 0, *[NAN] * 6, problem)
+        return _nothing(source, problem)
     given = _square(ss, exponent)
     if problem:
         return FactorialRow(source, df, given, given / df, NAN, NAN, NAN, NAN, problem)
@@ -235,6 +235,10 @@ def _row(
         "",
         note,
     )
+
+
+def _nothing(source: str, reason: str) -> FactorialRow:
+    return FactorialRow(source, 0, NAN, NAN, NAN, NAN, NAN, NAN, reason)
 
 
 def _why_not(term: Term, names: Sequence[str], sizes: Sequence[int], df: int, all_cells: bool) -> str:
@@ -259,7 +263,7 @@ def _square(ss: float, exponent: int) -> float:
 
 
 def _unknown(kind: int, names: Sequence[str], terms: Sequence[Term], n: int, reason: str) -> FactorialAnova:
-    rows = tuple(FactorialRow(_name(term, names), 0, *[NAN] * 6, reason) for term in terms)
+    rows = tuple(_nothing(_name(term, names), reason) for term in terms)
     return FactorialAnova(kind, rows, 0, NAN, n, _METHODS[kind], reason)
 
 

@@ -139,7 +139,7 @@ def marginal(
     )
     if parameters > means.size:
         raise aliased
-    triangle = np.linalg.qr(np.column_stack([matrix, design.values]), mode="r")
+    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([matrix, design.values]), mode="r"))
     diagonal = np.abs(np.diag(triangle)[:parameters])
     if float(diagonal.min()) < _DEPENDENT * float(np.sqrt((matrix**2).sum(axis=0)).max()):
         raise aliased
@@ -182,7 +182,7 @@ class _Design:
 
     def columns(self, term: tuple[int, ...]) -> Floats:
         """Shape (cells, df): products of the contrasts of the term's factors."""
-        block = self._root[:, None]
+        block: Floats = self._root[:, None]
         for factor in term:
             block = (block[:, :, None] * self._contrasts[factor][:, None, :]).reshape(len(block), -1)
         return block

@@ -62,13 +62,14 @@ def tukey(fit: Anova, level: float = 0.95) -> tuple[PairDifference, ...]:
             middle, width = float(difference[index]), float(half[index])
             interval = Interval(n, middle, middle - width, middle + width, level, TUKEY)
         else:
-            reason = fit.reason or _why_not(fit, i, j)
+            reason = fit.reason or why_not(fit, i, j)
             interval = undefined(n, level, TUKEY, reason, float(difference[index]) if known[index] else NAN)
         pairs.append(PairDifference(i, j, interval, float(p[index]) if usable[index] else NAN))
     return tuple(pairs)
 
 
-def _why_not(fit: Anova, i: int, j: int) -> str:
+def why_not(fit: Anova, i: int, j: int) -> str:
+    """Why the difference of alternatives i and j cannot be estimated."""
     if math.isnan(fit.effects[i]) or math.isnan(fit.effects[j]):
         return "one side has no values"
     return "no chain of common blocks ties the two together"

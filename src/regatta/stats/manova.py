@@ -1,0 +1,156 @@
+"""Multivariate analysis of variance of one factor: do the alternatives differ in any of several responses together?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import fdtrc
+
+from regatta.stats.estimate import NAN, Floats, only_rounding
+
+#: Responses whose error correlations have an eigenvalue below this are, to rounding, sums of each other.
+_SINGULAR = 1e-10
+
+
+@dataclass(frozen=True)
+class ManovaStatistic:
+    """A statistic, the F that it is turned into, its degrees of freedom (may be fractions), and p. NaN when undefined."""
+
+    value: float
+    f: float
+    df1: float
+    df2: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Manova:
+    """The four usual statistics. `n` counts rows; `reason` says why they are NaN, else ""."""
+
+    wilks: ManovaStatistic
+    pillai: ManovaStatistic
+    hotelling_lawley: ManovaStatistic
+    #: its F is an upper bound, and its p a lower one
+    roy: ManovaStatistic
+    n: int
+    reason: str = ""
+
+
+def manova(table: ArrayLike, groups: ArrayLike) -> Manova:
+    """One-way multivariate analysis of variance.
+
+    Args:
+        table: shape (n, responses): a row is what was measured together, such as all benchmarks of one block and alternative.
+        groups: shape (n,), whole numbers: the alternative of each row.
+
+    Returns:
+        With H and E the matrices of sums of squares and products between and within groups, and λ the eigenvalues of E^-1 H:
+        Wilks Π 1/(1 + λ), Pillai Σ λ/(1 + λ), Hotelling and Lawley Σ λ, Roy max λ, each with the F approximation that R uses.
+        NaN with a reason where a value is not finite, with fewer than two groups, or where E is singular.
+
+    Raises:
+        ValueError: the shapes do not fit.
+
+    Source: Rencher, "Methods of Multivariate Analysis", section 6.1; the approximations: Rao (1951) for Wilks, Pillai (1955).
+    """
+    y = np.asarray(table, dtype=np.float64)
+    codes = np.asarray(groups)
+    if y.ndim != 2 or codes.shape != y.shape[:1]:
+        raise ValueError(f"manova: expected (n, responses) and (n,) · got {y.shape} and {codes.shape}")
+    n, p = y.shape
+    if not y.size:
+        return _unknown(n, "no values")
+    if not np.isfinite(y).all():
+        return _unknown(n, "a value is not a finite number")
+    present, group = np.unique(codes, return_inverse=True)
+    q = present.size - 1
+    df_error = n - present.size
+    if q < 1:
+        return _unknown(n, "fewer than two alternatives have values")
+    if df_error < p:
+        return _unknown(n, f"too few rows: {df_error} degrees of freedom for the errors of {p} responses")
+    between, within, constant = _deviations(y, group, present.size)
+    if constant:
+        return _unknown(n, "a response does not vary within alternatives, so its spread is unknown")
+    error = within.T @ within
+    if float(np.linalg.eigvalsh(error)[0]) < _SINGULAR:
+        return _unknown(n, "the responses are not independent of each other: one is a sum of others")
+    root = np.linalg.inv(np.linalg.cholesky(error))
+    eigenvalues = np.maximum(np.linalg.eigvalsh(root @ (between.T @ between) @ root.T), 0.0)
+    return Manova(
+        _wilks(eigenvalues, p, q, df_error),
+        _pillai(eigenvalues, p, q, df_error),
+        _hotelling_lawley(eigenvalues, p, q, df_error),
+        _roy(eigenvalues, p, q, df_error),
+        n,
+    )
+
+
+def _deviations(
+    y: Floats, group: np.ndarray[tuple[int, ...], np.dtype[np.intp]], groups: int
+) -> tuple[Floats, Floats, bool]:
+    """Of each row: its group's mean around the grand mean, and its own deviation; both in units of the errors' length.
+
+    The last value tells that a response has no errors to speak of.
+    """
+    largest = np.abs(y).max(axis=0)
+    scale = np.ldexp(1.0, -np.frexp(np.where(largest > 0, largest, 1.0))[1])
+    centred = y * scale
+    centred = centred - centred.mean(axis=0)
+    centred -= centred.mean(axis=0)
+    counts = np.bincount(group, minlength=groups)
+    means = np.column_stack(
+        [np.bincount(group, weights=column, minlength=groups) / counts for column in centred.T]
+    )
+    within = centred - means[group]
+    length = np.sqrt((within**2).sum(axis=0))
+    spread = length / math.sqrt(len(y) - groups)
+    if any(only_rounding(s, big) for s, big in zip(spread.tolist(), (largest * scale).tolist(), strict=True)):
+        return means, within, True
+    return means[group] / length, within / length, False
+
+
+def _statistic(value: float, f: float, df1: float, df2: float) -> ManovaStatistic:
+    if df1 <= 0 or df2 <= 0 or not math.isfinite(f):
+        return ManovaStatistic(value, NAN, df1, df2, NAN)
+    return ManovaStatistic(value, f, df1, df2, float(fdtrc(df1, df2, f)))
+
+
+def _wilks(eigenvalues: Floats, p: int, q: int, df_error: int) -> ManovaStatistic:
+    value = math.exp(-float(np.log1p(eigenvalues).sum()))
+    half = df_error - 0.5 * (p - q + 1)
+    squares = p * p + q * q - 5
+    root = math.sqrt(((p * q) ** 2 - 4) / squares) if squares > 0 else 1.0
+    df2 = half * root - (p * q - 2) / 2
+    f = (value ** (-1.0 / root) - 1.0) * df2 / (p * q) if value > 0 else NAN
+    return _statistic(value, f, p * q, df2)
+
+
+def _pillai(eigenvalues: Floats, p: int, q: int, df_error: int) -> ManovaStatistic:
+    value = float((eigenvalues / (1.0 + eigenvalues)).sum())
+    s = min(p, q)
+    first, second = abs(p - q) + s, df_error - p + s
+    f = second / first * value / (s - value) if value < s else NAN
+    return _statistic(value, f, s * first, s * second)
+
+
+def _hotelling_lawley(eigenvalues: Floats, p: int, q: int, df_error: int) -> ManovaStatistic:
+    value = float(eigenvalues.sum())
+    s = min(p, q)
+    first, second = abs(p - q) + s, s * (df_error - p - 1) + 2
+    return _statistic(value, second * value / (s * s * first), s * first, second)
+
+
+def _roy(eigenvalues: Floats, p: int, q: int, df_error: int) -> ManovaStatistic:
+    value = float(eigenvalues.max())
+    larger = max(p, q)
+    df2 = df_error - larger + q
+    return _statistic(value, df2 * value / larger, larger, df2)
+
+
+def _unknown(n: int, reason: str) -> Manova:
+    nothing = ManovaStatistic(NAN, NAN, NAN, NAN, NAN)
+    return Manova(nothing, nothing, nothing, nothing, n, reason)

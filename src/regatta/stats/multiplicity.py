@@ -1,0 +1,65 @@
+"""p values of many hypotheses at once: Holm's for claims, Benjamini and Hochberg's for exploration.
+
+A p value that is NaN (nothing could be tested) stays NaN and does not count as a hypothesis.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regatta.stats.estimate import Floats
+
+
+def holm(p: ArrayLike) -> Floats:
+    """Adjusted p values that control the probability of any false claim, whatever the dependence.
+
+    Args:
+        p: shape (m,), 0 to 1, or NaN.
+
+    Returns:
+        shape (m,): max over the i smallest of min(1, (m - j + 1) p_(j)), j = 1 ... i; in the order of `p`.
+
+    Source: Holm, Scandinavian Journal of Statistics 6 (1979).
+    """
+    values, known, order = _ranked(p)
+    m = order.size
+    steps = np.minimum(1.0, values[order] * np.arange(m, 0, -1))
+    values[order] = np.maximum.accumulate(steps)
+    return _placed(values, known)
+
+
+def benjamini_hochberg(p: ArrayLike) -> Floats:
+    """Adjusted p values that control the expected share of false ones among what is called a difference.
+
+    Args:
+        p: shape (m,), 0 to 1, or NaN. Independent, or positively dependent.
+
+    Returns:
+        shape (m,): min over j >= i of min(1, m p_(j) / j), in the order of `p`.
+
+    Source: Benjamini and Hochberg, Journal of the Royal Statistical Society B 57 (1995).
+    """
+    values, known, order = _ranked(p)
+    m = order.size
+    steps = np.minimum(1.0, values[order] * m / np.arange(1, m + 1))
+    values[order] = np.minimum.accumulate(steps[::-1])[::-1]
+    return _placed(values, known)
+
+
+def _ranked(
+    p: ArrayLike,
+) -> tuple[
+    Floats, np.ndarray[tuple[int, ...], np.dtype[np.bool_]], np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+]:
+    """The known values, where they are, and their order from the smallest."""
+    given = np.asarray(p, dtype=np.float64).ravel()
+    known = ~np.isnan(given)
+    values = given[known]
+    return values, known, np.argsort(values, kind="stable")
+
+
+def _placed(values: Floats, known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Floats:
+    result = np.full(known.shape, np.nan)
+    result[known] = values
+    return result
