@@ -24,12 +24,12 @@ def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> N
     wait_until(lambda: measured_processes(small.results_file), "a measured process", 60)
     try:
         told = small.regatta("status").stdout
-        assert told.startswith("small: measuring, 0 of 4 invocations recorded\n")
-        assert "local: 0/4, 0 failed" in told
+        assert told.startswith("small: measuring, 0 of 6 invocations recorded\n")
+        assert "local: 0/6, 0 failed" in told
         assert "now tiny/nap:default" in told
         (value,) = json.loads(small.regatta("status", "small", "--json").stdout)
         (host,) = value["hosts"]
-        assert (host["planned"], host["recorded"], host["pid"]) == (4, 0, small.runners()[0])
+        assert (host["planned"], host["recorded"], host["pid"]) == (6, 0, small.runners()[0])
     finally:
         go_on.touch()
     _, err = process.communicate(timeout=60)
@@ -42,7 +42,7 @@ def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> N
     assert "\x1b" not in err
     assert "\r" not in err
     told = small.regatta("status", "small").stdout
-    assert told.startswith("small: complete, 4 of 4 invocations recorded\n")
+    assert told.startswith("small: complete, 6 of 6 invocations recorded\n")
 
 
 def test_a_terminal_sees_a_bar(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_terminal_sees_a_bar(tmp_path: Path) -> None:
     assert process.wait(timeout=60) == 0
     text = seen.decode()
     assert "measuring" in text
-    assert "/16" in text
+    assert "/20" in text
     assert "tiny/nap:default" in text
 
 
@@ -118,7 +118,7 @@ def test_every_explained_command_runs_by_hand(explained: SmallExperiment) -> Non
         told = explained.regatta("explain", cell["cell_id"])
         assert told.returncode == 0, told.stderr
         assert cell["label"] in told.stdout
-        assert "records: 1 ok" in told.stdout
+        assert "records: 2 ok" in told.stdout
         lines = told.stdout.splitlines()
         command = lines[lines.index("run by hand:") + 1].strip()
         by_hand = subprocess.run(["bash", "-euc", command], cwd="/", capture_output=True, text=True)
@@ -138,7 +138,7 @@ def test_cells_are_found_by_id_by_its_beginning_by_invocation_and_by_label(
     for name in (cell_id, cell_id[:8], f"{cell_id}-r0"):
         (value,) = json.loads(explained.regatta("explain", name, "--json").stdout)
         assert value["cell"]["cell_id"] == cell_id
-        assert value["statuses"] == {"ok": 1}
+        assert value["statuses"] == {"ok": 2}
     assert len(json.loads(explained.regatta("explain", "tiny/sort", "--json").stdout)) == 2
     missing = explained.regatta("explain", "no such cell")
     assert missing.returncode == 3

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from regatta.errors import Problem, VerificationError
 from regatta.model.record import STATUSES
+from regatta.store.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, journal_files, read_file
 
@@ -57,6 +58,8 @@ class Verdict:
     reruns: int
     #: host -> segments in which something planned has no record
     incomplete: dict[str, list[int]]
+    #: block groups that have no decision how many rounds they need, as sentences
+    undecided: list[str] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
@@ -76,7 +79,7 @@ class Verdict:
                     f"{where}: {disturbed} of {sum(cell.statuses.values())} perturbed, so that nothing can be said of it; "
                     "run it on a quieter machine, or widen `perturbation` in the spec"
                 )
-        return found + self.doubled + (self.damage if self.incomplete else [])
+        return found + self.undecided + self.doubled + (self.damage if self.incomplete else [])
 
     def to_json(self) -> dict[str, Any]:
         """As `verify.json`."""
@@ -93,26 +96,49 @@ class _HostLedger:
         self._segments = [first for first, _ in header["segments"]]
         self.cells: list[dict[str, Any]] = header["cells"]
         self.index = {cell["cell_id"]: i for i, cell in enumerate(self.cells)}
-        self.rounds = int(header["rounds"])
-        self.status: npt.NDArray[np.int8] = np.full((len(self.cells), self.rounds), _NONE, dtype=np.int8)
-        self.attempts: npt.NDArray[np.int32] = np.zeros((len(self.cells), self.rounds), dtype=np.int32)
+        decisions = read_decisions(folder.decisions(host))
+        #: rounds of each cell: those that its comparisons do not need are not planned any more
+        self.rounds = planned_rounds(header, decisions)
+        most = int(header["rounds"])
+        self.status: npt.NDArray[np.int8] = np.full((len(self.cells), most), _NONE, dtype=np.int8)
+        self.attempts: npt.NDArray[np.int32] = np.zeros((len(self.cells), most), dtype=np.int32)
+        self._needed = np.arange(most) < np.array(self.rounds, dtype=np.int64).reshape(-1, 1)
+        self._undecided = undecided_groups(header, decisions)
+        self._pilot = header["discarded_rounds"] + header["stopping"]["pilot"] if self._undecided else 0
         self.bad: dict[int, list[tuple[str, str]]] = {}
 
+    @property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Array (cells, rounds): needed, and without a record."""
+        lacking: npt.NDArray[np.bool_] = (self.status == _NONE) & self._needed
+        return lacking
+
+    def undecided(self) -> list[str]:
+        """Sentences for block groups whose pilot is recorded and about which nothing is decided."""
+        return [
+            f"{self.host}: {len(group['cells'])} alternatives from {self.cells[group['cells'][0]]['label']} on: nobody has "
+            "decided how many rounds they need; `regatta run` does"
+            for group in self._undecided
+            if not (self.status[group["cells"], : self._pilot] == _NONE).any()
+        ]
+
     def incomplete_segments(self) -> list[int]:
-        """Segments that have planned invocations without a record."""
-        missing = self.status == _NONE
+        """Segments that have planned invocations without a record; the first where something is still to be decided."""
+        missing = self.missing
         if not missing.any():
-            return []
+            return [0] if self._undecided else []
         rows = np.fromfile(self._rows_path, dtype="<i4").reshape(-1, 4)
         places = np.flatnonzero(missing[rows[:, 3], rows[:, 0]])
-        return [int(n) for n in np.unique(np.searchsorted(self._segments, places, side="right") - 1)]
+        found = {int(n) for n in np.searchsorted(self._segments, places, side="right") - 1}
+        return sorted(found | ({0} if self._undecided else set()))
 
     def verdicts(self) -> list[CellVerdict]:
         found = []
+        lacking = self.missing
         for i, cell in enumerate(self.cells):
             counts = {name: int(np.count_nonzero(self.status[i] == k)) for k, name in enumerate(STATUSES)}
             counts = {name: count for name, count in counts.items() if count}
-            missing = int(np.count_nonzero(self.status[i] == _NONE))
+            missing = int(np.count_nonzero(lacking[i]))
             too_disturbed = "perturbed" in counts and counts.get("ok", 0) < _LEAST_UNDISTURBED
             if missing or too_disturbed or set(counts) - {"ok", "perturbed"}:
                 bad = self.bad.get(i, [])
@@ -156,7 +182,7 @@ def verify_experiment(folder: Folder) -> Verdict:
         seen.add(key)
         ledger = ledgers.get(item["host"])
         cell = ledger.index.get(item["cell_id"]) if ledger else None
-        if ledger is None or cell is None or not 0 <= item["round"] < ledger.rounds:
+        if ledger is None or cell is None or not 0 <= item["round"] < ledger.rounds[cell]:
             unplanned += 1
             continue
         place = (cell, item["round"])
@@ -172,7 +198,7 @@ def verify_experiment(folder: Folder) -> Verdict:
     }
     return Verdict(
         experiment=folder.name,
-        planned=sum(ledger.status.size for ledger in ledgers.values()),
+        planned=sum(sum(ledger.rounds) for ledger in ledgers.values()),
         recorded=recorded,
         statuses={name: count for name, count in statuses.items() if count},
         cells=[verdict for ledger in ledgers.values() for verdict in ledger.verdicts()],
@@ -183,6 +209,7 @@ def verify_experiment(folder: Folder) -> Verdict:
         incomplete={
             host: found for host, ledger in ledgers.items() if (found := ledger.incomplete_segments())
         },
+        undecided=[sentence for ledger in ledgers.values() for sentence in ledger.undecided()],
     )
 
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from regatta.errors import RegattaError
+from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.store.folder import Folder
 from regatta.store.runner_state import read_state
 
@@ -47,6 +48,8 @@ class Watcher:
         self._bar: Bar | None = None
         self._task: Any = None
         self._minheap_lines = 0
+        self._hosts: dict[str, tuple[int, tuple[int, list[int], bool]]] = {}
+        self._undecided = False
         self._done = 0
 
     @property
@@ -107,13 +110,15 @@ class Watcher:
         if not alive or seen == self._seen:
             return
         self._seen = seen
-        if self._total is None:
-            try:
-                self._total = sum(self.folder.host_header(h)["rows"] for h in self.folder.planned_hosts())
-            except RegattaError:
-                return
+        try:
+            hosts = {host: self._host(host) for host in self.folder.planned_hosts()}
+        except RegattaError:
+            return
+        self._total = sum(sum(planned) for _, planned, _ in hosts.values())
+        self._undecided = any(undecided for _, _, undecided in hosts.values())
         # A perturbed invocation is run again at the end of its block: that is no step back.
-        done = self._done = max(self._done, sum(int(s["index"]) for s in alive))
+        done = sum(_before(int(s["index"]), *hosts[s["host"]][:2]) for s in alive if s["host"] in hosts)
+        done = self._done = max(self._done, done)
         failed = sum(
             n for s in alive for status, n in s["counts"].items() if status not in ("ok", "perturbed")
         )
@@ -122,6 +127,21 @@ class Watcher:
         notes += [f"{failed} failed"] if failed else []
         notes += [f"{perturbed} perturbed"] if perturbed else []
         self._show(STAGES["measure"], done, " · ".join(notes))
+
+    def _host(self, host: str) -> tuple[int, list[int], bool]:
+        """Rows in a round, rounds of each cell as far as they are decided, and whether some are not."""
+        try:
+            written = self.folder.decisions(host).stat().st_mtime_ns
+        except OSError:
+            written = 0
+        known = self._hosts.get(host)
+        if known is None or known[0] != written:
+            header = self.folder.host_header(host)
+            decisions = read_decisions(self.folder.decisions(host)) if groups_of(header) else {}
+            undecided = bool(undecided_groups(header, decisions))
+            known = written, (len(header["cells"]), planned_rounds(header, decisions), undecided)
+            self._hosts[host] = known
+        return known[1]
 
     def _show(self, stage: str, done: int | None, now: str) -> None:
         if self._bar is not None:
@@ -144,4 +164,12 @@ class Watcher:
         if self._first is None or done <= self._first[1] or self._total is None:
             return ""
         pace = (moment - self._first[0]) / (done - self._first[1])
-        return f", about {pace * (self._total - done) / 60:.1f} min left"
+        about = "at most" if self._undecided else "about"
+        return f", {about} {pace * (self._total - done) / 60:.1f} min left"
+
+
+def _before(index: int, width: int, planned: list[int]) -> int:
+    """How many planned invocations come before a row: rounds that are not needed do not count."""
+    round_, rest = divmod(index, width)
+    still = sum(rounds > round_ for rounds in planned)
+    return sum(min(rounds, round_) for rounds in planned) + rest * still // width

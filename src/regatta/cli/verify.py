@@ -58,7 +58,7 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(f"  {value['reruns']} attempts were second ones (perturbed or failed before)")
     if value["unplanned"]:
         click.echo(
-            f"  {value['unplanned']} records belong to cells that are planned no more; they are kept and not used"
+            f"  {value['unplanned']} records belong to cells that are planned no more, or to rounds beyond the plan; they are kept"
         )
     lost_nothing = [] if value.get("incomplete") else value["damage"]
     for sentence in lost_nothing:

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.errors import StoreError
+from regatta.store.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.store.journal import Damage, journal_files, read_file
 from regatta.store.tables import (
     CELLS,
@@ -134,12 +135,13 @@ def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
 
 
 def fingerprint(experiment_dir: Path) -> str:
-    """What the journal (names, sizes, times) and the plans (contents) are, with the version of the tables."""
+    """What the journal (names, sizes, times), the plans and the decisions (contents) are, with the version of the tables."""
     digest = hashlib.sha256(f"tables {TABLES_VERSION}\n".encode())
     for path in journal_files(experiment_dir):
         stat = path.stat()
         digest.update(f"{path.relative_to(experiment_dir)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-    for path in _plan_files(experiment_dir):
+    decisions = sorted((experiment_dir / "journal").glob(f"*/{DECISIONS}"))
+    for path in [*_plan_files(experiment_dir), *decisions]:
         # By content: every `regatta run` writes its plan again, and mostly it is the same.
         digest.update(
             f"{path.relative_to(experiment_dir)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
@@ -230,7 +232,7 @@ def _write_cells(experiment_dir: Path, path: Path, mark: str) -> int:
         for plan_path in _plan_files(experiment_dir):
             try:
                 plan = json.loads(plan_path.read_bytes())
-                rows = cell_rows(plan, _rows_a_cell(plan_path.with_name("rows.i32"), len(plan["cells"])))
+                rows = cell_rows(plan, _planned_invocations(experiment_dir, plan_path, plan))
             except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
                 raise StoreError(
                     str(plan_path),
@@ -243,13 +245,21 @@ def _write_cells(experiment_dir: Path, path: Path, mark: str) -> int:
     return count
 
 
-def _rows_a_cell(path: Path, cells: int) -> list[int]:
-    """How many planned invocations each cell has: the fourth number of every row, in pieces of 4 MB."""
+def _planned_invocations(experiment_dir: Path, plan_path: Path, plan: dict[str, Any]) -> list[int]:
+    """How many planned invocations each cell has: the rows that name it, without those of rounds that it does not need."""
+    cells = len(plan["cells"])
+    if groups_of(plan):
+        host = plan_path.parent.name
+        rounds = planned_rounds(plan, read_decisions(experiment_dir / "journal" / host / DECISIONS))
+    else:
+        rounds = [np.iinfo(np.int32).max] * cells
+    last = np.array(rounds, dtype=np.int64)
     counts = np.zeros(cells, dtype=np.int64)
-    with path.open("rb") as file:
-        while data := file.read(1 << 22):
-            column = np.frombuffer(data, dtype="<i4").reshape(-1, 4)[:, 3]
-            counts += np.bincount(column, minlength=cells)
+    with plan_path.with_name("rows.i32").open("rb") as file:
+        while data := file.read(1 << 22):  # pieces of 4 MB
+            rows = np.frombuffer(data, dtype="<i4").reshape(-1, 4)
+            cell = rows[:, 3]
+            counts += np.bincount(cell[rows[:, 0] < last[cell]], minlength=cells)
     planned: list[int] = counts.tolist()
     return planned
 

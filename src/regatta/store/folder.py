@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import StoreError
+from regatta.store.decisions import DECISIONS
 
 DEFAULT_RESULTS = Path("results")
 
@@ -44,6 +45,10 @@ class Folder:
     def planned_hosts(self) -> list[str]:
         """Hosts that have a plan."""
         return sorted(p.parent.name for p in self.plan.glob("*/plan.json"))
+
+    def decisions(self, host: str) -> Path:
+        """What was decided on a host about rounds (`regatta.store.decisions`)."""
+        return self.journal / host / DECISIONS
 
     def host_header(self, host: str) -> dict[str, Any]:
         """The `plan.json` of a host.

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from regatta.model.record import FAILURES
+from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.store.folder import Folder
 from regatta.store.journal import read_records
 from regatta.store.runner_state import read_state
@@ -51,6 +52,10 @@ class HostProgress:
     recorded: int
     failed: int
     remaining_s: float | None
+    #: block groups whose number of rounds is decided at a segment's end, and how many of them are not yet: what is planned
+    #: and what remains is then the most that there can be
+    adaptive: int = 0
+    undecided: int = 0
     #: what is measured now; empty when nothing is
     cell: str = ""
     since_s: float = 0.0
@@ -72,8 +77,10 @@ class Progress:
         """One line for people."""
         planned, recorded = sum(h.planned for h in self.hosts), sum(h.recorded for h in self.hosts)
         running = any(h.pid for h in self.hosts)
-        state = "measuring" if running else "complete" if planned == recorded else "not running"
-        return f"{self.experiment}: {state}, {recorded} of {planned} invocations recorded"
+        undecided = any(h.undecided for h in self.hosts)
+        complete = planned == recorded and not undecided
+        state = "measuring" if running else "complete" if complete else "not running"
+        return f"{self.experiment}: {state}, {recorded} of {'at most ' if undecided else ''}{planned} invocations recorded"
 
     def lines(self) -> list[str]:
         """A line a host."""
@@ -81,7 +88,9 @@ class Progress:
         for h in self.hosts:
             line = f"{h.host}: {h.recorded}/{h.planned}, {h.failed} failed"
             if h.recorded < h.planned and h.remaining_s is not None:
-                line += f", about {h.remaining_s / 60:.1f} min left"
+                line += f", {'at most' if h.undecided else 'about'} {h.remaining_s / 60:.1f} min left"
+            if h.adaptive:
+                line += f"; rounds decided for {h.adaptive - h.undecided} of {h.adaptive} block groups"
             if h.cell:
                 line += f"; now {h.cell} since {h.since_s:.0f} s (process {h.pid})"
             lines.append(line)
@@ -98,12 +107,13 @@ def read_progress(folder: Folder) -> Progress:
     hosts = []
     for host in folder.planned_hosts():
         header = folder.host_header(host)
-        rounds = header["rounds"]
+        decisions = read_decisions(folder.decisions(host))
+        planned = planned_rounds(header, decisions)
         done = failed = 0
         remaining_s = 0.0
         times = []
         unknown = 0
-        for cell in header["cells"]:
+        for cell, rounds in zip(header["cells"], planned, strict=True):
             entry = recorded.get((host, cell["cell_id"]))
             if entry is None:
                 unknown += rounds
@@ -116,7 +126,9 @@ def read_progress(folder: Folder) -> Progress:
         known = bool(times) or not unknown
         if times:
             remaining_s += unknown * statistics.fmean(times)
-        progress = HostProgress(host, header["rows"], done, failed, remaining_s if known else None)
+        progress = HostProgress(host, sum(planned), done, failed, remaining_s if known else None)
+        progress.adaptive = len(groups_of(header))
+        progress.undecided = len(undecided_groups(header, decisions))
         state = read_state(folder.state / f"{host}.json")
         if state and state["alive"]:
             progress.pid = state["pid"]

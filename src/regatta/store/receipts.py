@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from regatta.store.decisions import groups_of
 from regatta.store.folder import Folder
 
 
@@ -46,6 +47,8 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
     if set(folder.planned_hosts()) - set(_hosts(folder)):
         withdraw_verdict(folder)
     for host in _hosts(folder):
+        if _decisions_are_gone(folder, host):
+            _withdraw_from(folder, _receipts(folder, host)[0])
         for path in _receipts(folder, host):
             journal = folder.journal / host / f"{path.stem}.jsonl"
             try:
@@ -55,6 +58,13 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
             if touched:
                 _withdraw_from(folder, path)
                 break
+
+
+def _decisions_are_gone(folder: Folder, host: str) -> bool:
+    """Whether the first segment was done and what it decided is not there: walking it again makes it anew."""
+    if not _receipts(folder, host) or folder.decisions(host).exists():
+        return False
+    return host in folder.planned_hosts() and bool(groups_of(folder.host_header(host)))
 
 
 def withdraw_receipts(folder: Folder, segments: Mapping[str, Sequence[int]], before_ns: int) -> None:
