@@ -9,27 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regatta.analysis.estimates import estimate_of as estimate_of
+from regatta.analysis.multiplicity import Adjusted, adjusted
 from regatta.analysis.names import Names, configuration, short_names
 from regatta.analysis.pairs import Pair, pairs_of
 from regatta.analysis.pairs import comparison_groups as comparison_groups
 from regatta.analysis.samples import Samples, Series
 from regatta.analysis.words import bound_words, compared, counted, practical, shows_difference, too_small
-from regatta.model.answer import Comparison, Estimate
+from regatta.model.answer import Comparison
 from regatta.model.experiment import Baseline
-from regatta.stats.estimate import Contrast, Interval, undefined
+from regatta.stats.estimate import Contrast, undefined
 from regatta.stats.paired import PAIRED, paired_log_ratios
 from regatta.stats.ratios import WELCH, georges_ratio, welch_log_ratio
 
 #: fewer pairs than this have no spread
 _LEAST_PAIRS = 2
-
-
-@dataclass(frozen=True)
-class Adjusted:
-    p_holm: float = math.nan
-    among: int = 0
-    simultaneous: Estimate | None = None
-    p_simultaneous: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -41,25 +35,12 @@ class PairContrast:
     left_out: int = 0
 
 
-def estimate_of(interval: Interval) -> Estimate:
-    """The model's shape of what `regatta.stats` estimated."""
-    return Estimate(
-        interval.n,
-        interval.point,
-        interval.low,
-        interval.high,
-        interval.level,
-        interval.method,
-        interval.reason,
-    )
-
-
 def compare_all(
     samples: Samples, baseline: Baseline, level: float, names: Names
 ) -> tuple[list[Comparison], list[str]]:
-    """Compare every cell with its baseline: `pairs_of`, then `compare_pairs`."""
+    """Compare every cell with its baseline, each comparison by itself: `pairs_of`, then `compare_pairs`."""
     pairs, lacking = pairs_of(samples, baseline)
-    comparisons, warnings = compare_pairs(pairs, contrasts_of(pairs, level), level, names)
+    comparisons, warnings = compare_pairs(pairs, contrasts_of(pairs, level), level, names, adjust=False)
     return comparisons, warnings + lacking
 
 
@@ -69,6 +50,7 @@ def compare_pairs(
     level: float,
     names: Names,
     theta_percent: float = 1.0,
+    adjust: bool = True,
 ) -> tuple[list[Comparison], list[str]]:
     """Compare every alternative with its baseline.
 
@@ -78,11 +60,13 @@ def compare_pairs(
         level: confidence of each interval by itself, between 0 and 1.
         names: for the sentences.
         theta_percent: differences below it do not matter.
+        adjust: for their number (Holm), and among those that share a baseline (Dunnett).
 
     Returns:
         One comparison for each pair, in the same order, and warnings of those that are weaker than they look.
     """
-    extra = [Adjusted()] * len(pairs)
+    p = [one.contrast.p for one in found]
+    extra = adjusted(pairs, p, level) if adjust else [Adjusted()] * len(pairs)
     comparisons = [
         _comparison(pair, one.contrast, more, theta_percent, names)
         for pair, one, more in zip(pairs, found, extra, strict=True)

@@ -88,6 +88,7 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
             **_row(comparison.ratio), "p": _finite(comparison.p), "p_holm": _finite(comparison.p_holm),
             "practical": comparison.practical, "parameters": _text(comparison.parameters),
         }  # fmt: skip
+    for comparison in answer.comparisons:
         if comparison.simultaneous is not None:
             yield {
                 **_place(comparison), "kind": "dunnett", "a": comparison.a_name, "b": comparison.b_name,

@@ -1,0 +1,84 @@
+"""What many comparisons at once do to each: Holm over all, Dunnett among those that share a baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regatta.analysis.blocks import LEAST_BLOCKS, block_table
+from regatta.analysis.estimates import estimate_of
+from regatta.analysis.pairs import Pair
+from regatta.model.answer import Estimate
+from regatta.stats.anova import block_anova, one_way
+from regatta.stats.dunnett import dunnett
+from regatta.stats.estimate import safe_exp
+from regatta.stats.intervals import why_no_logs
+from regatta.stats.multiplicity import holm
+
+
+@dataclass(frozen=True)
+class Adjusted:
+    """One comparison among many. `among`: how many have a p value at all. NaN and None where nothing was adjusted."""
+
+    p_holm: float = math.nan
+    among: int = 0
+    #: the ratio with an interval that holds together with those of its siblings
+    simultaneous: Estimate | None = None
+    p_simultaneous: float = math.nan
+
+
+def adjusted(pairs: Sequence[Pair], p: Sequence[float], level: float) -> list[Adjusted]:
+    """Adjust the comparisons of an answer.
+
+    Args:
+        pairs: all comparisons with a baseline on the cells' own metric: the headline set.
+        p: of each by itself, NaN where it is undefined.
+        level: confidence that the simultaneous intervals of one baseline hold together, between 0 and 1.
+
+    Returns:
+        For each comparison Holm's p over the whole set; Dunnett's interval and p where at least two alternatives of a host,
+        benchmark and heap are compared with one baseline.
+    """
+    among = sum(not math.isnan(one) for one in p)
+    together = _dunnett(pairs, level)
+    return [
+        Adjusted(float(p_holm), among, *together.get(place, (None, math.nan)))
+        for place, p_holm in enumerate(holm(p))
+    ]
+
+
+def _dunnett(pairs: Sequence[Pair], level: float) -> dict[int, tuple[Estimate, float]]:
+    """Place of a pair -> its simultaneous ratio and p."""
+    groups: dict[tuple[int, str], list[int]] = {}
+    for place, pair in enumerate(pairs):
+        if pair.a is not None and pair.b is not None and pair.a.samples and pair.b.samples:
+            groups.setdefault((pair.base.number, f"{pair.b.unit} {pair.b.parameters_text}"), []).append(place)
+    found: dict[int, tuple[Estimate, float]] = {}
+    for places in groups.values():
+        # One alternative alone has nothing to be adjusted for.
+        if len(places) >= 2:
+            found.update(_one_baseline(pairs, places, level))
+    return found
+
+
+def _one_baseline(
+    pairs: Sequence[Pair], places: Sequence[int], level: float
+) -> dict[int, tuple[Estimate, float]]:
+    base = pairs[places[0]].b
+    series = [base, *(pairs[place].a for place in places)]
+    present = [one for one in series if one is not None]
+    if any(why_no_logs(one.values) for one in present):
+        return {}
+    table = block_table(present)
+    fit = (
+        block_anova(np.log(table))
+        if len(table) >= LEAST_BLOCKS
+        else one_way([np.log(one.values) for one in present])
+    )
+    return {
+        places[one.first - 1]: (estimate_of(one.difference.mapped(safe_exp)), one.p)
+        for one in dunnett(fit, 0, level)
+    }
