@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from regatta.model.experiment import SteadyState
 from regatta.stats.steady import steady_windows
-from regatta.stats.warmup import course_of
+from regatta.stats.warmup import courses_of
 
 #: iterations in a piece: some 100 MB with all that is made of them
 _AT_ONCE = 1_000_000
@@ -124,7 +124,7 @@ def _windows_of(batch: Batch, steady: SteadyState) -> pa.Table:
         first = steady_windows(batch.table, steady.window, steady.threshold).start
         last = first + steady.window - 1
     else:
-        first = np.array([course_of(row).start for row in batch.table], dtype=np.intp)
+        first = np.array([course.start for course in courses_of(batch.table)], dtype=np.intp)
         last = np.full(first.size, batch.table.shape[1] - 1)
     missing = first < 0
     row = np.arange(first.size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,11 @@ LEAST_SEGMENT = 2
 PENALTY_FACTOR = 15.0
 #: A rounded value is uniform over its last digit: variance 1/12 of that digit's square (Sheppard's correction).
 _ROUNDING_VARIANCE = 1.0 / 12.0
+
+#: Series longer than this are cut one by one: the quadratic work outweighs the loop, and pruning helps.
+_LONG = 500
+#: series that are cut together: with their candidates they fit into a processor's cache
+_ROWS = 64
 
 _Places = NDArray[np.intp]
 
@@ -67,11 +73,7 @@ def change_points(
     """
     x = np.asarray(series, dtype=np.float64).ravel()
     n = int(x.size)
-    cost_of_change = default_penalty(n) if penalty is None else float(penalty)
-    if least < LEAST_SEGMENT:
-        raise ValueError(f"shortest segment: expected at least {LEAST_SEGMENT} values · got {least}")
-    if not cost_of_change >= 0.0:
-        raise ValueError(f"penalty: expected a number from 0 · got {cost_of_change}")
+    cost_of_change = _price(n, penalty, least)
     places = _places(n, allowed)
     if n < 2 * least or not np.isfinite(x).all():
         return ()
@@ -80,6 +82,53 @@ def change_points(
         return ()
     sums, squares, floor = prepared
     return _partition(n, sums, squares, max(floor, _rounding(squares, least)), cost_of_change, least, places)
+
+
+def change_points_of_rows(
+    table: ArrayLike, penalty: float | None = None, least: int = LEAST_SEGMENT
+) -> list[tuple[int, ...]]:
+    """`change_points` of each row of a table, some ten times as fast for many short series.
+
+    Args:
+        table: shape (p, q): a series a row, all of one length.
+        penalty: as in `change_points`.
+        least: as in `change_points`.
+
+    Raises:
+        ValueError: as in `change_points`, or `table` has not two dimensions.
+    """
+    x = np.asarray(table, dtype=np.float64)
+    if x.ndim != 2:
+        raise ValueError(f"table: expected series x values · got {x.ndim} dimensions")
+    p, n = x.shape
+    price = _price(n, penalty, least)
+    if n > _LONG:
+        return [change_points(row, price, least) for row in x]
+    found: list[tuple[int, ...]] = [()] * p
+    if n < 2 * least:
+        return found
+    for top in range(0, p, _ROWS):
+        ready = {
+            top + i: prepared
+            for i, row in enumerate(x[top : top + _ROWS])
+            if np.isfinite(row).all() and (prepared := _prepared(row)) is not None
+        }
+        if ready:
+            sums, squares = (np.array([prepared[part] for prepared in ready.values()]) for part in (0, 1))
+            floors = np.array([max(f, _rounding(s, least)) for _, s, f in ready.values()])
+            found_here = _partition_rows(n, sums, squares, floors, price, least)
+            for row_number, breaks in zip(ready, found_here, strict=True):
+                found[row_number] = breaks
+    return found
+
+
+def _price(n: int, penalty: float | None, least: int) -> float:
+    price = default_penalty(n) if penalty is None else float(penalty)
+    if least < LEAST_SEGMENT:
+        raise ValueError(f"shortest segment: expected at least {LEAST_SEGMENT} values · got {least}")
+    if not price >= 0.0:
+        raise ValueError(f"penalty: expected a number from 0 · got {price}")
+    return price
 
 
 def _places(n: int, allowed: ArrayLike | None) -> _Places:
@@ -150,6 +199,30 @@ def _partition(
         if hopeless.any():
             doomed.append((end, starts[hopeless]))
         waiting.append(end)
+    return _walk_back(before.tolist(), n)
+
+
+def _partition_rows(
+    n: int, sums: Floats, squares: Floats, floors: Floats, penalty: float, least: int
+) -> list[tuple[int, ...]]:
+    """The same of many series at once, without pruning: what is hopeless in one row is not in another."""
+    rows = np.arange(sums.shape[0])
+    best = np.full((rows.size, n + 1), -penalty)
+    before = np.zeros((rows.size, n + 1), dtype=np.intp)
+    floor = floors[:, np.newaxis]
+    for end in (*range(least, n - least + 1), n):
+        starts = np.concatenate(([0], np.arange(least, end - least + 1)))
+        total = sums[:, end, np.newaxis] - sums[:, starts]
+        square = squares[:, end, np.newaxis] - squares[:, starts]
+        costs = best[:, starts] + _normal_costs((end - starts).astype(np.float64), total, square, floor)
+        chosen = costs.argmin(axis=1)
+        best[:, end] = costs[rows, chosen] + penalty
+        before[:, end] = starts[chosen]
+    return [_walk_back(row, n) for row in before.tolist()]
+
+
+def _walk_back(before: Sequence[int], n: int) -> tuple[int, ...]:
+    """The breaks of the best partition: each end knows the start of its last segment."""
     found = []
     end = n
     while (end := int(before[end])) > 0:
@@ -159,9 +232,12 @@ def _partition(
 
 def _costs(starts: _Places, end: int, sums: Floats, squares: Floats, floor: float) -> Floats:
     """-2 log likelihood of the segments from each start to `end`, without the constant that all partitions share."""
-    n = (end - starts).astype(np.float64)
-    total = sums[end] - sums[starts]
-    deviation = np.maximum(squares[end] - squares[starts] - total * total / n, 0.0)
+    total, square = sums[end] - sums[starts], squares[end] - squares[starts]
+    return _normal_costs((end - starts).astype(np.float64), total, square, floor)
+
+
+def _normal_costs(n: Floats, total: Floats, square: Floats, floor: float | Floats) -> Floats:
+    deviation = np.maximum(square - total * total / n, 0.0)
     variance = np.maximum(deviation / n, floor)
     costs: Floats = n * np.log(variance) + deviation / variance
     return costs

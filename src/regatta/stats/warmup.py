@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from regatta.stats.change_points import change_points
+from regatta.stats.change_points import change_points_of_rows
 from regatta.stats.estimate import NAN, Floats
 from regatta.stats.intervals import t_quantile
 from regatta.stats.spikes import without_spikes
@@ -73,29 +73,55 @@ def course_of(iterations: ArrayLike, higher_is_better: bool = False, tolerance: 
     Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), sections
     4 and 5. Theirs is an absolute tolerance, a variance or 0.001 s; a relative one serves any unit.
     """
+    return courses_of(np.asarray(iterations, dtype=np.float64).reshape(1, -1), higher_is_better, tolerance)[0]
+
+
+def courses_of(
+    table: ArrayLike, higher_is_better: bool = False, tolerance: float = TOLERANCE
+) -> list[Course]:
+    """`course_of` each row of a table, much faster for many short invocations.
+
+    Args:
+        table: shape (p, q): an invocation a row.
+        higher_is_better: as in `course_of`.
+        tolerance: as in `course_of`.
+
+    Raises:
+        ValueError: `tolerance` < 0, or `table` has not two dimensions.
+    """
     if not tolerance >= 0.0:
         raise ValueError(f"tolerance: expected a number from 0 · got {tolerance}")
-    x = np.asarray(iterations, dtype=np.float64).ravel()
-    n = int(x.size)
+    x = np.asarray(table, dtype=np.float64)
+    if x.ndim != 2:
+        raise ValueError(f"table: expected invocations x iterations · got {x.ndim} dimensions")
+    p, n = x.shape
     if n < LEAST_ITERATIONS:
         counted = "1 iteration is" if n == 1 else f"{n} iterations are"
-        return Course("", -1, NAN, reason=f"{counted} too few to tell, it takes {LEAST_ITERATIONS}")
-    if not np.isfinite(x).all():
-        return Course("", -1, NAN, reason="an iteration is not a finite number")
-    calm, spikes = without_spikes(x)
-    breaks = change_points(calm)
+        return [Course("", -1, NAN, reason=f"{counted} too few to tell, it takes {LEAST_ITERATIONS}")] * p
+    courses = [Course("", -1, NAN, reason="an iteration is not a finite number")] * p
+    whole = np.flatnonzero(np.isfinite(x).all(axis=1))
+    calm, spikes = without_spikes(x[whole])
+    for row, calm_row, spike_count, breaks in zip(
+        whole.tolist(), calm, spikes.sum(axis=1).tolist(), change_points_of_rows(calm), strict=True
+    ):
+        courses[row] = _course(x[row], calm_row, breaks, spike_count, higher_is_better, tolerance)
+    return courses
+
+
+def _course(
+    x: Floats, calm: Floats, breaks: tuple[int, ...], spikes: int, higher_is_better: bool, tolerance: float
+) -> Course:
+    n = int(x.size)
     segments = [calm[first:end] for first, end in pairwise((0, *breaks, n))]
     means = np.array([segment.mean() for segment in segments])
     unequal = np.flatnonzero(np.abs(means - means[-1]) > _margin(segments[-1], tolerance))
     start = (*breaks, n)[int(unequal[-1])] if unequal.size else 0
-    count = int(spikes.sum())
     held = max(LEAST_STEADY, math.ceil(STEADY_PART * n))
     if start > n - held:
         reason = f"a change within the last {held} of {n} iterations"
-        return Course(UNSTEADY, -1, NAN, breaks, count, reason)
-    return Course(
-        _kind(means[unequal] - means[-1], higher_is_better), start, float(x[start:].mean()), breaks, count
-    )
+        return Course(UNSTEADY, -1, NAN, breaks, spikes, reason)
+    kind = _kind(means[unequal] - means[-1], higher_is_better)
+    return Course(kind, start, float(x[start:].mean()), breaks, spikes)
 
 
 def common_kind(kinds: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regatta.stats.change_points import change_points, default_penalty, schwarz_penalty
+from regatta.stats.change_points import change_points, change_points_of_rows, default_penalty, schwarz_penalty
 
 
 def _cost(values: np.ndarray) -> float:
@@ -107,6 +107,22 @@ def test_the_usual_price_is_too_low_for_iterations() -> None:
 def test_prices_are_those_of_the_papers() -> None:
     assert default_penalty(2000) == pytest.approx(15 * math.log(2000))
     assert schwarz_penalty(2000) == pytest.approx(3 * math.log(2000))
+
+
+@pytest.mark.parametrize(("p", "n"), [(0, 30), (3, 3), (150, 40), (2, 600)])
+def test_many_series_at_once_give_what_each_gives(p: int, n: int) -> None:
+    rng = np.random.default_rng(n)
+    table = rng.normal(1.0, 0.05, (p, n))
+    table[::2, n // 3 :] *= 2.0
+    if p > 5:
+        table[3] = 1.0
+        table[4, 2] = np.nan
+    assert change_points_of_rows(table) == [change_points(row) for row in table]
+
+
+def test_many_series_are_a_table() -> None:
+    with pytest.raises(ValueError, match="dimensions"):
+        change_points_of_rows([1.0, 2.0])
 
 
 @pytest.mark.parametrize(

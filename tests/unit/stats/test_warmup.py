@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regatta.stats.spikes import without_spikes
-from regatta.stats.warmup import Course, common_kind, course_of
+from regatta.stats.warmup import Course, common_kind, course_of, courses_of
 
 
 def _noise(n: int, seed: int = 1, spread: float = 0.01) -> np.ndarray:
@@ -134,12 +134,30 @@ def test_invocations_that_differ_are_inconsistent() -> None:
 def test_spikes_give_way_to_the_median_around_them() -> None:
     x = _noise(500, 2)
     x[[250, 300]] = 5.0, 0.1
-    calm, spikes = without_spikes(x)
+    (calm,), (spikes,) = without_spikes(x[np.newaxis])
     assert np.flatnonzero(spikes).tolist() == [250, 300]
     assert calm[250] == pytest.approx(1.0, abs=0.01)
     assert calm[~spikes].tolist() == x[~spikes].tolist()
 
 
 def test_no_values_have_no_spikes() -> None:
-    calm, spikes = without_spikes([])
-    assert calm.size == spikes.size == 0
+    calm, spikes = without_spikes(np.zeros((3, 0)))
+    assert calm.shape == spikes.shape == (3, 0)
+
+
+@pytest.mark.parametrize("n", [6, 40, 250, 600])
+def test_a_table_gives_what_each_row_gives(n: int) -> None:
+    table = np.random.default_rng(n).normal(1.0, 0.01, (7, n))
+    table[1:3, : n // 5] *= 1.4
+    table[3, n // 2] = 9.0
+    table[4, 3] = math.nan
+    table[5] = 1.0
+    table[6, -3:] *= 2.0
+    assert repr(courses_of(table)) == repr([course_of(row) for row in table])
+
+
+def test_a_table_has_two_dimensions() -> None:
+    with pytest.raises(ValueError, match="dimensions"):
+        courses_of([1.0] * 30)
+    with pytest.raises(ValueError, match="dimensions"):
+        without_spikes([1.0] * 30)
