@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from regatta.model.answer import CellAnswer, Comparison
 from regatta.model.experiment import Better
-from regatta.report.labels import heap_label, parameter_text, parameters_key, shorten
+from regatta.report.labels import heap_label, parameter_text, shorten
 from regatta.report.looks import Look, Looks
-from regatta.report.panels import Panel, SeriesKey, parameters_but, series_key
+from regatta.report.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
 from regatta.report.quantities import ABSENT, Scale, interval, show_ratio
 
 #: Tables are open at first when a report has no more rows than this in all; those of a curve never are.
@@ -77,8 +77,9 @@ def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks:
     ratios: dict[SeriesKey, Comparison] = {}
     baselines: set[SeriesKey] = set()
     for row in comparisons:
-        ratios.setdefault((row.a, row.metric, parameters_key(row.parameters)), row)
-        baselines.add((row.b, row.metric, parameters_key(row.parameters)))
+        alternative, baseline = compared_keys(row)
+        ratios.setdefault(alternative, row)
+        baselines.add(baseline)
     total = sum(len(panel.cells) for panel in panels)
     return [
         _table(panel, ratios, baselines, looks, total <= _OPEN_ROWS and not panel.series_parameter)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from regatta.model.answer import Answer, CellAnswer, Comparison
 from regatta.report.axes import Group
-from regatta.report.labels import heap_label, parameters_key, parameters_text, shorten
+from regatta.report.labels import heap_label, parameters_text, shorten
 from regatta.report.looks import Look, Looks
-from regatta.report.panels import Panel, SeriesKey, series_key
+from regatta.report.panels import Panel, SeriesKey, compared_keys, series_key
 from regatta.report.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
 
 _PLAIN = Look("@ink", "circle", "solid")
@@ -35,9 +35,9 @@ def forest_groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list
 
 
 def comparisons_of(comparisons: Sequence[Comparison], panel: Panel) -> list[Comparison]:
-    """Comparisons whose alternative is a cell of the panel."""
+    """Comparisons on the panel's host whose alternative is a cell of the panel."""
     ids = {cell.cell_id for cell in panel.cells}
-    return [c for c in comparisons if c.a in ids and c.metric == panel.metric]
+    return [c for c in comparisons if c.a in ids and (c.host, c.metric) == (panel.host, panel.metric)]
 
 
 def _by_heap(rows: Sequence[Comparison], panel: Panel) -> dict[str, list[Comparison]]:
@@ -55,7 +55,7 @@ def _row(
 ) -> RatioRow:
     name = row.a_name if one else f"{row.a_name} vs {_baseline(row)}"
     extra = parameters_text(row.parameters, frozenset(row.parameters) - panel.varying)
-    cell = cells.get((row.a, row.metric, parameters_key(row.parameters)))
+    cell = cells.get(compared_keys(row)[0])
     look = _PLAIN if cell is None else looks.of(cell)
     heap = heap_label(row.heap_factor, row.heap_mib)
     return RatioRow(

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from regatta.model.answer import Answer, CellAnswer
+from regatta.model.answer import Answer, CellAnswer, Comparison
 from regatta.model.experiment import Better, Scalar
 from regatta.report.labels import heap_label, heap_order, parameters_key, parameters_text, shorten
 from regatta.report.quantities import Scale, choose_scale
 
-#: Identity of one series inside an answer: cell, metric and parameters.
-SeriesKey = tuple[str, str, tuple[tuple[str, str], ...]]
+#: Identity of one series inside an answer: host, cell, metric and parameters. Hosts of one platform share their cells.
+SeriesKey = tuple[str, str, str, tuple[tuple[str, str], ...]]
 #: From so many values on, a numeric parameter is an axis rather than a row in a table.
 _SERIES_VALUES = 3
 
@@ -112,8 +112,14 @@ def _series_parameter(cells: Sequence[CellAnswer]) -> str:
 
 
 def series_key(cell: CellAnswer) -> SeriesKey:
-    """Identity of one series inside an answer: cell, metric and parameters."""
-    return cell.cell_id, cell.metric, parameters_key(cell.parameters)
+    """Identity of one series inside an answer."""
+    return cell.host, cell.cell_id, cell.metric, parameters_key(cell.parameters)
+
+
+def compared_keys(row: Comparison) -> tuple[SeriesKey, SeriesKey]:
+    """The series that a comparison compares: the alternative's, and the baseline's."""
+    parameters = parameters_key(row.parameters)
+    return (row.host, row.a, row.metric, parameters), (row.host, row.b, row.metric, parameters)
 
 
 def parameters_but(cell: CellAnswer, shown: frozenset[str], axis: str = "") -> str:

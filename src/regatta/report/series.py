@@ -8,9 +8,9 @@ from regatta.model.answer import Answer, CellAnswer, Comparison, Estimate
 from regatta.report.axes import Figure, Group, Trace, layout, parameter_axis, value_axis
 from regatta.report.curves import Point, curve
 from regatta.report.forest import comparisons_of
-from regatta.report.labels import cell_hover, hover, parameters_key, parameters_text
+from regatta.report.labels import cell_hover, hover, parameters_text
 from regatta.report.looks import Look, Looks
-from regatta.report.panels import Panel, group_heap_label, numeric, parameters_but, series_key
+from regatta.report.panels import Panel, compared_keys, group_heap_label, numeric, parameters_but, series_key
 from regatta.report.quantities import Scale, finite, interval, show_percent, show_ratio
 
 _HEIGHT_PX = 360
@@ -61,9 +61,7 @@ def _values(panel: Panel, looks: Looks) -> list[Figure]:
 
 
 def _ratios(comparisons: Sequence[Comparison], panel: Panel, looks: Looks) -> list[Figure]:
-    rows = {
-        (row.a, row.metric, parameters_key(row.parameters)): row for row in comparisons_of(comparisons, panel)
-    }
+    rows = {compared_keys(row)[0]: row for row in comparisons_of(comparisons, panel)}
     cells = [
         cell
         for cell in panel.cells

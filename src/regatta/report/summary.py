@@ -38,7 +38,9 @@ class PerturbedCell:
 
 def count(answer: Answer) -> Counts:
     """Count invocations; each once, however many metrics it has."""
-    perturbed = {(cell.cell_id, s.invocation_id, s.started_utc_ns) for cell, s in _perturbed_samples(answer)}
+    perturbed = {
+        (cell.host, cell.cell_id, s.invocation_id, s.started_utc_ns) for cell, s in _perturbed_samples(answer)
+    }
     failed = sum(failure.count for failure in answer.failures)
     return Counts(answer.planned, answer.recorded, failed, len(perturbed))
 
@@ -55,9 +57,9 @@ def measured_when(answer: Answer) -> str:
 
 def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
     """Cells with perturbed invocations, each cell once."""
-    found: dict[str, tuple[CellAnswer, dict[tuple[str, int], str], set[tuple[str, int]]]] = {}
+    found: dict[tuple[str, str], tuple[CellAnswer, dict[tuple[str, int], str], set[tuple[str, int]]]] = {}
     for cell, sample in _perturbed_samples(answer):
-        _, places, kept = found.setdefault(cell.cell_id, (cell, {}, set()))
+        _, places, kept = found.setdefault((cell.host, cell.cell_id), (cell, {}, set()))
         key = (sample.invocation_id, sample.started_utc_ns)
         places[key] = f"round {sample.round}, block {sample.block}, position {sample.position}"
         if sample in cell.samples:

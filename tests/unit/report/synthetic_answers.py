@@ -122,6 +122,20 @@ def java_answer(
     )
 
 
+def shared_cells_answer() -> Answer:
+    """Two hosts of one platform: the second, half as fast and with other ratios, has the same cells."""
+    first = java_answer(runtimes=("r",), n=8)
+    other = java_answer(runtimes=("r",), n=8, seed=5, hosts=("beta",))
+    return replace(
+        first,
+        hosts={**first.hosts, **other.hosts},
+        cells=first.cells + other.cells,
+        comparisons=first.comparisons + other.comparisons,
+        families=first.families + other.families,
+        dependences=first.dependences + other.dependences,
+    )
+
+
 def curve_answer(*, seed: int = 2, sizes: int = 18, n: int = 8, hosts: Sequence[str] = ("alpha",)) -> Answer:
     """Memory latency against size at two strides, on machines without Java."""
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from synthetic_answers import curve_answer, failed_answer, java_answer, undefined
+from synthetic_answers import curve_answer, failed_answer, java_answer, shared_cells_answer, undefined
 
 from regatta.model.answer import Answer, Estimate
 from regatta.report.axes import Figure
@@ -113,3 +113,24 @@ def test_a_pair_without_a_number_is_a_row_with_its_reason_and_no_mark() -> None:
 @pytest.mark.parametrize("answer", [failed_answer(), curve_answer()])
 def test_without_families_there_is_no_topic_of_pairs(answer: Answer) -> None:
     assert pairs(answer) is None
+
+
+def test_hosts_that_share_their_cells_keep_their_own_ratios() -> None:
+    answer = shared_cells_answer()
+    assert {c.a for c in answer.comparisons if c.host == "alpha"} == {
+        c.a for c in answer.comparisons if c.host == "beta"
+    }
+    panels = panels_of(answer)
+    tables = tables_of(panels, answer.comparisons, Looks(answer.cells))
+    topic = ratios_topic(answer, panels, Looks(answer.cells))
+    assert topic is not None
+    for host, table, group in zip(("alpha", "alpha", "beta", "beta"), tables, topic.groups, strict=True):
+        assert f"on {host}" in table.title
+        assert table.title == group.title
+        rows = [c for c in answer.comparisons if c.host == host and c.benchmark in table.title]
+        assert len(rows) == 4
+        assert [row.ratio.value for row in table.rows if row.ratio.interval] == [
+            f"{c.ratio.point:.3f}" for c in rows
+        ]
+        points = [t["x"][0] for t in group.figures[0].traces if "marker" in t]
+        assert points == pytest.approx([c.ratio.point for c in rows], rel=1e-6)
