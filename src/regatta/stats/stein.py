@@ -1,0 +1,65 @@
+"""The interval after Stein's two stages: the pilot's spread with all pairs' mean."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from regatta.stats.estimate import NAN, Contrast, Interval, check_level, only_rounding, safe_exp, undefined
+from regatta.stats.intervals import t_quantile, t_two_sided_p, why_no_logs
+
+STEIN = "stein-paired-log-t"
+
+#: fewer have no spread
+_LEAST_PAIRS = 2
+
+
+def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95) -> Contrast:
+    """Ratio a/b of pairs whose number was chosen by the spread of the first of them.
+
+    Args:
+        a: shape (n,), > 0: the alternative, one value a block, those of the pilot first.
+        b: shape (n,), > 0: the baseline in the same blocks, same unit.
+        pilot: n0, how many leading pairs the number of pairs was chosen by, 0 to n.
+        level: confidence, between 0 and 1.
+
+    Returns:
+        exp(mean d ± t(1 - α/2; n0 - 1) · s0/√n) with d = log a - log b, its mean over all n pairs and its standard deviation s0
+        over the pilot, and the p value of "the ratio is 1". It covers as often as it says, whatever n the pilot has
+        led to: the pilot's spread tells nothing of the mean, and the pairs after it did not choose their number. `n`
+        counts all pairs; `df` is n0 - 1. A pilot of one pair, or one whose ratios are all equal, gives the point alone.
+
+    Raises:
+        ValueError: the shapes differ, `pilot` is not between 0 and n, or `level` is not between 0 and 1.
+
+    Source: C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
+    Mathematical Statistics 16 (1945), on logs of pairs.
+    """
+    check_level(level)
+    x = np.asarray(a, dtype=np.float64).ravel()
+    y = np.asarray(b, dtype=np.float64).ravel()
+    if x.shape != y.shape:
+        raise ValueError(f"pairs: expected as many values on both sides · got {x.size} and {y.size}")
+    n = int(x.size)
+    if not 0 <= pilot <= n:
+        raise ValueError(f"pilot: expected 0 to {n} pairs · got {pilot}")
+    problem = "no pairs" if n == 0 else why_no_logs(x) or why_no_logs(y)
+    if problem:
+        return Contrast(undefined(n, level, STEIN, problem), NAN)
+    log_x, log_y = np.log(x), np.log(y)
+    d = log_x - log_y
+    mean = float(d.mean())
+    first = d[:pilot]
+    if pilot < _LEAST_PAIRS:
+        reason = f"{pilot} of {n} pairs in the pilot, which has no spread then"
+        return Contrast(undefined(n, level, STEIN, reason, safe_exp(mean)), NAN)
+    largest = max(1.0, float(np.abs(log_x).max()), float(np.abs(log_y).max()))
+    if only_rounding(float(np.ptp(first)), largest):
+        reason = f"all {pilot} ratios of the pilot are equal, so their spread is unknown"
+        return Contrast(undefined(n, level, STEIN, reason, safe_exp(mean)), NAN)
+    error = math.sqrt(float(first.var(ddof=1)) / n)
+    half = t_quantile(pilot - 1, level) * error
+    on_logs = Interval(n, mean, mean - half, mean + half, level, STEIN)
+    return Contrast(on_logs.mapped(safe_exp), t_two_sided_p(mean / error, pilot - 1), pilot - 1)
