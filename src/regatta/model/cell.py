@@ -12,6 +12,19 @@ from regatta.model.resolved import File
 NO_MODIFIERS = "none"
 
 
+#: what stands in a command for the file that a training run leaves, and, in that run's command, for where it is to be
+TRAINED, OUTPUT = "{trained}", "{output}"
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """The command that makes the file which a cell's own command names `{trained}`; it holds `{output}`."""
+
+    argv: tuple[str, ...]
+    #: the file's name
+    output: str
+
+
 @dataclass(frozen=True)
 class Cell:
     """One thing that is measured. `cell_id` is a hash of all that makes its numbers what they are."""
@@ -32,6 +45,8 @@ class Cell:
     arrange: Mapping[str, str]
     check: tuple[str, ...]
     files: tuple[File, ...]
+    #: None: nothing is to be made before it is measured
+    training: TrainingRun | None = None
     #: the cell that this one repeats under another name, to test the whole pipeline (`aa: true`); "" for all others
     twin_of: str = ""
 

@@ -28,6 +28,8 @@ class ResolvedRuntime:
     files: tuple[File, ...] = ()
     #: collector name -> why the runtime refuses it; "" means that it takes it
     collectors: Mapping[str, str] = field(default_factory=dict)
+    #: the same of modifiers; those that change no flag are not asked about
+    modifiers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

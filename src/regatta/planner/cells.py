@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from regatta.errors import Problem, SpecError
-from regatta.model.cell import NO_MODIFIERS, Cell, cell_label
+from regatta.model.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
 from regatta.model.experiment import Benchmark, Collector, Exclude, Experiment, Heap, Modifier, Runtime
 from regatta.model.resolved import File, ResolvedHost
 from regatta.model.template import fill, placeholders
@@ -88,12 +88,26 @@ def _refusal(choice: _Choice, host: ResolvedHost) -> str:
     runtime = choice.runtime
     if runtime.name not in host.runtimes:
         return host.missing_runtimes.get(runtime.name, "the runtime is not on this host")
+    for modifier in choice.modifiers:
+        refused = _modifier_refusal(modifier, choice, host)
+        if refused:
+            return f"{modifier.name}: {refused}"
     collector = choice.collector
     if collector is None:
         return ""
     if runtime.name in collector.refused_by:
         return collector.refused_by[runtime.name]
     return host.runtimes[runtime.name].collectors.get(collector.name, "the runtime was not asked")
+
+
+def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -> str:
+    if choice.runtime.name in modifier.refused_by:
+        return modifier.refused_by[choice.runtime.name]
+    if choice.benchmark.kind == "native":
+        return "its flags are a JVM's" if modifier.flags and not modifier.environment else ""
+    if modifier.training and any(m.training and m is not modifier for m in choice.modifiers):
+        return "one training run a command; another modifier of the set has one too"
+    return host.runtimes[choice.runtime.name].modifiers.get(modifier.name, "")
 
 
 def heap_flags(heap_mib: int | None) -> list[str]:
@@ -167,12 +181,13 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
 
 def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib: int | None) -> Cell:
     benchmark, runtime = choice.benchmark, host.runtimes[choice.runtime.name]
-    flags = [
+    plain = [
         *choice.runtime.flags,
         *(choice.collector.flags if choice.collector else ()),
         *heap_flags(heap_mib),
-        *(flag for modifier in choice.modifiers for flag in modifier.flags),
     ]
+    flags = [*plain, *(flag for modifier in choice.modifiers for flag in modifier.flags)]
+    training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
     values = {name: _text(value) for name, value in benchmark.parameters.items()}
     values.update(iterations=str(experiment.steady.iterations), seed=str(experiment.seed))
     named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
@@ -181,7 +196,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
     templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
 
-    def expand(command: tuple[str, ...]) -> list[str]:
+    def expand(command: tuple[str, ...], flags: list[str] = flags) -> list[str]:
         argv: list[str] = []
         for argument in command:
             if argument == "{runtime}":
@@ -217,6 +232,13 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         "cores": vars(experiment.cores),
         "host_class": host.host_class,
     }
+    run = None
+    if training is not None:
+        # How the file is made is what it is: two runs of one command do not leave the same bytes.
+        identity["training"] = [training.flags, training.output]
+        own = (m.training.flags if m.training else m.flags for m in choice.modifiers)
+        trained = [*plain, *(flag for given in own for flag in given)]
+        run = TrainingRun(tuple(expand(benchmark.command, trained)), training.output)
     return Cell(
         cell_id=digest_of(identity),
         host=host.name,
@@ -232,6 +254,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
         check=tuple(expand(benchmark.check)),
         files=tuple(_unique(files)),
+        training=run,
     )
 
 

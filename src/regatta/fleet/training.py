@@ -1,0 +1,99 @@
+"""Training runs: a cell's own command once before it is measured, for the file (such as an ahead-of-time cache) that it leaves.
+
+The file is kept in the cache under what it is made of. Its bytes are another matter: no two runs leave the same ones, so that
+a cell's identity holds how the file is made, and its plan what the file hashes to, which the runner checks before each segment.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from regatta.errors import HostError, RegattaError
+from regatta.fleet.cache import cache_dir, file_sha256, made_directory
+from regatta.fleet.commands import run_command
+from regatta.model.cell import OUTPUT, TRAINED, Cell
+from regatta.model.experiment import Experiment
+from regatta.model.resolved import File, ResolvedHost
+from regatta.planner.cells import Crossing, digest_of
+
+#: beside the program's own time: what a JVM may take to put its file together
+_ASSEMBLY_S = 300.0
+
+
+def train_cells(crossing: Crossing, experiment: Experiment, host: ResolvedHost) -> Crossing:
+    """Make every training run of a crossing that was not made before, and put its file into the cell's command.
+
+    Args:
+        crossing: of the host; it stays as it is.
+        experiment: whose seed and time limit hold for the runs too.
+        host: this machine.
+
+    Returns:
+        The crossing with whole commands. A cell whose training run fails (in a heap that is too small, say) is impossible,
+        with the reason.
+    """
+    cells: list[Cell] = []
+    impossible = list(crossing.impossible)
+    for cell in crossing.cells:
+        if cell.training is None:
+            cells.append(cell)
+            continue
+        try:
+            file = _train(cell, experiment, host)
+        except HostError as error:
+            impossible.append((cell.label, f"its training run failed: {_in_one_line(error)}"))
+            continue
+        argv = tuple(argument.replace(TRAINED, file.path) for argument in cell.argv)
+        check = tuple(argument.replace(TRAINED, file.path) for argument in cell.check)
+        cells.append(replace(cell, argv=argv, check=check, files=(*cell.files, file)))
+    return Crossing(cells, impossible, crossing.excluded)
+
+
+def _train(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
+    training = cell.training
+    assert training is not None
+    # A JVM refuses a file whose jars or modules have another time of change, though their bytes be the same.
+    times = [Path(file.path).stat().st_mtime_ns for file in cell.files]
+    key = digest_of([cell.cell_id, [[f.path, f.sha256] for f in cell.files], times])
+
+    def make(directory: Path) -> None:
+        work = directory / "work"
+        work.mkdir()
+        for name, source in cell.arrange.items():
+            shutil.copy(source, work / name)
+        output = directory / training.output
+        print(f"training {cell.label}", file=sys.stderr)
+        run_command(
+            [argument.replace(OUTPUT, str(output)) for argument in training.argv],
+            f"training run of {cell.label}",
+            directory=work,
+            environment={
+                **host.environment,
+                **cell.environment,
+                "REGATTA_RESULTS": str(directory / "results"),
+                "REGATTA_SEED": str(experiment.seed),
+            },
+            timeout_s=experiment.timeout_s + _ASSEMBLY_S,
+            inherited=False,
+        ).succeeded()
+        if not output.is_file():
+            raise HostError(
+                f"training run of {cell.label}",
+                f"{training.output} to be made",
+                "no such file",
+                "correct `train`",
+            )
+        shutil.rmtree(work)
+        (directory / "results").unlink(missing_ok=True)
+
+    path = made_directory(cache_dir() / "trained" / key, make) / training.output
+    return File(str(path), file_sha256(path))
+
+
+def _in_one_line(error: RegattaError) -> str:
+    lines = [line.strip() for problem in error.problems for line in problem.got.splitlines() if line.strip()]
+    told = [line for line in lines if "OutOfMemoryError" in line] or lines[-1:]
+    return "; ".join([*lines[:1], *(line for line in told[:1] if line != lines[0])])
