@@ -162,6 +162,8 @@ def _judge(rule: Rule, pair: Pair, seen: int) -> PairDecision:
         return decided(None, False, f"left out: {pair.problem}")
     if n < LEAST_BLOCKS:
         what = "blocks hold both sides" if pair.b else "valid invocations"
+        if rule.name == "javastats" and seen < rule.maximum:
+            return decided(None, False, f"only {n} {what} after {seen} rounds, too few to stop by")
         reason = f"only {n} {what}, too few to stop by: all {rule.maximum} rounds are run"
         return decided(rule.maximum, False, reason)
     sd = statistics.stdev(pair.differences)
