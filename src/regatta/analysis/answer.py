@@ -7,6 +7,7 @@ from pathlib import Path
 from regatta.analysis.aa import judge_gates
 from regatta.analysis.baseline import check_baseline
 from regatta.analysis.cell_answers import cell_answers
+from regatta.analysis.collector_words import collector_words
 from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.analysis.dependence import dependence_words, dependences
 from regatta.analysis.effects import effect_words, judge_effects
@@ -18,6 +19,7 @@ from regatta.analysis.levels import level_words, variance_by_level
 from regatta.analysis.methods import GEORGES_2007, REGATTA, check_method
 from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
+from regatta.analysis.overheads import judge_overheads
 from regatta.analysis.pairs import pairs_of
 from regatta.analysis.samples import load_samples
 from regatta.analysis.shortfalls import shortfalls
@@ -76,11 +78,13 @@ def answer_experiment(
     over_hosts = judge_hosts(
         samples, pairs, comparisons, facts.level, facts.theta_percent, names, random_hosts
     )
-    effects = judge_effects(samples, anova_type, facts.level)
+    effects = judge_effects(samples, anova_type, facts.level, names)
     depending = dependences(cells, facts.level)
+    overheads = judge_overheads(samples, facts.level, facts.seed)
     findings = {
         "Over a suite": tuple(suite.words for suite in suites),
         "Hosts": host_words(over_hosts),
+        "Collectors": collector_words(overheads, samples, cells, names),
         "What explains how much": effect_words(effects),
         "Where the variance is": level_words(levels, names),
         "Outliers": outlier_words(outliers, names),
@@ -113,6 +117,7 @@ def answer_experiment(
         over_hosts=over_hosts,
         effects=effects,
         levels=tuple(levels),
+        overheads=overheads,
         gates=gates,
         outliers=outliers,
         dependences=depending,

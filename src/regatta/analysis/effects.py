@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regatta.analysis.manovas import judge_manovas, manova_words
+from regatta.analysis.names import Names
 from regatta.analysis.samples import PlannedCell, Samples, Series
 from regatta.analysis.words import listed, test_words
 from regatta.model.cell import NO_MODIFIERS
@@ -33,16 +35,17 @@ class _Part:
     factors: list[tuple[str, list[str]]]
 
 
-def judge_effects(samples: Samples, kind: int, level: float) -> Effects:
+def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Effects:
     """One table for each metric that is compared, Java and native programs apart.
 
     Args:
         samples: of the experiment; all valid values of the cells' own metrics count, blocks or not.
         kind: type of the sums of squares, 1, 2 or 3.
         level: confidence at which an effect counts as shown, between 0 and 1.
+        names: for the sentences.
 
     Returns:
-        Tables of at least two factors with at least two levels, over benchmark (with its parameters), heap, collector, runtime,
+        Beside what `judge_manovas` gives, tables of at least two factors with at least two levels, over benchmark (with its parameters), heap, collector, runtime,
         modifiers and host. What cannot be estimated, because combinations are missing, is NaN with a reason.
     """
     groups: dict[tuple[str, str, bool], list[Series]] = {}
@@ -55,12 +58,13 @@ def judge_effects(samples: Samples, kind: int, level: float) -> Effects:
         part = _Part(metric, many, _factors(many))
         if len(part.factors) >= 2:
             tables.append(_table(part, kind, level))
-    return Effects(tuple(tables))
+    return Effects(tuple(tables), tuple(judge_manovas(samples, names, level)))
 
 
 def effect_words(effects: Effects) -> tuple[str, ...]:
     """All sentences on what explains how much."""
-    return tuple(sentence for table in effects.tables for sentence in table.words)
+    words = [sentence for table in effects.tables for sentence in table.words]
+    return (*words, *manova_words(effects.manovas))
 
 
 def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:

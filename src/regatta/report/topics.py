@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from regatta.model.answer import Answer
 from regatta.report.aa import aa_topic
+from regatta.report.effects import effects_topic, levels_topic
 from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, ratios_topic, spread_topic
 from regatta.report.hosts import hosts_topic
 from regatta.report.looks import Looks
@@ -27,6 +28,8 @@ TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     pairs_topic,
     suites_topic,
     hosts_topic,
+    effects_topic,
+    levels_topic,
     heap_topic,
     curves_topic,
     spread_topic,
