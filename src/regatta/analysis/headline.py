@@ -16,6 +16,8 @@ from regatta.units import display_scale
 
 #: more sets of parameters than this are told in one sentence
 _FEW = 3
+#: more places than this are summed up before they are told one by one
+_MANY_PLACES = 6
 
 _Place = tuple[str, str, float | None, int | None, str, str]
 
@@ -27,7 +29,7 @@ def headline(
     families: Sequence[Family],
     names: Names,
 ) -> list[str]:
-    """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan.
+    """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
 
     Args:
         cells: planned, in order.
@@ -36,8 +38,8 @@ def headline(
         families: of collectors.
         names: for the sentences.
     """
-    sentences: list[str] = []
     better = {_place(cell): cell.better for cell in cells}
+    sentences = _overview(families, better)
     of_place: dict[_Place, list[Family]] = {}
     for family in families:
         of_place.setdefault(_place(family), []).append(family)
@@ -69,6 +71,24 @@ def headline(
 
 def _place(of: PlannedCell | Family) -> _Place:
     return of.host, of.benchmark, of.heap_factor, of.heap_mib, of.runtime, of.modifiers
+
+
+def _overview(families: Sequence[Family], better: Mapping[_Place, Better]) -> list[str]:
+    """`of 24 places, parallel leads at 20 and g1 at 2; no single leader is shown at 2`, where there are many places."""
+    if len({_place(family) for family in families}) <= _MANY_PLACES:
+        return []
+    wins = Counter(winner(family.pairs, family.names, better[_place(family)]) for family in families)
+    leading = [f"{name} leads at {count}" for name, count in wins.most_common() if name]
+    if wins[""]:
+        leading.append(f"no single leader is shown at {wins['']}")
+    what = {
+        "host": len({family.host for family in families}),
+        "benchmark": len({family.benchmark for family in families}),
+        "heap": len({(family.heap_factor, family.heap_mib) for family in families}),
+        "runtime": len({family.runtime for family in families}),
+    }
+    varying = [name for name, values in what.items() if values > 1]
+    return [f"of {len(families)} places ({' x '.join(varying)}): {', '.join(leading)}"]
 
 
 def _many_families(families: Sequence[Family], better: Better, names: Names) -> str:

@@ -14,8 +14,8 @@ from regatta.report.quantities import interval, show_p, show_percent, show_ratio
 from regatta.report.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
 from regatta.report.topic import Table, Topic
 
-_TESTS = ("where", "F", "p", "in words")
-_PAIRS = ("where", "pair", "ratio", "simultaneous interval", "p")
+_TESTS = ("benchmark", "where", "F", "p", "in words")
+_PAIRS = ("benchmark", "where", "pair", "ratio", "simultaneous interval", "p")
 
 
 def pairs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
@@ -23,7 +23,6 @@ def pairs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | No
     by_panel = [(panel, families) for panel in panels if (families := _families(answer, panel))]
     if not by_panel:
         return None
-    several = len(by_panel) > 1
     return Topic(
         "pairs",
         "Pairs",
@@ -31,11 +30,7 @@ def pairs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | No
         "Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
         f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once. Intervals that leave out 1 "
         f"are dark, the others faint: they leave open which of the two is better.{band_words(answer.theta_percent)}",
-        tables=[
-            table
-            for panel, families in by_panel
-            for table in _tables(families, f" · {panel.title}" if several else "")
-        ],
+        tables=_tables(by_panel),
         groups=[
             group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
         ],
@@ -52,32 +47,33 @@ def _families(answer: Answer, panel: Panel) -> list[Family]:
     return sorted(found, key=lambda family: heap_order(family.heap_factor, family.heap_mib))
 
 
-def _tables(families: Sequence[Family], of: str) -> list[Table]:
-    places = [_where(family, families) for family in families]
-    tests: list[tuple[str, ...]] = [
-        (
-            where,
-            f"F({family.df_between:g}, {family.df_error:g}) = {show_ratio(family.f)}"
-            if math.isfinite(family.f)
-            else "",
-            show_p(family.p),
-            f"{family.words} ({family.reason})" if family.reason else family.words,
-        )
-        for where, family in zip(places, families, strict=True)
-    ]
-    pairs: list[tuple[str, ...]] = [
-        (
-            where,
-            f"{pair.a_name} / {pair.b_name}",
-            show_ratio(pair.ratio.point),
-            interval(show_ratio(pair.ratio.low), show_ratio(pair.ratio.high)) or pair.ratio.reason,
-            show_p(pair.p),
-        )
-        for where, family in zip(places, families, strict=True)
-        for pair in family.pairs
-    ]
-    tables = [Table(f"Does any differ?{of}", _TESTS, tests, frozenset({2}))]
-    return [*tables, Table(f"Pairs{of}", _PAIRS, pairs, frozenset({2, 4}))] if pairs else tables
+def _tables(by_panel: Sequence[tuple[Panel, Sequence[Family]]]) -> list[Table]:
+    """A table of the tests and one of the pairs, of all panels."""
+    tests: list[tuple[str, ...]] = []
+    pairs: list[tuple[str, ...]] = []
+    for panel, families in by_panel:
+        for family in families:
+            place = (panel.title, _where(family, families))
+            tests.append((*place, *_test(family)))
+            pairs += [(*place, *_pair(pair)) for pair in family.pairs]
+    tables = [Table("Does any differ?", _TESTS, tests, frozenset({3}))]
+    return [*tables, Table("Pairs", _PAIRS, pairs, frozenset({3, 5}))] if pairs else tables
+
+
+def _test(family: Family) -> tuple[str, str, str]:
+    f = f"F({family.df_between:g}, {family.df_error:g}) = {show_ratio(family.f)}"
+    words = f"{family.words} ({family.reason})" if family.reason else family.words
+    return f if math.isfinite(family.f) else "", show_p(family.p), words
+
+
+def _pair(pair: TukeyPair) -> tuple[str, str, str, str]:
+    low, high = show_ratio(pair.ratio.low), show_ratio(pair.ratio.high)
+    return (
+        f"{pair.a_name} / {pair.b_name}",
+        show_ratio(pair.ratio.point),
+        interval(low, high) or pair.ratio.reason,
+        show_p(pair.p),
+    )
 
 
 def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | None:

@@ -52,3 +52,16 @@ def test_a_page_of_nothing_is_still_a_page(tmp_path: Path) -> None:
     path = tmp_path / "audit.html"
     write_topics_page("empty", "", (), (), path)
     assert "<h1>empty</h1>" in path.read_text(encoding="utf-8")
+
+
+def test_many_sentences_are_folded_after_the_first_and_long_tables_are_closed() -> None:
+    many = tuple(f"Sentence {number}." for number in range(20))
+    rows = [(str(number),) for number in range(100)]
+    page = render_topics(
+        "t", "", many, [Topic("a", "A", "A", "", sentences=many, tables=[Table("", ("n",), rows)])]
+    )
+    assert page.count("<summary>14 more</summary>") == 2
+    assert page.count("Sentence 19.") == 2, "folded, not lost"
+    assert re.search(r"<details><summary>Table <span class=\"plain\">100 rows", page)
+    short = render_topics("t", "", many[:8], [])
+    assert "more</summary>" not in short
