@@ -18,6 +18,7 @@ VERBS = {
     "run": "Run an experiment from its spec to its report",
     "status": "Show what is being measured now",
     "analyze": "Show the answer: intervals, ratios, tests, failures",
+    "compare": "Compare groups in a CSV file measured elsewhere",
     "report": "Write the answer as one HTML file",
     "audit": "Hold prevalent methods against the intervals",
     "plot": "Write each figure as SVG, PNG or HTML",

@@ -22,6 +22,14 @@ def mean_and_variance(x: Floats) -> tuple[float, float]:
     return mean, variance
 
 
+def standard_deviation(x: Floats) -> float:
+    """√variance (n - 1) of finite values of any size; NaN for fewer than two."""
+    if x.size < 2 or not np.isfinite(x).all():
+        return math.nan
+    exponent = math.frexp(float(np.abs(x).max()))[1]
+    return ldexp(math.sqrt(mean_and_variance(np.ldexp(x, -exponent))[1]), exponent)
+
+
 def ldexp(value: float, exponent: int) -> float:
     """value · 2^exponent, infinite where that overflows."""
     try:
