@@ -16,13 +16,16 @@ from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
 from regatta.analysis.hosts import host_words, judge_hosts
 from regatta.analysis.levels import level_words, variance_by_level
-from regatta.analysis.methods import GEORGES_2007, REGATTA, check_method
+from regatta.analysis.methods import GEORGES_2007, REGATTA, check_method, method_words
 from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
 from regatta.analysis.overheads import judge_overheads
 from regatta.analysis.pairs import pairs_of
 from regatta.analysis.samples import load_samples
 from regatta.analysis.shortfalls import shortfalls
+from regatta.analysis.steady import judge_steadiness
+from regatta.analysis.steady_words import steadiness_words
+from regatta.analysis.stopping import judge_stops, read_stops, stop_words
 from regatta.analysis.suites import judge_suites
 from regatta.model.answer import Answer
 from regatta.model.experiment import Baseline
@@ -60,12 +63,16 @@ def answer_experiment(
     with open_database(experiment_dir, progress) as connection:
         samples = load_samples(connection, facts.steady)
         levels = variance_by_level(connection, samples, facts.steady)
+        names = Names(samples.cells)
+        steadiness = judge_steadiness(
+            connection, samples, facts.steady, facts.level, facts.theta_percent, names
+        )
     if baseline is not None:
         check_baseline(baseline, samples.cells)
-    names = Names(samples.cells)
     cells = cell_answers(samples, facts, method)
     pairs, lacking = pairs_of(samples, baseline or facts.baseline)
-    ratios = contrasts_of(pairs, facts.level)
+    stops = read_stops(experiment_dir, samples)
+    ratios = contrasts_of(pairs, facts.level, stops.pilot_pairs)
     found = contrasts_by_the_paper(pairs, facts.level) if method == GEORGES_2007 else ratios
     # The paper adjusts for many comparisons by Tukey's intervals alone.
     comparisons, apart = compare_pairs(
@@ -81,9 +88,15 @@ def answer_experiment(
     effects = judge_effects(samples, anova_type, facts.level, names)
     depending = dependences(cells, facts.level)
     overheads = judge_overheads(samples, facts.level, facts.seed)
+    stopped = judge_stops(stops, samples, facts.level, names)
     findings = {
+        "The paper's own way": method_words(
+            method, [f.contrast for f in found], [r.contrast for r in ratios]
+        ),
+        "Stopping": stop_words(stopped),
         "Over a suite": tuple(suite.words for suite in suites),
         "Hosts": host_words(over_hosts),
+        "Startup and steady state": steadiness_words(steadiness, facts.steady),
         "Collectors": collector_words(overheads, samples, cells, names),
         "What explains how much": effect_words(effects),
         "Where the variance is": level_words(levels, names),
@@ -118,6 +131,8 @@ def answer_experiment(
         effects=effects,
         levels=tuple(levels),
         overheads=overheads,
+        stopping=stopped,
+        steadiness=steadiness,
         gates=gates,
         outliers=outliers,
         dependences=depending,
