@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from regatta.model.experiment import Baseline
 from regatta.stats.estimate import Contrast, undefined
 from regatta.stats.paired import PAIRED, paired_log_ratios
 from regatta.stats.ratios import WELCH, georges_ratio, welch_log_ratio
+from regatta.stats.stein import STEIN, stein_log_ratio
 
 #: fewer pairs than this have no spread
 _LEAST_PAIRS = 2
@@ -84,8 +85,20 @@ def compare_pairs(
     return comparisons, warnings
 
 
-def contrasts_of(pairs: Sequence[Pair], level: float) -> list[PairContrast]:
-    """The ratio of every pair, on logs; those with equally many common blocks in one go."""
+def _no_pilot(pair: Pair) -> int | None:
+    return None
+
+
+def contrasts_of(
+    pairs: Sequence[Pair], level: float, pilot_pairs: Callable[[Pair], int | None] = _no_pilot
+) -> list[PairContrast]:
+    """The ratio of every pair, on logs; those with equally many common blocks in one go.
+
+    Args:
+        pairs: from `pairs_of`.
+        level: confidence of each interval by itself, between 0 and 1.
+        pilot_pairs: how many common blocks of a pair, first by round, chose how many there are (Stein's rule); None: none did.
+    """
     found: dict[int, PairContrast] = {}
     by_size: dict[int, list[tuple[int, list[float], list[float], int]]] = {}
     for place, pair in enumerate(pairs):
@@ -99,7 +112,13 @@ def contrasts_of(pairs: Sequence[Pair], level: float) -> list[PairContrast]:
             found[place] = PairContrast(welch_log_ratio(a.values, b.values, level), _why_apart(a, b))
             continue
         left_out = len(a.samples) + len(b.samples) - 2 * len(common)
+        pilot = pilot_pairs(pair)
+        if pilot is not None:
+            common = sorted(common, key=lambda key: key[1])
         x, y = ([side.by_block[key] for key in common] for side in (a, b))
+        if pilot is not None:
+            found[place] = PairContrast(stein_log_ratio(x, y, pilot, level), "", left_out)
+            continue
         by_size.setdefault(len(common), []).append((place, x, y, left_out))
     for rows in by_size.values():
         contrasts = paired_log_ratios(
@@ -151,7 +170,7 @@ def _comparison(
     matters = practical(ratio, theta_percent)
     a_name, b_name, differ = short_names(cell, base)
     place = names.place(cell, parameters) + names.within(cell, differ)
-    many = counted(ratio.n, "block" if ratio.method == PAIRED else "invocation")
+    many = counted(ratio.n, "block" if ratio.method in (PAIRED, STEIN) else "invocation")
     if math.isnan(ratio.low):
         words = f"{a_name} and {b_name} cannot be compared on {place}: {ratio.reason}"
     elif shows_difference(ratio):

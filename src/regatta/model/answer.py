@@ -19,6 +19,7 @@ from regatta.model.experiment import Better, Scalar
 from regatta.model.hosts import OverHosts
 from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
+from regatta.model.stopped import StoppedGroup
 from regatta.model.suites import SuiteComparison
 
 
@@ -177,3 +178,5 @@ class Answer:
     effects: Effects = field(default_factory=Effects)
     #: where the variance of each series is
     levels: tuple[CellLevels, ...] = ()
+    #: block groups whose number of rounds was not fixed
+    stopping: tuple[StoppedGroup, ...] = ()

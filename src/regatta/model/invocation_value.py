@@ -29,14 +29,30 @@ def invocation_values(
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     for iteration, name, value, unit, _, parameters in iterations:
         if name == metric:
-            text = json.dumps(parameters, sort_keys=True, separators=(",", ":")) if parameters else ""
+            text = _canonical(parameters) if parameters else ""
             series.setdefault((unit, text), []).append((iteration, float(value)))
     found = {}
     for key, rows in series.items():
-        number = _number(sorted(rows), steady)
-        if number is not None and math.isfinite(number):
-            found[key] = number
+        for phased, number in _numbers(key, sorted(rows), steady):
+            if number is not None and math.isfinite(number):
+                found[phased] = number
     return found
+
+
+def _numbers(
+    key: tuple[str, str], rows: list[tuple[int, float]], steady: Mapping[str, Any]
+) -> list[tuple[tuple[str, str], float | None]]:
+    if steady["method"] != "replay" or len(rows) == 1:
+        return [(key, _number(rows, steady))]
+    unit, parameters = key
+    given = json.loads(parameters) if parameters else {}
+    mix, stable = (json.dumps({**given, "phase": phase}, sort_keys=True) for phase in ("mix", "stable"))
+    return [((unit, mix), rows[0][1]), ((unit, stable), _number(rows, {**steady, "method": "fixed"}))]
+
+
+def _canonical(parameters: Any) -> str:
+    """As the database writes them."""
+    return json.dumps(parameters, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _number(rows: list[tuple[int, float]], steady: Mapping[str, Any]) -> float | None:
