@@ -30,6 +30,8 @@ class Facts:
     runtimes: Mapping[str, str] = field(default_factory=dict)
     impossible: tuple[tuple[str, str], ...] = ()
     theta_percent: float = _DEFAULT_THETA_PERCENT
+    #: sets of modifiers under which compilation is controlled
+    controlled: tuple[str, ...] = ()
     #: what was measured, in the user's words
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -80,6 +82,7 @@ def _facts(document: Mapping[str, Any]) -> Facts:
         runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
         impossible=tuple((str(cell), str(reason)) for cell, reason in document.get("impossible") or ()),
         theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
+        controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
         labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
     )
 

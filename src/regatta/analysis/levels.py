@@ -72,10 +72,10 @@ def variance_by_level(
         steady: which iterations count.
 
     Returns:
-        Series with at least two iterations after warm-up, in the order of the plan; nothing with `startup`. Over hosts, where
+        Series with at least two iterations after warm-up, in the order of the plan; nothing with `startup` and `replay`. Over hosts, where
         equally many invocations of the same configuration were measured on each.
     """
-    if steady.method == "startup":
+    if steady.method in ("startup", "replay"):
         return []
     join, condition = _STEADY["fixed" if steady.method == "fixed" else "found"]
     query = _QUERY.format(join=join, steady=condition.format(warmup=int(steady.warmup)))

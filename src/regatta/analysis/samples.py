@@ -61,11 +61,27 @@ create temp table counted as
     window block as (partition by l.host, l.plan_id, l.round, l.block)
 """
 
-_SAMPLES = """
-with reduced as (
+_ONE_NUMBER = """
     select i.record, metric, unit, coalesce(i.parameters, '') as parameters, {value} as value
     from iterations i semi join counted using (record) {found} group by all
-)
+"""
+
+#: Replay compilation's two: the first iteration and those after warm-up, told apart by a parameter. A series of one
+#: iteration has neither.
+_TWO_PHASES = """
+    select record, metric, unit, if(phase = '', given, concat(if(given = '', '{', left(given, -1) || ','),
+           '"phase":"', phase, '"}')) as parameters, if(phase = 'stable', stable, first) as value
+    from (
+        select *, unnest(if(many = 1, [''], ['mix', 'stable'])) as phase from (
+            select i.record, metric, unit, coalesce(i.parameters, '') as given, count(*) as many,
+                   arg_min(value, iteration) as first, favg(value) filter (iteration >= $warmup) as stable
+            from iterations i semi join counted using (record) group by all
+        )
+    )
+"""
+
+_SAMPLES = """
+with reduced as ({reduced})
 select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
        block, position, started_utc_ns, far, discarded,
        dense_rank() over (order by cell, metric, unit, parameters) as series
@@ -180,8 +196,13 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     if found:
         find_steady_windows(connection, "counted", steady)
         _read_unsteady(connection, result)
-    query = _SAMPLES.format(value=_VALUES["found" if found else steady.method], found=_FOUND if found else "")
-    parameters = {"warmup": steady.warmup} if steady.method == "fixed" else {}
+    if steady.method == "replay":
+        reduced = _TWO_PHASES
+    else:
+        value = _VALUES["found" if found else steady.method]
+        reduced = _ONE_NUMBER.format(value=value, found=_FOUND if found else "")
+    query = _SAMPLES.format(reduced=reduced)
+    parameters = {"warmup": steady.warmup} if steady.method in ("fixed", "replay") else {}
     _fill_series(result, connection.execute(query, parameters).fetchnumpy())
     _set_twins_apart(result)
     return result

@@ -43,7 +43,7 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
 
 def _discarded(samples: Samples, steady: SteadyState) -> list[str]:
     """What was planned to be discarded is; where nothing was, the reader must know."""
-    if steady.method != "startup" or not samples.recorded:
+    if steady.method not in ("startup", "replay") or not samples.recorded:
         return []
     if not any(cell.discarded_rounds for cell in samples.measured_cells):
         return [

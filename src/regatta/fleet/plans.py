@@ -74,6 +74,11 @@ def write_experiment(
             "baseline": vars(experiment.baseline),
             "runtimes": [r.name for r in experiment.runtimes],
             "collectors": [c.name for c in experiment.collectors],
+            "controlled": [
+                "+".join(m.name for m in chosen)
+                for chosen in experiment.modifiers
+                if any(m.controls_compilation for m in chosen)
+            ],
         },
         "regatta": regatta.__version__,
         "hosts": {name: dict(host.facts) for name, host in hosts.items()},

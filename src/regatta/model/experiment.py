@@ -14,7 +14,7 @@ RuntimeKind = Literal["java", "native"]
 Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
 Better = Literal["lower", "higher"]
 Factor = Literal["runtime", "collector", "modifiers", "heap"]
-SteadyMethod = Literal["startup", "fixed", "cov", "changepoints"]
+SteadyMethod = Literal["startup", "fixed", "cov", "changepoints", "replay"]
 StoppingRule = Literal["fixed", "stein", "javastats"]
 
 #: In fewer iterations no change point is looked for (`regatta.stats.warmup` says why).
@@ -221,7 +221,8 @@ class SteadyState:
 
     `startup`: the first iteration. `fixed`: the mean of those after the first `warmup`. `cov`: the mean of the first
     `window` iterations in a row whose coefficient of variation is below `threshold`. `changepoints`: the mean of those
-    after the last change point, where the series ends in a steady state.
+    after the last change point, where the series ends in a steady state. `replay`: two numbers, the first iteration (phase
+    `mix`) and the mean of those after the first `warmup` (phase `stable`).
     """
 
     method: SteadyMethod
@@ -337,7 +338,7 @@ class Experiment:
 
         Source: Georges, Buytaert and Eeckhout (OOPSLA 2007), section 4.1.
         """
-        return 1 if self.steady.method == "startup" else 0
+        return 1 if self.steady.method in ("startup", "replay") else 0
 
     @property
     def rounds(self) -> int:

@@ -108,6 +108,7 @@ class Resolver:
         if self.problems:
             return None
         method = spec.iterations.method or ("startup" if spec.iterations.count == 1 else "fixed")
+        warmup = max(1, spec.iterations.warmup) if method == "replay" else spec.iterations.warmup
         return Experiment(
             name=spec.name,
             question=spec.question,
@@ -122,7 +123,7 @@ class Resolver:
             steady=SteadyState(
                 method,
                 spec.iterations.count,
-                spec.iterations.warmup,
+                warmup,
                 spec.iterations.window,
                 float(spec.iterations.threshold_percent) / 100.0,
             ),

@@ -140,7 +140,8 @@ class Iterations(Strict):
         "`fixed`: the mean of those after `warmup`. `cov`: the mean of the first `window` in a row that vary less than "
         "`threshold_percent`. `changepoints`: the mean of those after the last change of level, where the last quarter has none "
         f"(count {LEAST_JUDGED_ITERATIONS} or more). The last two take no `warmup`, and an invocation that reaches no steady state "
-        "gives no number. Left out: `startup` when `count` is 1, else `fixed`.",
+        "gives no number. `replay`: two numbers, the first iteration (phase `mix`) and the mean of those after `warmup` (phase "
+        "`stable`; count 2 or more, warmup 1 where it is left out). Left out: `startup` when `count` is 1, else `fixed`.",
         examples=["fixed"],
     )
     window: int = Field(
@@ -164,6 +165,8 @@ class Iterations(Strict):
             raise refusal(
                 "`count: 1` and `warmup: 0` with `method: startup`", "`method: fixed`", key="method"
             )
+        if self.method == "replay" and self.count < 2:
+            raise refusal("2 iterations or more with `method: replay`", "`count: 2`", key="count")
         if self.method in ("cov", "changepoints"):
             least = self.window if self.method == "cov" else LEAST_JUDGED_ITERATIONS
             if self.warmup:

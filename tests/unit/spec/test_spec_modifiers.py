@@ -85,3 +85,12 @@ def test_the_modifiers_that_come_with_it_control_compilation(tmp_path: Path) -> 
     sets = load_spec(spec, ROOT).modifiers
     assert [m.name for one in sets for m in one] == names
     assert all(m.controls_compilation for one in sets for m in one)
+
+
+def test_replay_needs_two_iterations_and_leaves_out_the_first(load: Load) -> None:
+    assert load(JAVA, "iterations: {count: 2, method: replay}").steady.warmup == 1
+    experiment = load(JAVA, "iterations: {count: 12, warmup: 8, method: replay}")
+    assert (experiment.steady.method, experiment.steady.warmup) == ("replay", 8)
+    assert experiment.discarded_rounds == 1
+    with pytest.raises(SpecError, match="2 iterations or more"):
+        load(JAVA, "iterations: {method: replay}")
