@@ -144,4 +144,5 @@ def class_shares(verdicts: NDArray[np.int_], differences: Floats, thetas: Floats
     small = many.cumsum(axis=2)[:, :, :-1]
     shares = np.stack([small, many.sum(axis=2, keepdims=True) - small], axis=3).transpose(0, 2, 1, 3)
     with np.errstate(invalid="ignore"):
-        return shares.reshape(pairs, len(thetas), 6) / counted.sum(axis=1)[:, None, None]
+        found: Floats = shares.reshape(pairs, len(thetas), 6) / counted.sum(axis=1)[:, None, None]
+    return found
