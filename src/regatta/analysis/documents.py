@@ -54,6 +54,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
             }
             for one in answer.levels
         ],
+        "overheads": plain(answer.overheads),
         "stopping": plain(answer.stopping),
         "gates": plain(answer.gates),
         "outliers": plain(answer.outliers),

@@ -19,6 +19,7 @@ from regatta.model.experiment import Better, Scalar
 from regatta.model.hosts import OverHosts
 from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
+from regatta.model.overheads import Overheads
 from regatta.model.stopped import StoppedGroup
 from regatta.model.suites import SuiteComparison
 
@@ -179,4 +180,6 @@ class Answer:
     #: where the variance of each series is
     levels: tuple[CellLevels, ...] = ()
     #: block groups whose number of rounds was not fixed
+    #: what collectors cost at least
+    overheads: Overheads = field(default_factory=Overheads)
     stopping: tuple[StoppedGroup, ...] = ()
