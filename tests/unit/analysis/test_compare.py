@@ -218,9 +218,7 @@ def test_undefined_numbers_are_null_with_a_reason(tmp_path: Path) -> None:
 def test_the_first_sentences_answer(tmp_path: Path) -> None:
     out, err = shown(file_of(tmp_path, R["plant"]["rows"]), "--value", "weight", "--by", "group")
     first, second = out.splitlines()[:2]
-    assert (
-        first == "• trt1 has 16 % (3 to 28) lower weight than trt2 (Tukey, 95 % for all pairs together)"
-    )
+    assert first == "• trt1 has 16 % (3 to 28) lower weight than trt2 (Tukey, 95 % for all pairs together)"
     assert second.startswith(
         "• No difference shown between ctrl and trt1, nor between ctrl and trt2; any is likely below "
     )
@@ -303,3 +301,19 @@ def test_a_wrong_command_ends_with_2(tmp_path: Path, options: list[str], message
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stdout == ""
+
+
+def test_the_example_of_the_documentation_is_what_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/compare.md").read_text()
+    data, command, answer = (
+        re.search(f"```{kind}\n(.*?)```", page, re.DOTALL)[1] for kind in ("csv", "sh", "text")
+    )
+    (tmp_path / "runs.csv").write_text(data)
+    monkeypatch.chdir(tmp_path)
+    program, verb, *arguments = command.split()
+    assert (program, verb) == ("regatta", "compare")
+    out, err = shown(*arguments)
+    lines = [line.rstrip() for line in (out + "\n" + err).splitlines()]
+    assert lines == answer.splitlines()
