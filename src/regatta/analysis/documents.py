@@ -56,10 +56,21 @@ def document_of(answer: Answer) -> dict[str, Any]:
         ],
         "overheads": plain(answer.overheads),
         "stopping": plain(answer.stopping),
+        "steadiness": _steadiness(answer),
         "gates": plain(answer.gates),
         "outliers": plain(answer.outliers),
         "dependences": plain(answer.dependences),
     }
+
+
+def _steadiness(answer: Answer) -> Any:
+    """Without the curves, which are for pictures: `regatta records` gives every iteration."""
+    found = plain(answer.steadiness)
+    if found is not None:
+        del found["curves"]
+        for series in found["series"]:
+            del series["curve"]
+    return found
 
 
 def plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from regatta.model.experiment import Better, Scalar
 from regatta.model.hosts import OverHosts
 from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
+from regatta.model.steady import Steadiness
 from regatta.model.overheads import Overheads
 from regatta.model.stopped import StoppedGroup
 from regatta.model.suites import SuiteComparison
@@ -167,6 +168,8 @@ class Answer:
     findings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: of an A/A test, one a host
     gates: tuple[Gate, ...] = ()
+    #: where invocations are steady; None where they have one iteration each
+    steadiness: Steadiness | None = None
     #: between successive invocations, one a cell
     dependences: tuple[Dependence, ...] = ()
     #: what lies far out, and what hangs on it
@@ -177,9 +180,9 @@ class Answer:
     over_hosts: OverHosts = field(default_factory=OverHosts)
     #: which factor explains how much, over the whole experiment
     effects: Effects = field(default_factory=Effects)
+    #: what collectors cost at least
+    overheads: Overheads = field(default_factory=Overheads)
     #: where the variance of each series is
     levels: tuple[CellLevels, ...] = ()
     #: block groups whose number of rounds was not fixed
-    #: what collectors cost at least
-    overheads: Overheads = field(default_factory=Overheads)
     stopping: tuple[StoppedGroup, ...] = ()
