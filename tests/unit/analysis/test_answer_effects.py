@@ -1,0 +1,221 @@
+"""Which factor explains how much over a whole experiment, and at which level the variance is."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.documents import document_of
+from regatta.model.answer import Answer
+from regatta.stats.factorial import factorial_anova
+from regatta.stats.levels import optimal_repetitions, variance_levels
+from regatta.stats.manova import manova
+
+BENCHMARKS, COLLECTORS, HEAPS = ("first/h2:small", "first/lzw:small"), ("serial", "g1", "z"), (1.5, 3.0)
+ROUNDS = 6
+
+
+def crossing(without: tuple[tuple[int, int, int], ...] = ()) -> list[tuple[int, int, int]]:
+    """Benchmark, heap and collector of each cell."""
+    every = product(range(len(BENCHMARKS)), range(len(HEAPS)), range(len(COLLECTORS)))
+    return [places for places in every if places not in without]
+
+
+def made(places: list[tuple[int, int, int]], effect: float = 0.05) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Cells, and logs of their values in ns, shape (rounds, cells)."""
+    cells = [
+        cell(COLLECTORS[c], benchmark=BENCHMARKS[b], heap_factor=HEAPS[h], heap_mib=int(64 * HEAPS[h]))
+        for b, h, c in places
+    ]
+    rng = np.random.default_rng(12)
+    means = np.array([20 + 2 * b - 0.1 * h + effect * c * (1 + h) for b, h, c in places])
+    return cells, means + rng.normal(0, 0.05, (ROUNDS, len(places)))
+
+
+def answered(directory: Path, cells: list[dict[str, Any]], logs: np.ndarray, **options: Any) -> Answer:
+    records = [
+        record(one, r, [float(np.exp(logs[r, i]))], block=i // 3, position=i % 3)
+        for r in range(len(logs))
+        for i, one in enumerate(cells)
+    ]
+    return answer_experiment(write_experiment(directory, cells, records, len(logs)), **options)
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3])
+def test_the_table_is_that_of_the_logarithms_over_all_factors(tmp_path: Path, kind: int) -> None:
+    places = crossing()
+    cells, logs = made(places)
+    answer = answered(tmp_path, cells, logs, anova_type=kind)
+    (table,) = answer.effects.tables
+    assert [(name, len(levels)) for name, levels in table.factors] == [
+        ("benchmark", 2),
+        ("heap", 2),
+        ("collector", 3),
+    ]
+    codes = np.repeat(np.array(places), ROUNDS, axis=0)
+    expected = factorial_anova(
+        logs.T.ravel(),
+        [(name, codes[:, i]) for i, name in enumerate(("benchmark", "heap", "collector"))],
+        kind,
+    )
+    assert (table.kind, table.n, table.df_error) == (kind, 72, 60)
+    for row, one in zip(table.rows, expected.rows, strict=True):
+        assert row.source == one.source
+        assert (row.ss, row.f, row.p, row.eta2_partial) == pytest.approx(
+            (one.ss, one.f, one.p, one.eta2_partial), rel=1e-6
+        )
+    json.dumps(document_of(answer), allow_nan=False)
+
+
+def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path) -> None:
+    words = answered(tmp_path, *made(crossing())).findings["What explains how much"]
+    assert any(
+        w.startswith("which collector explains ") and "benchmark and heap and their interactions leave" in w
+        for w in words
+    )
+    assert any(w.startswith("how much the collector matters depends on the heap") for w in words)
+    assert not any("100 %" in w for w in words)
+
+
+def test_what_does_not_matter_is_only_not_shown(tmp_path: Path) -> None:
+    words = answered(tmp_path, *made(crossing(), effect=0.0)).findings["What explains how much"]
+    assert any(w.startswith("that the collector matters to elapsed is not shown (F(2, 60) = ") for w in words)
+
+
+def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
+    places = crossing(without=((0, 0, 2), (1, 0, 2), (0, 1, 2), (1, 1, 0)))
+    cells, logs = made(places)
+    answer = answered(tmp_path, cells, logs, anova_type=3)
+    (table,) = answer.effects.tables
+    assert all(math.isnan(row.f) and row.reason for row in table.rows)
+    assert any("cannot be" in w for w in answer.findings["What explains how much"])
+
+
+def test_one_factor_alone_has_no_table(tmp_path: Path) -> None:
+    answer = answered(tmp_path, *made([(0, 0, 0), (0, 0, 1), (0, 0, 2)]))
+    assert answer.effects.tables == ()
+    assert answer.effects.manovas == ()
+
+
+def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None:
+    places = crossing()
+    cells, logs = made(places)
+    answer = answered(tmp_path, cells, logs)
+    small, large = answer.effects.manovas
+    column = {place: i for i, place in enumerate(places)}
+    rows = [[logs[r, column[b, 1, c]] for b in (0, 1)] for c in range(3) for r in range(ROUNDS)]
+    expected = manova(rows, np.repeat([0, 1, 2], ROUNDS))
+    assert (large.n, large.groups, len(large.benchmarks)) == (18, COLLECTORS, 2)
+    pillai = next(row for row in large.rows if row.statistic == "Pillai")
+    assert (pillai.value, pillai.f, pillai.p) == pytest.approx(
+        (expected.pillai.value, expected.pillai.f, expected.pillai.p), rel=1e-6
+    )
+    assert "the collectors differ in at least one of these 2 benchmarks at 3 x minheap" in large.words
+    assert small.heap_factor == 1.5
+
+
+def test_a_collector_that_failed_on_one_benchmark_has_no_rows(tmp_path: Path) -> None:
+    cells, logs = made(crossing())
+    records = [
+        record(one, r, status="oom", reason="out of memory", block=i // 3, position=i % 3)
+        if (one["collector"], one["benchmark"]) == ("z", BENCHMARKS[0])
+        else record(one, r, [float(np.exp(logs[r, i]))], block=i // 3, position=i % 3)
+        for r in range(ROUNDS)
+        for i, one in enumerate(cells)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path, cells, records, ROUNDS))
+    assert [one.n for one in answer.effects.manovas] == [12, 12]
+
+
+ITERATIONS, WARMUP = 5, 2
+
+
+def iterated(
+    directory: Path, invocations: int = 8, spread: float = 0.03, hosts: tuple[str, ...] = ("alpha",)
+) -> np.ndarray:
+    """Shape (hosts, invocations, iterations): ns after warm-up; each invocation lasts 2 s."""
+    rng = np.random.default_rng(21)
+    shape = (len(hosts), invocations, 1)
+    values = 1e8 * np.exp(
+        rng.normal(0, spread, shape) + rng.normal(0, 0.01, (*shape[:2], ITERATIONS - WARMUP))
+    )
+    one = cell("g1")
+    for h, host in enumerate(hosts):
+        write_plan(directory, [one], invocations, host=host, plan_id=host)
+        records = [
+            {
+                **record(one, r, [9e8, 5e8, *values[h, r].tolist()], host=host, plan_id=host),
+                "elapsed_ns": 2_000_000_000,
+            }
+            for r in range(invocations)
+        ]
+        write_journal(directory, records, host=host)
+    write_facts(directory, method="fixed", warmup=WARMUP)
+    return values
+
+
+def test_the_variance_is_split_between_iterations_and_invocations(tmp_path: Path) -> None:
+    values = iterated(tmp_path)
+    answer = answer_experiment(tmp_path)
+    (found,) = answer.levels
+    expected = variance_levels(values[0])
+    assert found.counts == (3, 8)
+    assert found.s_squared == pytest.approx(expected.s_squared, rel=1e-9)
+    assert found.t_squared == pytest.approx(expected.t_squared, rel=1e-9)
+    iteration = float(values.mean()) / 1e9
+    assert (found.iteration_s, found.invocation_s) == pytest.approx((iteration, 2.0 - 3 * iteration))
+    (best,) = optimal_repetitions(expected, (iteration, 2.0 - 3 * iteration))
+    assert found.best_iterations == best.count
+    (words,) = answer.findings["Where the variance is"]
+    assert "iterations of one invocation vary by" in words
+    assert "the same time gives most with" in words
+    json.dumps(document_of(answer), allow_nan=False)
+
+
+def test_invocations_that_add_nothing_are_told(tmp_path: Path) -> None:
+    one = cell("g1")
+    # Every invocation has the same iterations in another order: the means do not differ.
+    turns = [[1e8, 1.1e8, 1.2e8], [1.1e8, 1.2e8, 1e8], [1.2e8, 1e8, 1.1e8], [1.2e8, 1.1e8, 1.0001e8]]
+    records = [
+        {**record(one, r, [9e8, 5e8, *turn]), "elapsed_ns": 2_000_000_000} for r, turn in enumerate(turns)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path, [one], records, 4, method="fixed", warmup=WARMUP))
+    (found,) = answer.levels
+    assert found.t_squared[1] < 0
+    assert math.isinf(found.best_iterations)
+    assert found.share_percent == (100.0, 0.0)
+    assert answer.findings["Where the variance is"][0].endswith("invocations add nothing that could be seen")
+
+
+def test_several_hosts_are_a_level_of_their_own(tmp_path: Path) -> None:
+    values = iterated(tmp_path, hosts=("alpha", "beta", "gamma"))
+    levels = answer_experiment(tmp_path).levels
+    assert [one.host for one in levels] == ["alpha", "beta", "gamma", ""]
+    expected = variance_levels(values)
+    assert levels[3].counts == (3, 8, 3)
+    assert levels[3].t_squared == pytest.approx(expected.t_squared, rel=1e-9)
+
+
+def test_one_invocation_has_no_spread_of_invocations(tmp_path: Path) -> None:
+    iterated(tmp_path, invocations=1)
+    answer = answer_experiment(tmp_path)
+    (found,) = answer.levels
+    assert math.isnan(found.t_squared[1])
+    assert "one repetition at level 2" in found.reason
+    assert "cannot be told" in answer.findings["Where the variance is"][0]
+
+
+def test_startup_has_no_levels(tmp_path: Path) -> None:
+    iterated(tmp_path)
+    write_facts(tmp_path, method="startup")
+    answer = answer_experiment(tmp_path)
+    assert answer.levels == ()
+    assert "Where the variance is" not in answer.findings
