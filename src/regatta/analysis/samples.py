@@ -46,8 +46,13 @@ _VALUES = {
     " else favg(value) filter (iteration between first_iteration and last_iteration) end",
 }
 
-#: Where an invocation is steady is decided by its cell's own metric; the others follow it, with equal parameters.
-_FOUND = "left join steady_windows w on w.record = i.record and w.parameters = coalesce(i.parameters, '')"
+#: Where an invocation is steady is decided by its cell's own metric; the others follow it, with equal parameters, or
+#: where it has no such parameters (percentiles of pauses beside an elapsed time) with none.
+_FOUND = """
+left join steady_windows w on w.record = i.record and w.parameters = case
+    when (i.record, coalesce(i.parameters, '')) in (select (record, parameters) from steady_windows)
+    then coalesce(i.parameters, '') else '' end
+"""
 
 #: A block whose rest was measured much later (after a crash, or by a second try of what failed) is no block in time:
 #: no more than this, or four times what the block's processes took, may lie between an invocation and the block's middle.
