@@ -42,11 +42,14 @@ def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ..
     )
     if not beyond or too_often_p(len(beyond), len(defined), 1 - level) >= _SIGNIFICANT:
         return (f"no dependence between successive invocations shown: {share}",)
-    most = max(beyond, key=lambda one: abs(one.autocorrelation))
+    above = [one for one in beyond if one.autocorrelation > one.high]
+    alike = 2 * len(above) >= len(beyond)
+    most = max((one for one in beyond if (one in above) == alike), key=lambda one: abs(one.autocorrelation))
     return (
-        f"successive invocations depend on each other: {share}; most of all {most.autocorrelation:+.2f} ({most.place})",
-        "the interval of a mean takes invocations for independent and may be too narrow here; comparisons paired by block "
-        "are free of what a whole block shares",
+        f"successive invocations depend on each other: {share} ({len(above)} above, {len(beyond) - len(above)} below); "
+        f"most of all {most.autocorrelation:+.2f} ({most.place}, on {most.host})",
+        f"the interval of a mean takes invocations for independent and may be too {'narrow' if alike else 'wide'} here; "
+        "comparisons paired by block are free of what a whole block shares",
     )
 
 

@@ -13,7 +13,7 @@ from regatta.report.looks import Look, Looks
 from regatta.report.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
 from regatta.report.quantities import ABSENT, Scale, interval, show_ratio
 
-#: Tables are open at first when a report has no more rows than this in all; those of a curve never are.
+#: Tables are open at first when a report has no more rows than this in all, else the first alone; those of a curve never are.
 _OPEN_ROWS = 80
 
 
@@ -81,8 +81,16 @@ def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks:
         ratios.setdefault(alternative, row)
         baselines.add(baseline)
     total = sum(len(panel.cells) for panel in panels)
+    first = next((panel for panel in panels if not panel.series_parameter), None)
     return [
-        _table(panel, ratios, baselines, looks, total <= _OPEN_ROWS and not panel.series_parameter)
+        _table(
+            panel,
+            ratios,
+            baselines,
+            looks,
+            (total <= _OPEN_ROWS and not panel.series_parameter)
+            or (panel is first and len(panel.cells) <= _OPEN_ROWS),
+        )
         for panel in panels
     ]
 

@@ -69,8 +69,16 @@ def test_many_cells_beyond_the_limits_are_told_with_the_worst() -> None:
     assert told[0].startswith(
         "successive invocations depend on each other: the lag-1 autocorrelation of 8 of 20 cells"
     )
-    assert told[0].endswith("most of all +0.91 (lzw at 2 x minheap, temurin-21 g1)")
+    assert told[0].endswith(
+        "(8 above, 0 below); most of all +0.91 (lzw at 2 x minheap, temurin-21 g1, on alpha)"
+    )
     assert "too narrow" in told[1]
+
+
+def test_values_that_alternate_make_intervals_wide_and_not_narrow() -> None:
+    told = dependence_words([one(True, 0.7), *[one(True, -0.8)] * 7, *[one()] * 12], 0.95)
+    assert "(1 above, 7 below); most of all -0.80" in told[0]
+    assert "too wide" in told[1]
 
 
 def test_undefined_cells_are_not_counted() -> None:
