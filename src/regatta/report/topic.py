@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from regatta.report.axes import Group
 
@@ -13,7 +14,7 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     numeric: frozenset[int] = frozenset()
 
 
@@ -27,5 +28,5 @@ class Topic:
     words: str
     #: what was found, to be read aloud
     sentences: tuple[str, ...] = ()
-    tables: list[Table] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    tables: Sequence[Table] = ()
+    groups: Sequence[Group] = ()
