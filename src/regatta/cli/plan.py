@@ -60,22 +60,33 @@ def _write(ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[s
     write_runner(ready.folder.runner)
     write_experiment(ready.folder, ready.experiment, ready.hosts, impossible)
     total = sum(p.row_count for p in plans.values())
-    click.echo(f"planned {total} invocations of {sum(len(p.cells) for p in plans.values())} cells", err=True)
+    most = "at most " if ready.experiment.stopping else ""
+    cells = sum(len(p.cells) for p in plans.values())
+    click.echo(f"planned {most}{total} invocations of {cells} cells", err=True)
 
 
 def _describe(
     ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
 ) -> dict[str, Any]:
+    from regatta.analysis.proposal import propose_rounds
     from regatta.planner.layout import segment_count
+    from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
     from regatta.store.progress import recorded_cells
 
     recorded = recorded_cells(ready.folder)
     cells = []
     remaining_s = 0.0
     unknown = 0
-    rounds = ready.experiment.rounds
-    for host_plan in plans.values():
-        for cell in host_plan.cells:
+    planned: list[int] = []
+    undecided = adaptive = 0
+    for host, host_plan in plans.items():
+        header = host_plan.header("")
+        decisions = read_decisions(ready.folder.decisions(host)) if groups_of(header) else {}
+        adaptive += len(groups_of(header))
+        undecided += len(undecided_groups(header, decisions))
+        rounds_of = planned_rounds(header, decisions)
+        planned += rounds_of
+        for cell, rounds in zip(host_plan.cells, rounds_of, strict=True):
             done = recorded.get((cell.host, cell.cell_id))
             count = min(done.invocations, rounds) if done else 0
             if done is None:
@@ -97,7 +108,7 @@ def _describe(
                     "planned": rounds,
                 }
             )
-    invocations = sum(p.row_count for p in plans.values())
+    invocations = sum(planned)
     measured = invocations - unknown
     if unknown and measured:
         known_s = [r.median_elapsed_s for r in recorded.values()]
@@ -110,6 +121,12 @@ def _describe(
         "cells": cells,
         "invocations": invocations,
         "recorded": sum(c["recorded"] for c in cells),
+        #: block groups whose rounds are decided at a segment's end, and those of them that are not yet: all that is planned
+        #: and the time left are then the most that there can be
+        "adaptive": adaptive,
+        "undecided": undecided,
+        "discarded_rounds": ready.experiment.discarded_rounds,
+        "proposal": propose_rounds(ready.experiment, plans, ready.folder),
         "segments": segment_count(ready.experiment),
         "blocks_a_round": {name: len(p.group_sizes) for name, p in plans.items()},
         "excluded": excluded,
@@ -156,9 +173,14 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         if value["remaining_s"] is None
         else _duration(value["remaining_s"])
     )
+    most = "at most " if value["undecided"] else ""
+    if value["adaptive"]:
+        decided = value["adaptive"] - value["undecided"]
+        console.print(f"rounds decided for {decided} of {value['adaptive']} block groups")
+    console.print(value["proposal"]["words"], markup=False)
     console.print(
-        f"{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
-        f"{value['recorded']} recorded, {left} to run; time: {time}"
+        f"{most}{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
+        f"{value['recorded']} recorded, {most}{left} to run; time: {most}{time}"
     )
 
 

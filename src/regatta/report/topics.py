@@ -15,7 +15,10 @@ from regatta.report.hosts import hosts_topic
 from regatta.report.looks import Looks
 from regatta.report.outliers import outliers_topic
 from regatta.report.panels import Panel
+from regatta.report.replay import replay_topic
 from regatta.report.runs import runs_topic
+from regatta.report.steady import steady_topic
+from regatta.report.stopping import stopping_topic
 from regatta.report.suites import suites_topic
 from regatta.report.topic import Table, Topic
 from regatta.report.tukey_plot import pairs_topic
@@ -33,9 +36,12 @@ TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     heap_topic,
     curves_topic,
     spread_topic,
+    steady_topic,
     order_topic,
     runs_topic,
+    stopping_topic,
     outliers_topic,
+    replay_topic,
     aa_topic,
 )
 
