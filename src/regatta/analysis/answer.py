@@ -21,6 +21,7 @@ from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
 from regatta.analysis.overheads import judge_overheads
 from regatta.analysis.pairs import pairs_of
+from regatta.analysis.replay import judge_control
 from regatta.analysis.samples import load_samples
 from regatta.analysis.shortfalls import shortfalls
 from regatta.analysis.steady import judge_steadiness
@@ -89,6 +90,7 @@ def answer_experiment(
     depending = dependences(cells, facts.level)
     overheads = judge_overheads(samples, facts.level, facts.seed)
     stopped = judge_stops(stops, samples, facts.level, names)
+    compilation = judge_control(families, facts.controlled, facts.steady.method)
     findings = {
         "The paper's own way": method_words(
             method, [f.contrast for f in found], [r.contrast for r in ratios]
@@ -102,6 +104,7 @@ def answer_experiment(
         "Where the variance is": level_words(levels, names),
         "Outliers": outlier_words(outliers, names),
         "Order of the invocations": dependence_words(depending, facts.level),
+        "Compilation control": tuple(one.words for one in compilation),
         "A/A test": tuple(gate.words for gate in gates),
     }
     return Answer(
@@ -133,6 +136,7 @@ def answer_experiment(
         overheads=overheads,
         stopping=stopped,
         steadiness=steadiness,
+        compilation=compilation,
         gates=gates,
         outliers=outliers,
         dependences=depending,

@@ -43,6 +43,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "method": answer.method,
         "theta_percent": answer.theta_percent,
         "findings": plain(answer.findings),
+        "compilation": plain(answer.compilation),
         "suites": [{**plain(suite), "generalises": suite.generalises} for suite in answer.suites],
         "over_hosts": plain(answer.over_hosts),
         "effects": plain(answer.effects),

@@ -16,6 +16,7 @@ from regatta.model.effects import Effects
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
+from regatta.model.replay import CompilationControl
 from regatta.model.hosts import OverHosts
 from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
@@ -186,3 +187,5 @@ class Answer:
     levels: tuple[CellLevels, ...] = ()
     #: block groups whose number of rounds was not fixed
     stopping: tuple[StoppedGroup, ...] = ()
+    #: conclusions under controlled compilation against those without
+    compilation: tuple[CompilationControl, ...] = ()
