@@ -54,7 +54,7 @@ def _classes(found: Steadiness) -> str:
     if starts:
         low, high = _after(min(starts)), _after(max(starts))
         when = f"; steady {low}" if low == high else f"; steady {low} in the quickest, {high} in the slowest"
-    return f"By change points, {listed(parts)} of {len(found.series)} series{when}"
+    return f"By change points, of {len(found.series)} series {listed(parts)}{when}"
 
 
 def _after(iterations: float) -> str:

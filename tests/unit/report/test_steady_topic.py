@@ -1,0 +1,79 @@
+"""The topic of startup and steady state."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from synthetic_answers import java_answer
+
+from regatta.model.answer import Answer, Estimate
+from regatta.model.steady import IterationCurve, SeriesSteadiness, Steadiness
+from regatta.report.looks import Looks
+from regatta.report.page import render
+from regatta.report.panels import panels_of
+from regatta.report.steady import steady_topic
+from regatta.report.topic import Topic
+
+_TITLE = "Startup and steady state"
+
+
+def _curve(kind: str, n: int) -> IterationCurve:
+    middle = tuple(1.0 + 2.0 * math.exp(-i / 5) for i in range(n))
+    low, high = tuple(y * 0.98 for y in middle), tuple(y * 1.02 for y in middle)
+    return IterationCurve(kind, 10, tuple(range(n)), middle, low, high)
+
+
+def _answer(n: int = 60, **changes: object) -> Answer:
+    answer = java_answer(runtimes=("temurin-21",))
+    estimate = Estimate(10, 1.31, 1.29, 1.33, 0.95, "log-t")
+    series = tuple(
+        SeriesSteadiness(
+            cell.cell_id, cell.host, "h2", cell.benchmark, cell.configuration, cell.heap_factor, cell.heap_mib,
+            cell.metric, cell.parameters, 10, n, 9, 3.0, "inconsistent", {"flat": 4, "warmup": 6}, 12.5, 20.0,
+            estimate, "disagree", 6, estimate, _curve("", n),
+        )
+        for cell in answer.cells
+    )  # fmt: skip
+    found = Steadiness(10, 0.02, 3, series, (_curve("flat", n), _curve("no steady state", n)))
+    return replace(
+        answer, findings={_TITLE: ("A sentence.",)}, steadiness=replace(found, **changes)  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _topic(answer: Answer) -> Topic | None:
+    return steady_topic(answer, panels_of(answer), Looks(answer.cells))
+
+
+def test_every_series_has_a_row_and_every_panel_its_curves() -> None:
+    answer = _answer()
+    topic = _topic(answer)
+    assert topic is not None
+    (table,) = topic.tables
+    assert len(table.rows) == len(answer.cells)
+    assert table.rows[0][1:] == (
+        "10 × 60", "inconsistent (4 flat, 6 warmup)", "12.5", "9 of 10", "3", "1.310 (1.290 to 1.330)", "disagree",
+    )  # fmt: skip
+    by_kind, *by_cell = topic.groups
+    assert [entry.name for entry in by_kind.legend] == ["flat: 10", "no steady state: 10"]
+    assert len(by_cell) == len(panels_of(answer))
+
+
+def test_long_series_have_a_logarithmic_axis() -> None:
+    topic = _topic(_answer(400))
+    assert topic is not None
+    assert topic.groups[0].figures[0].layout["xaxis"]["type"] == "log"
+
+
+def test_series_that_are_too_short_leave_the_sentence() -> None:
+    topic = _topic(_answer(series=(), curves=()))
+    assert topic is not None
+    assert (topic.sentences, topic.tables, topic.groups) == (("A sentence.",), [], [])
+
+
+def test_no_iterations_have_no_topic() -> None:
+    assert _topic(replace(_answer(), steadiness=None)) is None
+
+
+def test_the_page_shows_it() -> None:
+    assert 'id="steady"' in render(_answer())
