@@ -56,10 +56,18 @@ def test_the_figures_are_listed_without_any_being_drawn(
     done = run(results, "--list")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert "ratios-first-h2-small  first/h2:small" in lines
+    assert "ratios-first-h2-small  Ratio to the baseline: first/h2:small" in lines
     assert not (results / "made-up" / "plots").exists()
     chosen = run(results, "--list", "--figure", "ratios-*").stdout
     assert [line.split()[0] for line in chosen.splitlines()] == ["ratios-first-h2-small"]
+
+
+def test_the_figures_of_the_audit_have_names_of_their_own(results: Path) -> None:
+    done = run(results, "--list", "--audit")
+    assert done.exit_code == 0, done.output
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert names
+    assert all(name.startswith("audit-") for name in names)
 
 
 def test_a_name_that_is_no_figure_brings_the_near_ones(results: Path) -> None:

@@ -50,6 +50,12 @@ if TYPE_CHECKING:
     metavar="PIXELS",
     help="Of a picture; a column of a paper at its letters' size is about 400.",
 )
+@click.option(
+    "--audit",
+    "of_audit",
+    is_flag=True,
+    help="The figures of `regatta audit` instead of the report's.",
+)
 @click.option("--list", "as_list", is_flag=True, help="Name the figures and draw none.")
 def plot(
     experiment: str,
@@ -58,15 +64,12 @@ def plot(
     kind: Format,
     output: Path | None,
     width: int,
+    of_audit: bool,
     as_list: bool,
 ) -> None:
     """Write each figure of EXPERIMENT's report as a file of its own, on white, for papers and slides."""
     folder = find_folder(experiment, results)
-
-    from regatta.analysis.answer import answer_experiment
-    from regatta.report.gallery import gallery
-
-    pictures = gallery(answer_experiment(folder.path))
+    pictures = _audit_pictures(folder.path) if of_audit else _report_pictures(folder.path)
     if not pictures:
         raise StoreError(
             str(folder.path), "a figure in its report", "none", "measure first: `regatta run SPEC`"
@@ -82,6 +85,21 @@ def plot(
     with _drawing_progress() as progress:
         for path in write_pictures(chosen, output or folder.path / "plots", kind, width, progress):
             click.echo(str(path))
+
+
+def _report_pictures(directory: Path) -> list[Picture]:
+    from regatta.analysis.answer import answer_experiment
+    from regatta.report.gallery import gallery
+
+    return gallery(answer_experiment(directory))
+
+
+def _audit_pictures(directory: Path) -> list[Picture]:
+    from regatta.analysis.audit import audit_experiment
+    from regatta.report.audit import topics_of_audit
+    from regatta.report.gallery import pictures_of
+
+    return pictures_of(topics_of_audit(audit_experiment(directory)), "audit")
 
 
 def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:

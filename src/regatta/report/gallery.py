@@ -41,18 +41,23 @@ class Picture:
     @property
     def title(self) -> str:
         """What it shows, as plain text."""
-        return " · ".join(part for part in (self.group.title, self.figure.title) if part) or self.topic.title
+        where = " · ".join(part for part in (self.group.title, self.figure.title) if part)
+        return f"{self.topic.title}: {where}" if where else self.topic.title
 
 
 def gallery(answer: Answer) -> list[Picture]:
     """Every figure of the answer's report, in its order, each under its own name."""
-    topics = topics_of(answer, panels_of(answer), Looks(answer.cells))
+    return pictures_of(topics_of(answer, panels_of(answer), Looks(answer.cells)))
+
+
+def pictures_of(topics: Sequence[Topic], prefix: str = "") -> list[Picture]:
+    """Every figure of a page, in its order, each under its own name: prefix, topic, group, figure."""
     pictures: list[Picture] = []
     taken: set[str] = set()
     for topic in topics:
         for group in topic.groups:
             for figure in group.figures:
-                name = _unique(_slug(topic.anchor, group.title, figure.title), taken)
+                name = _unique(_slug(prefix, topic.anchor, group.title, figure.title), taken)
                 pictures.append(Picture(name, topic, group, figure))
     return pictures
 
@@ -138,7 +143,7 @@ def _legend_rows(legend: Sequence[LegendEntry], width: int) -> int:
 
 def _slug(*texts: str) -> str:
     """Words of texts joined by hyphens: letters, digits and dots stay, as in `heap-1.5x`; what is in brackets goes."""
-    text = re.sub(r"\([^()]*\)", "", "-".join(texts)).replace("×", "x").lower()
+    text = re.sub(r"\([^()]*\)", "", "-".join(text for text in texts if text)).replace("×", "x").lower()
     return re.sub(r"[^a-z0-9.]+", "-", text).strip("-.")[:_NAME_CHARACTERS].strip("-.") or "figure"
 
 
