@@ -271,7 +271,7 @@ def test_a_whole_experiment_is_whole_again_by_the_same_command(tmp_path: Path) -
         assert database.execute(
             "select count(*) from invocations where invocation_id = ?", [lost]
         ).fetchone() == (0,)
-        assert database.execute("select count(*) from invocations").fetchone() == (23,)
+        assert database.execute("select count(*) from invocations").fetchone() == (27,)
 
     small.run()
     assert sorted(r["invocation_id"] for r in small.records()) == sorted(small.planned())
