@@ -123,7 +123,7 @@ def answer_experiment(
         warnings=(*shortfalls(samples, facts.steady), *apart, *lacking, *unblocked),
         planned=sum(cell.planned for cell in samples.measured_cells),
         recorded=samples.recorded,
-        headline=tuple(headline(samples.cells, cells, comparisons, families, names))
+        headline=tuple(headline(samples.cells, cells, comparisons, families, names, over_hosts))
         if samples.recorded
         else (),
         findings={topic: sentences for topic, sentences in findings.items() if sentences},

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regatta.analysis.manovas import judge_manovas, manova_words
 from regatta.analysis.names import Names
 from regatta.analysis.samples import PlannedCell, Samples, Series
-from regatta.analysis.words import listed, test_words
+from regatta.analysis.words import f_words, listed
 from regatta.model.cell import NO_MODIFIERS
 from regatta.model.effects import EffectRow, Effects, EffectTable
 from regatta.stats.estimate import Floats
@@ -153,10 +153,10 @@ def _words(
             share = _percent(row.eta2_partial)
             sentences.append(
                 f"which {name} explains {share} % of the variation of {metric} that {others} and their interactions leave"
-                f" ({test_words(row.f, row.df, fit.df_error, row.p)})"
+                f" ({f_words(row.f, row.df, fit.df_error, row.p)})"
             )
         else:
-            numbers = test_words(row.f, row.df, fit.df_error, row.p)
+            numbers = f_words(row.f, row.df, fit.df_error, row.p)
             sentences.append(f"that the {name} matters to {metric} is not shown ({numbers})")
     sentences += _interactions(rows, fit.df_error, level)
     unknown = [row.source for row in rows if math.isnan(row.f) and row.source not in factors]
@@ -173,7 +173,7 @@ def _interactions(rows: Sequence[EffectRow], df_error: int, level: float) -> lis
     sentences = []
     for row in shown[:_INTERACTIONS_TOLD]:
         a, b = row.source.split(":")
-        numbers = test_words(row.f, row.df, df_error, row.p)
+        numbers = f_words(row.f, row.df, df_error, row.p)
         sentences.append(
             f"how much the {b} matters depends on the {a}: together they explain a further"
             f" {_percent(row.eta2_partial)} % of what is left ({numbers})"

@@ -12,6 +12,7 @@ from regatta.analysis.samples import PlannedCell
 from regatta.analysis.words import counted, measured
 from regatta.model.answer import CellAnswer, Comparison, Family
 from regatta.model.experiment import Better
+from regatta.model.hosts import OverHosts
 from regatta.units import display_scale
 
 #: more sets of parameters than this are told in one sentence
@@ -28,6 +29,7 @@ def headline(
     comparisons: Sequence[Comparison],
     families: Sequence[Family],
     names: Names,
+    over_hosts: OverHosts,
 ) -> list[str]:
     """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
 
@@ -37,9 +39,12 @@ def headline(
         comparisons: with the baseline, for cells that are in no family.
         families: of collectors.
         names: for the sentences.
+        over_hosts: what several hosts say together, which comes first where it is little.
     """
     better = {_place(cell): cell.better for cell in cells}
-    sentences = _overview(families, better)
+    together = [one.words for one in over_hosts.comparisons]
+    sentences = together if len(together) <= _MANY_PLACES else []
+    sentences += _overview(families, better)
     of_place: dict[_Place, list[Family]] = {}
     for family in families:
         of_place.setdefault(_place(family), []).append(family)

@@ -16,10 +16,10 @@ from regatta.analysis.words import (
     bound_words,
     compared,
     counted,
+    f_words,
     listed,
     practical,
     shows_difference,
-    test_words,
     too_small,
 )
 from regatta.model.answer import Comparison
@@ -183,7 +183,7 @@ def _these(hosts: int) -> str:
 def _interaction_words(test: HostTest, level: float) -> str:
     if math.isnan(test.f):
         return f"whether it depends on the host cannot be tested: {test.reason}"
-    numbers = test_words(test.f, test.df_interaction, test.df_error, test.p)
+    numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
     if test.p < 1.0 - level:
         return f"how large it is depends on the host ({numbers}), see each"
     return f"that it depends on the host is not shown ({numbers})"
@@ -237,7 +237,7 @@ def _family(
     if math.isnan(test.f):
         words = f"{many}: whether their differences depend on the host cannot be tested: {test.reason}"
     else:
-        numbers = test_words(test.f, test.df_interaction, test.df_error, test.p)
+        numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
         shown = "depend on the host" if test.p < 1.0 - level else "are not shown to depend on the host"
         words = f"{many}: their differences {shown} ({numbers})"
     return HostFamily(

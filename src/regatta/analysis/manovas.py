@@ -9,7 +9,7 @@ import numpy as np
 
 from regatta.analysis.names import Names, heap_words
 from regatta.analysis.samples import PlannedCell, Samples, Series
-from regatta.analysis.words import test_words
+from regatta.analysis.words import f_words
 from regatta.model.effects import Manova, ManovaRow
 from regatta.stats.estimate import Floats
 from regatta.stats.intervals import why_no_logs
@@ -121,7 +121,7 @@ def _words(first: PlannedCell, benchmarks: int, fit: Fit, reason: str, names: Na
     pillai = fit.pillai
     if math.isnan(pillai.f):
         return f"whether the collectors differ over {where} cannot be told: {reason}"
-    numbers = f"Pillai {pillai.value:.2f}, {test_words(pillai.f, pillai.df1, pillai.df2, pillai.p)}"
+    numbers = f"Pillai {pillai.value:.2f}, {f_words(pillai.f, pillai.df1, pillai.df2, pillai.p)}"
     if pillai.p < 1.0 - level:
         return f"the collectors differ in at least one of {where} ({numbers})"
     return f"that the collectors differ in any of {where} is not shown ({numbers})"

@@ -68,7 +68,7 @@ def too_small(theta_percent: float) -> str:
     return f"less than the {theta_percent:g} % from which on it would matter"
 
 
-def test_words(f: float, df_between: float, df_error: float, p: float) -> str:
+def f_words(f: float, df_between: float, df_error: float, p: float) -> str:
     """`F(2, 27) = 5.1, p 0.013`."""
     return f"F({df_between:g}, {df_error:g}) = {f:.3g}, p {p_words(p)}"
 

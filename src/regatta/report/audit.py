@@ -243,7 +243,7 @@ def _pair(pair: AuditedPair, audit: Audit) -> tuple[str, ...]:
     rest.pop(audit.factor, None)
     place = [value for value in rest.values() if value and value != "none"]
     ends = interval(show_ratio(pair.ratio.low), show_ratio(pair.ratio.high))
-    shown = "no difference" if pair.verdict == 0 else f"{pair.a if pair.verdict < 0 else pair.b} lower"
+    shown = "no difference shown" if pair.verdict == 0 else f"{pair.a if pair.verdict < 0 else pair.b} lower"
     return (
         pair.host,
         " ".join(part for part in (pair.benchmark, parameters_text(pair.parameters)) if part),

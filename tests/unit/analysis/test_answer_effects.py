@@ -191,7 +191,7 @@ def test_invocations_that_add_nothing_are_told(tmp_path: Path) -> None:
     (found,) = answer.levels
     assert found.t_squared[1] < 0
     assert math.isinf(found.best_iterations)
-    assert found.share_percent == (100.0, 0.0)
+    assert found.share_percent == pytest.approx((100.0, 0.0))
     assert answer.findings["Where the variance is"][0].endswith("invocations add nothing that could be seen")
 
 
