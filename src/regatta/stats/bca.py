@@ -187,7 +187,9 @@ def _means(x: Floats, level: float, counts: _Counts, resamples: int) -> BcaMeans
         found_low, found_high, why = _edges(boot, np.zeros(len(part)), _acceleration(part), level, same)
         where = start + np.flatnonzero(usable)
         shift, scale = mean[usable], exponent[usable]
-        low[where], high[where] = np.ldexp(found_low + shift, scale), np.ldexp(found_high + shift, scale)
+        # No resample lies beyond the data; taking the mean off and adding it again may, by a rounding.
+        low[where] = np.maximum(np.ldexp(found_low + shift, scale), x[where].min(axis=1))
+        high[where] = np.minimum(np.ldexp(found_high + shift, scale), x[where].max(axis=1))
         for cell, reason in zip(where.tolist(), why, strict=True):
             reasons[cell] = reason
     return BcaMeans(point, low, high, tuple(reasons))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from regatta.stats.bca import bca_interval, bca_means
@@ -152,6 +152,7 @@ def test_nist_numacc4_keeps_its_digits() -> None:
 
 
 @given(samples, st.floats(-1e3, 1e3), st.floats(0.01, 100.0))
+@example([2.0, 3.0, 0.0, 0.0, 0.0, 0.0], 0.0, 1.0)
 @settings(deadline=None, max_examples=50)
 def test_bca_follows_shift_and_scale(values: list[float], shift: float, scale: float) -> None:
     x = np.array(values)
