@@ -12,11 +12,14 @@ from regatta.units import display_scale
 #: How many characters of 11 px text fit beside the figures of a row on a phone 390 px wide.
 ROW_LABEL_CHARACTERS = 36
 #: What plotly's labels give a meaning to; dollars would enclose a formula.
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
 
 def visible(text: str) -> str:
     """Replace what has no glyph of its own: control characters, marks that turn the writing direction, surrogates."""
+    if text.isprintable():
+        # Nothing of the kind is printable; a large report has 400,000 texts to look at.
+        return text
     return "".join(c if unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else " " for c in text)
 
 
@@ -30,7 +33,7 @@ def shorten(text: str, limit: int = ROW_LABEL_CHARACTERS) -> str:
 
 def plot_text(text: str) -> str:
     """Make a text inert inside plotly's pseudo-HTML; to be called once, as late as possible."""
-    return "".join(_ENTITIES.get(character, character) for character in visible(text))
+    return visible(text).translate(_ENTITIES)
 
 
 def hover(*lines: str) -> str:

@@ -38,16 +38,20 @@ def order_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
 def _figure(panel: Panel, looks: Looks, start: int) -> Figure | None:
     marks: dict[tuple[Look, bool], list[tuple[float, float, str]]] = {}
     quiet: list[tuple[float, float]] = []
+    told = sum(len(cell.samples) for cell in panel.cells) <= TEXTS_AT_MOST
     for cell, runs in _by_cell(panel).values():
         for sample, relative in runs:
             minutes = (sample.started_utc_ns - start) / _NS_PER_MINUTE
-            text = cell_hover(cell, f"{show_ratio(relative)} of the cell's mean", place_of(sample))
+            text = (
+                cell_hover(cell, f"{show_ratio(relative)} of the cell's mean", place_of(sample))
+                if told
+                else ""
+            )
             marks.setdefault((looks.of(cell), sample.perturbed), []).append((minutes, relative, text))
             if not sample.perturbed:
                 quiet.append((minutes, relative))
     if len(quiet) < 2:
         return None
-    told = len(quiet) <= TEXTS_AT_MOST
     traces = [_scatter(points, look, hollow, told) for (look, hollow), points in marks.items()]
     traces.append(_running_median(sorted(quiet)))
     x = axis("minutes since the first invocation")
