@@ -281,10 +281,7 @@ def _finish(
         problems.append(Problem(f"{file}: {value}", "at least one value", got))
     if not problems:
         groups = columns[by].numbers
-        if len(groups) < 2:
-            got = f"one ({next(iter(groups))})" if groups else "none"
-            problems.append(Problem(f"{file}: {by}", "at least two groups", got))
-        elif len(groups) > MOST_GROUPS:
+        if len(groups) > MOST_GROUPS:
             fix = "compare by another column"
             problems.append(
                 Problem(f"{file}: {by}", f"at most {MOST_GROUPS} groups", f"{len(groups):,}", fix)

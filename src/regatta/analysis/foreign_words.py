@@ -16,6 +16,8 @@ _MOST = 10
 
 def foreign_sentences(answer: ForeignAnswer) -> list[str]:
     """Who differs from whom: each pair that does, then those of which nothing is shown, then those that cannot be compared."""
+    if len(answer.means) == 1:
+        return [f"only one group ({next(iter(answer.means))}), so there is nothing to compare it with"]
     pairs, how = _pairs(answer)
     means = {name: mean.interval.point for name, mean in answer.means.items()}
     value = answer.table.value

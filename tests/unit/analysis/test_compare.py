@@ -317,3 +317,20 @@ def test_the_example_of_the_documentation_is_what_happens(
     out, err = shown(*arguments)
     lines = [line.rstrip() for line in (out + "\n" + err).splitlines()]
     assert lines == answer.splitlines()
+
+
+def test_one_group_has_its_means_and_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    # NIST's NumAcc4: mean 10000000.2, standard deviation 0.1.
+    values = ["10000000.2", *["10000000.1", "10000000.3"] * 500]
+    file = tmp_path / "numacc4.csv"
+    file.write_text("of,x\n" + "".join(f"only,{value}\n" for value in values))
+    result = CliRunner().invoke(compare, [str(file), "--value", "x", "--by", "of", "--json"])
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert answer["means"]["only"]["mean"] == pytest.approx(10000000.2, rel=1e-15)
+    assert answer["means"]["only"]["sd"] == pytest.approx(0.1, rel=1e-7)
+    assert answer["welch"] == answer["tukey"] == []
+    assert answer["anova"]["F"] is None
+    assert answer["anova"]["reason"]
+    told = CliRunner().invoke(compare, [str(file), "--value", "x", "--by", "of"]).stdout
+    assert "only one group (only), so there is nothing to compare it with" in told
