@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 from regatta.model.answer import Answer
 from regatta.report.aa import aa_topic
+from regatta.report.collectors import collectors_topic
 from regatta.report.effects import effects_topic, levels_topic
 from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, ratios_topic, spread_topic
 from regatta.report.hosts import hosts_topic
+from regatta.report.latency import latency_topic
 from regatta.report.looks import Looks
 from regatta.report.outliers import outliers_topic
 from regatta.report.panels import Panel
@@ -27,21 +29,27 @@ __all__ = ["TOPICS", "Table", "Topic", "topics_of"]
 
 #: each gives its topic, or None where the answer has nothing on it; in the order of the page
 TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
+    # the answer
     ratios_topic,
     pairs_topic,
     suites_topic,
     hosts_topic,
-    effects_topic,
-    levels_topic,
+    # what it hangs on
     heap_topic,
+    collectors_topic,
+    latency_topic,
     curves_topic,
+    effects_topic,
+    replay_topic,
+    # how the values lie, and how many there are
     spread_topic,
+    levels_topic,
     steady_topic,
+    stopping_topic,
+    # whether they can be trusted
     order_topic,
     runs_topic,
-    stopping_topic,
     outliers_topic,
-    replay_topic,
     aa_topic,
 )
 
