@@ -16,6 +16,7 @@ from regatta.report import write_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 from synthetic_answers import curve_answer, hostile_answer, java_answer
+from synthetic_collectors import collector_answer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(
@@ -69,6 +70,14 @@ def test_every_figure_is_drawn_without_an_error(drawn: str) -> None:
     assert int(told["figures"]) >= 12
     assert told["drawn"] == told["figures"]
     assert len(re.findall(r'class="main-svg"', drawn)) >= int(told["figures"])
+
+
+def test_a_sweep_of_heaps_under_five_collectors_is_drawn(tmp_path: Path) -> None:
+    dom = browse(collector_answer(n=4), tmp_path)
+    told = facts(dom)
+    assert (told["errors"], told["drawn"]) == ("0", told["figures"])
+    for text in ("total over the distilled cost", "longest pause of an iteration", "99.9 %", "longest"):
+        assert text in dom
 
 
 def test_violins_points_lines_and_bars_are_in_the_drawing(drawn: str) -> None:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 from regatta.model.answer import CellAnswer
-from regatta.report.axes import Figure, Group, Trace, axis, layout, value_axis
-from regatta.report.curves import Point, curve
+from regatta.report.axes import Figure, Group
+from regatta.report.curves import Point
 from regatta.report.labels import cell_hover
-from regatta.report.looks import Look, Looks
+from regatta.report.looks import Looks
+from regatta.report.over_heap import HeapLine, over_heap
 from regatta.report.panels import Panel, parameters_but
-from regatta.report.quantities import finite, interval, show_percent
-
-_HEIGHT_PX = 320
-#: Few heap settings are drawn with bars, which are set apart by this share of the gap between two settings.
-_DODGE = 0.025
+from regatta.report.quantities import Scale, interval, show_percent
 
 
 def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
@@ -28,7 +24,8 @@ def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
         figures = [
             _figure(name, cells, panel, looks)
             for name, cells in _by_runtime(panel).items()
-            if len({_heap(cell, panel) for cell in cells if math.isfinite(cell.estimate.point)}) > 1
+            if len({heap_of(cell, _factors(panel)) for cell in cells if math.isfinite(cell.estimate.point)})
+            > 1
         ]
         if figures:
             groups.append(Group(panel.title, figures, looks.legend(panel.cells)))
@@ -53,47 +50,32 @@ def _figure(name: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> F
     lines: dict[str, list[CellAnswer]] = {}
     for cell in cells:
         lines.setdefault(cell.collector, []).append(cell)
-    heaps = sorted({_heap(cell, panel) for cell in cells})
-    gap = min((b - a for a, b in pairwise(heaps)), default=0.0)
-    bands: list[Trace] = []
-    tops: list[Trace] = []
-    for number, line in enumerate(lines.values()):
-        line.sort(key=lambda cell: _heap(cell, panel))
-        shift = (number - (len(lines) - 1) / 2) * _DODGE * gap if len(line) < 4 else 0.0
-        *under, top = curve(
-            [_point(cell, panel, shift) for cell in line], _plain(looks.of(line[0])), panel.scale
-        )
-        bands += under
-        tops.append(top)
-    values = finite(
-        v * panel.scale.factor for c in cells for v in (c.estimate.point, c.estimate.low, c.estimate.high)
-    )
-    unit = "heap, multiple of the least heap" if _factors(panel) else "heap (MiB)"
-    ticks = {"tickvals": heaps, "ticktext": [f"{heap:g}" for heap in heaps]} if len(heaps) <= 6 else {}
-    return Figure(name, _HEIGHT_PX, bands + tops, layout(axis(unit, **ticks), value_axis(panel.axis, values)))
+    factors = _factors(panel)
+    drawn = []
+    for line in lines.values():
+        line.sort(key=lambda cell: heap_of(cell, factors))
+        drawn.append(HeapLine(looks.of(line[0]), [heap_point(cell, factors, panel.scale) for cell in line]))
+    return over_heap(name, drawn, factors, panel.axis, panel.scale)
 
 
-def _point(cell: CellAnswer, panel: Panel, shift: float) -> Point:
-    estimate, scale = cell.estimate, panel.scale
+def heap_point(cell: CellAnswer, factors: bool, scale: Scale) -> Point:
+    """The mean of a cell at its heap."""
+    estimate = cell.estimate
     ends = interval(scale.show(estimate.low), scale.show(estimate.high))
     text = cell_hover(
         cell,
         f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
         f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
     )
-    return Point(_heap(cell, panel) + shift, estimate.point, estimate.low, estimate.high, text)
+    return Point(heap_of(cell, factors), estimate.point, estimate.low, estimate.high, text)
 
 
-def _plain(look: Look) -> Look:
-    """Inside one runtime hue alone tells the lines apart; the mark is kept, the dash would only disturb."""
-    return Look(look.colour, look.mark, "solid")
+def heap_of(cell: CellAnswer, factors: bool) -> float:
+    """The heap as a place on an axis: its factor, or its size in MiB."""
+    if factors:
+        return cell.heap_factor or 0.0
+    return float(cell.heap_mib) if cell.heap_mib is not None else cell.heap_factor or 0.0
 
 
 def _factors(panel: Panel) -> bool:
     return all(cell.heap_factor is not None for cell in panel.cells)
-
-
-def _heap(cell: CellAnswer, panel: Panel) -> float:
-    if _factors(panel):
-        return cell.heap_factor or 0.0
-    return float(cell.heap_mib) if cell.heap_mib is not None else cell.heap_factor or 0.0

@@ -15,6 +15,8 @@ from regatta.report.quantities import Scale, choose_scale
 SeriesKey = tuple[str, str, str, tuple[tuple[str, str], ...]]
 #: From so many values on, a numeric parameter is an axis rather than a row in a table.
 _SERIES_VALUES = 3
+#: The parameter of a distribution's percentiles, which is an axis however few there are, in a figure of its own kind.
+PERCENTILE = "percentile"
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ def numeric(parameters: Mapping[str, Scalar], name: str) -> float | None:
 
 
 def _series_parameter(cells: Sequence[CellAnswer]) -> str:
+    if any(numeric(cell.parameters, PERCENTILE) is not None for cell in cells):
+        return PERCENTILE
     values: dict[tuple[str, str], set[float]] = {}
     for cell in cells:
         for name in cell.parameters:

@@ -10,7 +10,15 @@ from regatta.report.curves import Point, curve
 from regatta.report.forest import comparisons_of
 from regatta.report.labels import cell_hover, hover, parameters_text
 from regatta.report.looks import Look, Looks
-from regatta.report.panels import Panel, compared_keys, group_heap_label, numeric, parameters_but, series_key
+from regatta.report.panels import (
+    PERCENTILE,
+    Panel,
+    compared_keys,
+    group_heap_label,
+    numeric,
+    parameters_but,
+    series_key,
+)
 from regatta.report.quantities import Scale, finite, interval, show_percent, show_ratio
 
 _HEIGHT_PX = 360
@@ -21,7 +29,7 @@ def series_groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list
     """One group a panel that has such a parameter: the values, then the ratios to the baseline."""
     groups = []
     for panel in panels:
-        if not panel.series_parameter:
+        if panel.series_parameter in ("", PERCENTILE):
             continue
         figures = [*_values(panel, looks), *_ratios(answer.comparisons, panel, looks)]
         if figures:
