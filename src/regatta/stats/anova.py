@@ -5,15 +5,17 @@ Values are taken as they are: who compares ratios passes logarithms.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc
 
-from regatta.stats.estimate import NAN, Floats, only_rounding
+from regatta.stats.estimate import NAN, ROUNDING_ULPS, Floats
+
+Bools = NDArray[np.bool_]
+Integers = NDArray[np.int64]
 
 BLOCKED = "block-anova"
 BLOCKED_LEAST_SQUARES = "block-anova-ls"
@@ -35,8 +37,8 @@ class Anova:
     method: str
     effects: Floats
     spread: Floats
-    linked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-    counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+    linked: Bools
+    counts: Integers
     between: float
     error: float
     df_between: int
@@ -60,28 +62,57 @@ def one_way(groups: Sequence[ArrayLike]) -> Anova:
     Source: Georges et al. (OOPSLA 2007), section 3.3.3; Neter, Wasserman and Kutner, "Applied Linear Statistical Models".
     """
     arrays = [np.asarray(group, dtype=np.float64).ravel() for group in groups]
-    sizes = np.array([x.size for x in arrays], dtype=np.int64)
-    k = len(arrays)
+    longest = max((x.size for x in arrays), default=0)
+    values = np.zeros((1, longest, len(arrays)))
+    seen = np.zeros((longest, len(arrays)), dtype=bool)
+    for column, x in enumerate(arrays):
+        values[0, : x.size, column] = x
+        seen[: x.size, column] = True
+    return _one_way(values, seen)[0]
+
+
+def one_way_many(tables: ArrayLike) -> list[Anova]:
+    """`one_way` of many families at once: k groups of n values in each.
+
+    Args:
+        tables: shape (families, n, k), same unit within a family; a column is a group.
+
+    Returns:
+        One `Anova` for each family, as `one_way` gives it.
+
+    Raises:
+        ValueError: `tables` has not three dimensions.
+    """
+    values = _three(tables)
+    return _one_way(values, np.ones(values.shape[1:], dtype=bool)) if len(values) else []
+
+
+def _one_way(values: Floats, seen: Bools) -> list[Anova]:
+    """Families of shape (families, n, k) whose values stand where `seen`, shape (n, k), is true."""
+    k = seen.shape[1]
+    sizes = seen.sum(axis=0)
     present = sizes > 0
     linked = np.logical_and.outer(present, present)
     counts = np.add.outer(sizes, sizes)
     np.fill_diagonal(counts, sizes)
-    every = np.concatenate(arrays) if k else np.empty(0)
-    if not np.isfinite(every).all():
-        return _unknown(ONE_WAY, k, linked, counts, "a value is not a finite number")
+    finite: list[bool] = np.asarray(np.isfinite(values).all(axis=(1, 2))).tolist()
+    unknown = ["" if each else "a value is not a finite number" for each in finite]
     if int(present.sum()) < 2:
-        return _unknown(ONE_WAY, k, linked, counts, "fewer than two alternatives have values")
+        unknown = [why or "fewer than two alternatives have values" for why in unknown]
+        return [_unknown(ONE_WAY, k, linked, counts, why) for why in unknown]
+    y = values[finite]
     # Around the grand mean first: leading digits in common would otherwise eat the squares (NIST SmLs07 to 09).
-    origin = float(every.mean())
-    centred = [x - origin for x in arrays]
-    effects = np.array([float(x.mean()) if x.size else NAN for x in centred])
-    grand = float((every - origin).mean())
-    between = float((sizes[present] * (effects[present] - grand) ** 2).sum())
-    error = float(sum(((x - x.mean()) ** 2).sum() for x in centred if x.size))
+    n = int(sizes.sum())
+    centred = np.where(seen, y - (y.sum(axis=(1, 2)) / n)[:, None, None], 0.0)
+    effects = centred.sum(axis=1) / np.where(present, sizes, 1)
+    grand = (centred.sum(axis=(1, 2)) / n)[:, None]
+    between = (sizes * (effects - grand) ** 2).sum(axis=1)
+    error = (np.where(seen, centred - effects[:, None, :], 0.0) ** 2).sum(axis=(1, 2))
+    effects[:, ~present] = NAN
     spread = np.diag(np.where(present, 1.0 / np.maximum(sizes, 1), np.nan))
-    df_between, df_error = int(present.sum()) - 1, int(sizes.sum() - present.sum())
-    largest = float(np.abs(every).max())
-    return _finished(ONE_WAY, effects, spread, linked, counts, between, error, df_between, df_error, largest)
+    design = _Design(ONE_WAY, spread, linked, counts, int(present.sum()) - 1, n - int(present.sum()))
+    fitted = iter(_finished(design, effects, between, error, np.abs(y).max(axis=(1, 2))))
+    return [_unknown(ONE_WAY, k, linked, counts, why) if why else next(fitted) for why in unknown]
 
 
 def block_anova(table: ArrayLike) -> Anova:
@@ -112,6 +143,8 @@ def block_anova(table: ArrayLike) -> Anova:
     # A block with one value says nothing of differences.
     useful = seen.sum(axis=1) >= 2
     y, seen = y[useful], seen[useful]
+    if seen.size and seen.all():
+        return _complete(y[None])[0]
     counts, blocks = _common(seen), int(useful.sum())
     linked = _linked(counts)
     if not blocks:
@@ -120,25 +153,49 @@ def block_anova(table: ArrayLike) -> Anova:
     deviation = y - np.nanmean(y, axis=1, keepdims=True)
     deviation -= np.nanmean(deviation, axis=1, keepdims=True)
     largest = float(np.nanmax(np.abs(y)))
-    if seen.all():
-        effects = deviation.mean(axis=0)
-        effects -= effects.mean()
-        between = blocks * float(effects @ effects)
-        error = float(((deviation - effects) ** 2).sum())
-        spread = np.eye(k) / blocks
-        df_between, df_error = k - 1, (blocks - 1) * (k - 1)
-        method = BLOCKED
-    else:
-        effects, spread, between, error = _least_squares(deviation, seen)
-        df_between = _rank(linked)
-        df_error = int(seen.sum()) - blocks - df_between
-        method = BLOCKED_LEAST_SQUARES
-    return _finished(method, effects, spread, linked, counts, between, error, df_between, df_error, largest)
+    effects, spread, between, error = _least_squares(deviation, seen)
+    df_between = _rank(linked)
+    df_error = int(seen.sum()) - blocks - df_between
+    design = _Design(BLOCKED_LEAST_SQUARES, spread, linked, counts, df_between, df_error)
+    return _finished(design, effects[None], np.array([between]), np.array([error]), np.array([largest]))[0]
 
 
-def _least_squares(
-    deviation: Floats, seen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-) -> tuple[Floats, Floats, float, float]:
+def block_anova_many(tables: ArrayLike) -> list[Anova]:
+    """`block_anova` of many families at once, all of as many blocks and alternatives.
+
+    Args:
+        tables: shape (families, blocks, k), same unit within a family; NaN where a value is missing.
+
+    Returns:
+        One `Anova` for each family, as `block_anova` gives it.
+
+    Raises:
+        ValueError: `tables` has not three dimensions.
+    """
+    y = _three(tables)
+    blocks, k = y.shape[1:]
+    whole = np.isfinite(y).all(axis=(1, 2)) & (blocks > 0) & (k > 1)
+    fitted = iter(_complete(y[whole])) if whole.any() else iter(())
+    return [next(fitted) if complete else block_anova(y[i]) for i, complete in enumerate(whole.tolist())]
+
+
+def _complete(y: Floats) -> list[Anova]:
+    """Families of shape (families, blocks, k), nothing missing, at least one block and two alternatives."""
+    blocks, k = y.shape[1:]
+    # Every value around its block's mean; twice, so that leading digits in common do not matter.
+    deviation = y - y.mean(axis=2, keepdims=True)
+    deviation -= deviation.mean(axis=2, keepdims=True)
+    effects = deviation.mean(axis=1)
+    effects -= effects.mean(axis=1, keepdims=True)
+    between = blocks * (effects**2).sum(axis=1)
+    error = ((deviation - effects[:, None, :]) ** 2).sum(axis=(1, 2))
+    everything = np.ones((k, k), dtype=bool)
+    counts = np.full((k, k), blocks, dtype=np.int64)
+    design = _Design(BLOCKED, np.eye(k) / blocks, everything, counts, k - 1, (blocks - 1) * (k - 1))
+    return _finished(design, effects, between, error, np.abs(y).max(axis=(1, 2)))
+
+
+def _least_squares(deviation: Floats, seen: Bools) -> tuple[Floats, Floats, float, float]:
     """Effects, generalised inverse, sums of squares between and of error, for values around their block's mean."""
     weight = seen.astype(np.float64)
     per_block = weight.sum(axis=1, keepdims=True)
@@ -152,18 +209,25 @@ def _least_squares(
     return effects, spread, between, error
 
 
+def _three(tables: ArrayLike) -> Floats:
+    y = np.asarray(tables, dtype=np.float64)
+    if y.ndim != 3:
+        raise ValueError(f"tables of many families: expected three dimensions · got shape {y.shape}")
+    return y
+
+
 def _common(
-    seen: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    seen: Bools,
+) -> Integers:
     """In how many blocks two alternatives stand together; the diagonal counts the values."""
     number = seen.astype(np.int64)
-    result: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = number.T @ number
+    result: Integers = number.T @ number
     return result
 
 
 def _linked(
-    counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    counts: Integers,
+) -> Bools:
     """Which alternatives are tied by a chain of common blocks."""
     reach = counts > 0
     while True:
@@ -173,58 +237,68 @@ def _linked(
         reach = further
 
 
-def _rank(linked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> int:
+def _rank(linked: Bools) -> int:
     """Independent contrasts: alternatives with values less the groups that are tied together."""
     present = np.diag(linked)
     groups = {tuple(row) for row in linked[present].tolist()}
     return int(present.sum()) - len(groups)
 
 
+@dataclass(frozen=True)
+class _Design:
+    """What families of one shape share; see `Anova`."""
+
+    method: str
+    spread: Floats
+    linked: Bools
+    counts: Integers
+    df_between: int
+    df_error: int
+
+
 def _finished(
-    method: str,
-    effects: Floats,
-    spread: Floats,
-    linked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    between: float,
-    error: float,
-    df_between: int,
-    df_error: int,
-    largest: float,
-) -> Anova:
-    f, p, mean_square, reason = NAN, NAN, NAN, ""
+    design: _Design, effects: Floats, between: Floats, error: Floats, largest: Floats
+) -> list[Anova]:
+    """The tests of families of one design; `effects` of shape (families, k), the rest of shape (families,)."""
+    df_between, df_error = design.df_between, design.df_error
+    nothing = np.full(len(between), NAN)
+    f, p, mean_square = nothing, nothing, nothing
+    reasons = [""] * len(between)
     if df_between < 1:
-        reason = "fewer than two alternatives have values in common blocks"
+        reasons = ["fewer than two alternatives have values in common blocks"] * len(between)
     elif df_error < 1:
-        reason = "too few values: no degrees of freedom are left for the error"
-    elif only_rounding(math.sqrt(error / df_error), largest):
-        reason = "the values do not vary within alternatives, so their spread is unknown"
+        reasons = ["too few values: no degrees of freedom are left for the error"] * len(between)
     else:
-        mean_square = error / df_error
+        deviation = np.sqrt(error / df_error)
+        constant = deviation <= ROUNDING_ULPS * np.finfo(np.float64).eps * largest
+        mean_square = np.where(constant, NAN, error / df_error)
         f = between / df_between / mean_square
-        p = float(fdtrc(df_between, df_error, f))
-    return Anova(
-        method,
-        effects,
-        spread,
-        linked,
-        counts,
-        between,
-        error,
-        df_between,
-        max(df_error, 0),
-        f,
-        p,
-        mean_square,
-        reason,
-    )
+        p = fdtrc(df_between, df_error, f)
+        what = "the values do not vary within alternatives, so their spread is unknown"
+        reasons = [what if one else "" for one in constant.tolist()]
+    columns = (between.tolist(), error.tolist(), f.tolist(), p.tolist(), mean_square.tolist(), reasons)
+    return [
+        Anova(
+            design.method,
+            own,
+            design.spread,
+            design.linked,
+            design.counts,
+            b,
+            e,
+            df_between,
+            max(df_error, 0),
+            *tests,
+        )
+        for own, b, e, *tests in zip(effects, *columns, strict=True)
+    ]
 
 
 def _unknown(
     method: str,
     k: int,
-    linked: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
-    counts: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
+    linked: Bools,
+    counts: Integers,
     reason: str,
 ) -> Anova:
     nothing = np.full(k, np.nan)

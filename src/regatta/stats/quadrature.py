@@ -17,6 +17,8 @@ from regatta.stats.estimate import Floats
 NORMAL_EDGE = 8.5
 #: (below which df, nodes): few degrees of freedom have long tails
 _NODES = ((3, 384), (8, 128), (float("inf"), 64))
+#: below this df nodes are crowded near 0
+_CROWDED = 8
 #: probability left out at the upper end of the scale's distribution
 _TAIL = 1e-16
 
@@ -29,7 +31,7 @@ def scale_rule(df: float) -> tuple[Floats, Floats]:
     high = float(np.sqrt(chdtri(df, _TAIL) / df))
     u, weight = legendre(next(nodes for below, nodes in _NODES if df < below), 0.0, 1.0)
     # With few degrees of freedom the far tail comes from s near 0: nodes are crowded there.
-    power = 5 if df < _NODES[0][0] else 1
+    power = 5 if df < _CROWDED else 1
     s = low + (high - low) * u**power
     weight = weight * (high - low) * power * u ** (power - 1)
     log_density = np.log(2.0) + df / 2 * np.log(df / 2) - gammaln(df / 2) + xlogy(df - 1, s) - df * s * s / 2

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regatta.stats.anova import Anova
-from regatta.stats.estimate import NAN, Interval, check_level, undefined
+from regatta.stats.anova import Anova, Bools
+from regatta.stats.estimate import NAN, Floats, Interval, check_level, undefined
 from regatta.stats.studentized_range import quantile, upper_tail
+
+Indices = NDArray[np.intp]
 
 TUKEY = "tukey"
 
@@ -42,29 +47,90 @@ def tukey(fit: Anova, level: float = 0.95) -> tuple[PairDifference, ...]:
 
     Source: Tukey (1953); Kramer, Biometrics 12 (1956); Hayter, Annals of Statistics 12 (1984) for the proof that it is conservative.
     """
+    return tukey_many([fit], level)[0]
+
+
+def tukey_many(fits: Sequence[Anova], level: float = 0.95) -> list[tuple[PairDifference, ...]]:
+    """`tukey` of many families at once: p values of families of one shape come from one evaluation.
+
+    Args:
+        fits: of any shapes.
+        level: confidence that all intervals of one family hold together, between 0 and 1.
+
+    Returns:
+        For each family what `tukey` gives.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+    """
     check_level(level)
-    first, second = np.triu_indices(len(fit.effects), 1)
+    families = [_prepared(fit) for fit in fits]
+    shapes: dict[tuple[int, int], list[_Family]] = {}
+    for family in families:
+        if family.usable.any():
+            shapes.setdefault((int(np.diag(family.fit.linked).sum()), family.fit.df_error), []).append(family)
+    for (alternatives, df), alike in shapes.items():
+        q = quantile(level, alternatives, float(df))
+        ranges = [np.abs(one.difference[one.usable]) / one.error for one in alike]
+        tails = upper_tail(np.concatenate(ranges), alternatives, float(df))
+        for one, p in zip(alike, np.split(tails, np.cumsum([x.size for x in ranges])[:-1]), strict=True):
+            one.p[one.usable] = p
+            one.half[one.usable] = q * one.error
+    return [_pairs(family, level) for family in families]
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A fit and its pairs. `error`: of the usable ones; `half` (half-width) and `p` are filled in, NaN where they are not usable."""
+
+    fit: Anova
+    first: Indices
+    second: Indices
+    difference: Floats
+    known: Bools
+    usable: Bools
+    error: Floats
+    half: Floats
+    p: Floats
+
+
+def _prepared(fit: Anova) -> _Family:
+    first, second = _pairs_of(len(fit.effects))
     difference = fit.effects[first] - fit.effects[second]
-    variance = np.diag(fit.spread)[first] + np.diag(fit.spread)[second] - 2.0 * fit.spread[first, second]
+    own = np.diag(fit.spread)
+    variance = own[first] + own[second] - 2.0 * fit.spread[first, second]
     known = fit.linked[first, second] & ~np.isnan(difference)
     usable = known & (not fit.reason)
-    half = np.full(len(first), np.nan)
-    p = np.full(len(first), np.nan)
-    if usable.any():
-        alternatives = int(np.diag(fit.linked).sum())
-        error = np.sqrt(fit.mean_square_error * np.maximum(variance[usable], 0.0) / 2.0)
-        half[usable] = quantile(level, alternatives, float(fit.df_error)) * error
-        p[usable] = upper_tail(np.abs(difference[usable]) / error, alternatives, float(fit.df_error))
+    error = np.sqrt(fit.mean_square_error * np.maximum(variance[usable], 0.0) / 2.0)
+    nothing = np.full(len(first), np.nan)
+    return _Family(fit, first, second, difference, known, usable, error, nothing, nothing.copy())
+
+
+@lru_cache(maxsize=64)
+def _pairs_of(k: int) -> tuple[Indices, Indices]:
+    first, second = np.triu_indices(k, 1)
+    return first, second
+
+
+def _pairs(family: _Family, level: float) -> tuple[PairDifference, ...]:
+    fit = family.fit
+    columns = (
+        family.first,
+        family.second,
+        family.difference,
+        family.half,
+        family.p,
+        family.known,
+        family.usable,
+        fit.counts[family.first, family.second],
+    )
     pairs = []
-    for index, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        n = int(fit.counts[i, j])
-        if usable[index]:
-            middle, width = float(difference[index]), float(half[index])
-            interval = Interval(n, middle, middle - width, middle + width, level, TUKEY)
+    for i, j, middle, half, p, known, usable, n in zip(*(one.tolist() for one in columns), strict=True):
+        if usable:
+            interval = Interval(n, middle, middle - half, middle + half, level, TUKEY)
         else:
-            reason = fit.reason or why_not(fit, i, j)
-            interval = undefined(n, level, TUKEY, reason, float(difference[index]) if known[index] else NAN)
-        pairs.append(PairDifference(i, j, interval, float(p[index]) if usable[index] else NAN))
+            interval = undefined(n, level, TUKEY, fit.reason or why_not(fit, i, j), middle if known else NAN)
+        pairs.append(PairDifference(i, j, interval, p))
     return tuple(pairs)
 
 
