@@ -1,0 +1,101 @@
+"""Shifts of a level over experiments: found where they are, and seldom where they are not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from regatta.stats.ratios import welch_log_ratio
+from regatta.stats.shifts import find_shifts
+
+
+def _experiments(
+    rng: np.random.Generator, levels: list[float], n: int = 10, spread: float = 0.02, day: float = 0.0
+) -> list[np.ndarray]:
+    return [level * np.exp(rng.normal(rng.normal(0.0, day) if day else 0.0, spread, n)) for level in levels]
+
+
+def test_a_shift_is_found_with_welchs_ratio_of_all_invocations_on_either_side() -> None:
+    groups = _experiments(np.random.default_rng(1), [1.0] * 4 + [1.1] * 3)
+    found = find_shifts(groups)
+    (shift,) = found.shifts
+    assert (found.unit, shift.at, shift.before, shift.after) == ("invocations", 4, 4, 3)
+    expected = welch_log_ratio(np.concatenate(groups[4:]), np.concatenate(groups[:4]))
+    assert shift.ratio == expected
+    assert shift.ratio.interval.low < 1.1 < shift.ratio.interval.high
+
+
+def test_several_shifts_are_compared_with_their_neighbours_alone() -> None:
+    groups = _experiments(np.random.default_rng(2), [1.0] * 3 + [1.2] * 3 + [0.9] * 2)
+    found = find_shifts(groups)
+    assert [shift.at for shift in found.shifts] == [3, 6]
+    assert found.shifts[1].ratio.interval.point == pytest.approx(0.75, abs=0.02)
+
+
+def test_two_experiments_can_differ() -> None:
+    found = find_shifts(_experiments(np.random.default_rng(3), [1.0, 1.2]))
+    assert [shift.at for shift in found.shifts] == [1]
+    assert math.isnan(found.step)
+
+
+def test_experiments_that_differ_by_themselves_are_the_replicates() -> None:
+    rng = np.random.default_rng(4)
+    found = find_shifts(_experiments(rng, [1.0] * 8 + [1.4] * 8, spread=0.005, day=0.05))
+    (shift,) = found.shifts
+    assert (found.unit, shift.at) == ("experiments", 8)
+    assert shift.ratio.interval.n == 16
+
+
+def test_a_change_of_the_spread_alone_is_no_shift() -> None:
+    rng = np.random.default_rng(5)
+    groups = [np.exp(rng.normal(0.0, 0.002 if i < 4 else 0.05, 12)) for i in range(8)]
+    assert find_shifts(groups).shifts == ()
+
+
+def test_nothing_shifts_by_chance_in_more_than_one_of_twenty() -> None:
+    rng = np.random.default_rng(6)
+    alarms = sum(
+        bool(find_shifts(_experiments(rng, [1.0] * count)).shifts) for count in (2, 6, 15) for _ in range(60)
+    )
+    assert alarms <= 9
+
+
+def test_experiments_that_differ_by_themselves_seldom_shift() -> None:
+    rng = np.random.default_rng(7)
+    alarms = sum(bool(find_shifts(_experiments(rng, [1.0] * 12, day=0.02)).shifts) for _ in range(100))
+    assert alarms <= 15
+
+
+@pytest.mark.parametrize(
+    ("groups", "reason"),
+    [
+        ([], "no values"),
+        ([[], []], "no values"),
+        ([[1.0, 2.0], []], "one experiment has no history"),
+        ([[1.0, 2.0], [0.0, 1.0]], "a value is not positive, so it has no logarithm"),
+        ([[1.0, math.nan], [1.0]], "a value is not a finite number"),
+    ],
+)
+def test_what_has_no_history_says_why(groups: list[list[float]], reason: str) -> None:
+    found = find_shifts(groups)
+    assert (found.shifts, found.reason) == ((), reason)
+
+
+def test_empty_experiments_are_passed_over() -> None:
+    one, two, three = _experiments(np.random.default_rng(8), [1.0, 1.0, 1.3])
+    found = find_shifts([one, [], two, [], three])
+    assert [shift.at for shift in found.shifts] == [4]
+
+
+def test_equal_values_and_single_invocations_show_nothing_and_do_not_crash() -> None:
+    assert find_shifts([[1.0] * 5] * 4).shifts == ()
+    assert find_shifts([[1.0] * 5] * 6 + [[2.0] * 5] * 6).shifts == ()
+    assert find_shifts([[1.0], [1.1], [0.9], [1.05]]).shifts == ()
+    assert find_shifts([[1.0], [1.1]]).shifts == ()
+
+
+def test_the_level_is_a_probability() -> None:
+    with pytest.raises(ValueError, match="level"):
+        find_shifts([[1.0], [2.0]], 95)
