@@ -10,6 +10,7 @@ from collections.abc import Callable
 from regatta.model.answer import Answer
 from regatta.report.aa import aa_topic
 from regatta.report.collectors import collectors_topic
+from regatta.report.comparisons import comparisons_topic, method_topic
 from regatta.report.effects import effects_topic, levels_topic
 from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, ratios_topic, spread_topic
 from regatta.report.hosts import hosts_topic
@@ -30,7 +31,9 @@ __all__ = ["TOPICS", "Table", "Topic", "topics_of"]
 #: each gives its topic, or None where the answer has nothing on it; in the order of the page
 TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     # the answer
+    method_topic,
     ratios_topic,
+    comparisons_topic,
     pairs_topic,
     suites_topic,
     hosts_topic,
