@@ -88,6 +88,15 @@ def test_another_baseline_turns_the_ratios_round(demo: Demo) -> None:
     assert all(a == pytest.approx(1 / b) for a, b in turned)
 
 
+def test_two_invocations_are_too_few_to_audit_and_that_is_said(demo: Demo) -> None:
+    folder, _ = demo
+    done = regatta(folder, "audit", "demo")
+    assert done.returncode == 0, done.stderr
+    assert "nothing to audit" in done.stdout
+    assert "12 cells with fewer than 3 valid invocations" in done.stderr
+    assert (folder / "results/demo/audit.html").is_file()
+
+
 def test_explain_names_each_cell_of_a_collector(demo: Demo) -> None:
     folder, _ = demo
     done = regatta(folder, "explain", "g1")

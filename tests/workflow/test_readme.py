@@ -24,6 +24,7 @@ TRIED = {
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
     "./regatta explain g1": "test_demo.py",
+    "./regatta audit demo": "test_demo.py",
     "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",
     ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",
 }  # fmt: skip
