@@ -12,7 +12,7 @@ from typing import Any
 from regatta.model.answer import Answer
 from regatta.report.axes import Figure, Group, Trace
 from regatta.report.labels import plot_text, shorten
-from regatta.report.looks import LegendEntry, Looks
+from regatta.report.looks import MARKS, LegendEntry, Looks
 from regatta.report.panels import panels_of
 from regatta.report.scheme import in_light
 from regatta.report.topic import Topic
@@ -128,8 +128,10 @@ def _used(legend: Sequence[LegendEntry], traces: Sequence[Trace]) -> list[Legend
     """The entries of a group's legend that this figure needs: a page shows them once above all figures of the group."""
     drawn = json.dumps(traces)
     hues = [e for e in legend if e.look.colour != "@ink" and re.search(rf'"{e.look.colour}[/"]', drawn)]
-    others = [e for e in legend if e.look.colour == "@ink" and f'"{e.look.mark}"' in drawn]
-    return [*hues, *(others if len(others) > 1 else [])] if len(hues) + len(others) > 1 else []
+    marks = [mark for mark in MARKS if f'"{mark}"' in drawn or f'"{mark}-open"' in drawn]
+    # A mark needs a name where there are two, though one of them is that of cells without any modifiers.
+    others = [e for e in legend if e.look.colour == "@ink" and e.look.mark in marks and len(marks) > 1]
+    return [*hues, *others] if len(hues) + len(others) > 1 else []
 
 
 def _legend_rows(legend: Sequence[LegendEntry], width: int) -> int:

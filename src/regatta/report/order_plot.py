@@ -24,14 +24,19 @@ TEXTS_AT_MOST = 2000
 
 
 def order_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """One group for the experiment, one figure a panel; minutes count from the host's first invocation."""
+    """One group for the experiment, one figure a host and benchmark; minutes count from the host's first invocation.
+
+    Of several metrics the one that is compared is shown, which comes first: it is the machine that drifts.
+    """
     starts: dict[str, int] = {}
     for panel in panels:
         for cell in panel.cells:
             for sample in (*cell.samples, *cell.perturbed):
                 starts[panel.host] = min(starts.get(panel.host, sample.started_utc_ns), sample.started_utc_ns)
-    figures = [figure for panel in panels if (figure := _figure(panel, looks, starts.get(panel.host, 0)))]
-    legend = looks.legend([cell for panel in panels for cell in panel.cells])
+    first = {(panel.host, panel.benchmark): panel for panel in reversed(panels)}
+    compared = [panel for panel in panels if first[panel.host, panel.benchmark] is panel]
+    figures = [figure for panel in compared if (figure := _figure(panel, looks, starts.get(panel.host, 0)))]
+    legend = looks.legend([cell for panel in compared for cell in panel.cells])
     return [Group("", figures, legend)] if figures else []
 
 
