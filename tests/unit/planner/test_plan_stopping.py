@@ -1,0 +1,128 @@
+"""What a plan tells the runner about stopping: the pilot is the first segment, and pairs are those that the analysis compares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from regatta.analysis.baseline import pairs_with_baseline
+from regatta.analysis.pairs import comparison_groups
+from regatta.analysis.samples import PlannedCell
+from regatta.model.cell import Cell
+from regatta.model.experiment import Baseline, Experiment, SteadyState, Stopping
+from regatta.model.resolved import ResolvedHost
+from regatta.planner.cells import cross
+from regatta.planner.layout import segment_bounds, segment_count
+from regatta.planner.plan import HostPlan, plan_host
+
+Minheaps = dict[tuple[str, str], int]
+STEIN = Stopping("stein", 4, 9, 1.0)
+
+
+def plan_of(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> HostPlan:
+    return plan_host(experiment, host, cross(experiment, host, minheaps))
+
+
+@pytest.fixture
+def adaptive(experiment: Experiment) -> Experiment:
+    return replace(experiment, stopping=STEIN, invocations=STEIN.maximum)
+
+
+def as_analysed(cells: list[Cell]) -> list[PlannedCell]:
+    return [
+        PlannedCell(i, c.host, c.platform, c.cell_id, c.label, c.benchmark.label, c.runtime, c.collector, c.modifiers,
+                    c.heap_factor, c.heap_mib, c.benchmark.metric, c.benchmark.better, 9)
+        for i, c in enumerate(cells)
+    ]  # fmt: skip
+
+
+def test_fixed_rounds_need_no_rule(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
+    assert plan_of(experiment, host, minheaps).header("")["stopping"] is None
+
+
+def test_the_pilot_is_the_first_segment(adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
+    plan = plan_of(adaptive, host, minheaps)
+    assert segment_count(adaptive) == 3
+    assert segment_bounds(adaptive, plan.row_count) == [(0, 96), (96, 168), (168, 216)]
+
+
+def test_what_is_discarded_comes_before_the_pilot(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    startup = replace(adaptive, steady=SteadyState("startup", 1, 0))
+    plan = plan_of(startup, host, minheaps)
+    assert (startup.discarded_rounds, startup.rounds) == (1, 10)
+    assert segment_bounds(startup, plan.row_count) == [(0, 120), (120, 192), (192, 240)]
+    header = plan.header("")
+    assert (header["rounds"], header["discarded_rounds"], header["rows"]) == (10, 1, 240)
+
+
+def test_a_short_startup_experiment_takes_no_segment_more(
+    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    startup = replace(experiment, invocations=3, steady=SteadyState("startup", 1, 0))
+    assert segment_bounds(startup, plan_of(startup, host, minheaps).row_count) == [(0, 96)]
+
+
+def test_without_a_baseline_all_of_a_group_are_compared(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    groups = plan_of(adaptive, host, minheaps).header("")["stopping"]["groups"]
+    assert [len(group["pairs"]) for group in groups] == [15] * 4
+    assert groups[1]["cells"] == [6, 7, 8, 9, 10, 11]
+    assert all(6 <= i < 12 for pair in groups[1]["pairs"] for i in pair)
+
+
+@pytest.mark.parametrize(
+    "baseline", [Baseline(collector="serial"), Baseline(runtime="a"), Baseline(runtime="b", collector="g1")]
+)
+def test_with_a_baseline_pairs_are_those_of_the_analysis(
+    baseline: Baseline, adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    plan = plan_of(replace(adaptive, baseline=baseline), host, minheaps)
+    planned = {tuple(p) for group in plan.header("")["stopping"]["groups"] for p in group["pairs"]}
+    analysed = {
+        (a.number, b.number)
+        for group in comparison_groups(as_analysed(plan.cells))
+        for a, b in pairs_with_baseline(group, baseline)[0]
+    }
+    assert planned == analysed
+
+
+def test_a_cell_that_is_alone_is_judged_by_its_own_mean(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    alone = replace(adaptive, collectors=adaptive.collectors[:1], compare=("collector",))
+    groups = plan_of(alone, host, minheaps).header("")["stopping"]["groups"]
+    assert [group["pairs"] for group in groups] == [[[i, None]] for i in range(8)]
+
+
+def test_a_twin_is_compared_with_what_it_repeats_alone(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    plan = plan_of(
+        replace(adaptive, aa=True, baseline=Baseline(runtime="a", collector="serial")), host, minheaps
+    )
+    (first, *_) = plan.header("")["stopping"]["groups"]
+    twin = next(i for i in first["cells"] if plan.cells[i].twin_of)
+    assert [p for p in first["pairs"] if twin in p] == [[twin, 0]]
+
+
+def test_a_groups_key_is_the_same_until_what_it_depends_on_changes(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    def keys(changed: Experiment) -> list[str]:
+        return [g["key"] for g in plan_of(changed, host, minheaps).header("")["stopping"]["groups"]]
+
+    own = keys(adaptive)
+    assert len(set(own)) == 4
+    assert keys(replace(adaptive, question="another", rounds_per_segment=2)) == own
+    assert keys(replace(adaptive, benchmarks=adaptive.benchmarks[:1])) == own[:2]
+    assert keys(replace(adaptive, runtimes=adaptive.runtimes[::-1])) == own
+    for other in (
+        replace(adaptive, seed=6),
+        replace(adaptive, stopping=replace(STEIN, maximum=10), invocations=10),
+        replace(adaptive, collectors=adaptive.collectors[:2]),
+    ):
+        assert not set(keys(other)) & set(own)
