@@ -21,6 +21,7 @@ VERBS = {
     "compare": "Compare groups in a CSV file measured elsewhere",
     "report": "Write the answer as one HTML file",
     "audit": "Hold prevalent methods against the intervals",
+    "history": "Compare experiments over time: what shifted, since when",
     "plot": "Write each figure as SVG, PNG or HTML",
     "explain": "Show the exact command of a cell and what its records say",
     "verify": "Check every planned invocation, checksum and status",

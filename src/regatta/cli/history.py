@@ -1,0 +1,105 @@
+"""`regatta history EXPERIMENT...`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import json_option, results_option
+from regatta.cli.records import printable
+from regatta.cli.store import database_progress
+from regatta.cli.tables import plain_console, show_table
+from regatta.store.folder import find_folder
+
+if TYPE_CHECKING:
+    from regatta.model.history import History, PastPoint, SeriesHistory
+
+
+@click.command()
+@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
+@results_option
+@click.option(
+    "--level",
+    type=click.FloatRange(0.5, 0.9999),
+    help="Confidence level; that of the latest experiment if not given.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write a page with a figure of each series.",
+)
+@json_option
+def history(
+    experiments: Sequence[str], results: Path, level: float | None, output: Path | None, as_json: bool
+) -> None:
+    """Compare EXPERIMENTS (names or folders) over time: where does the level of the same cells shift, by how much?
+
+    Experiments are ordered by their first record and told apart by the `labels` of their specs, such as a commit.
+    """
+    folders = [find_folder(experiment, results).path for experiment in experiments]
+
+    from regatta.analysis.history import history_document, history_of
+
+    with database_progress() as progress:
+        found = history_of(folders, level, progress)
+    if as_json:
+        click.echo(json.dumps(history_document(found), indent=1, allow_nan=False))
+    else:
+        _show(found)
+    if output is not None:
+        from regatta.report.history import write_history
+
+        write_history(found, output)
+        click.echo(str(output), err=as_json)
+
+
+def _show(found: History) -> None:
+    console = plain_console()
+    for sentence in found.sentences:
+        console.print(f"• {printable(sentence)}")
+    if not found.sentences:
+        console.print("No two of these experiments have a cell in common, so nothing can be compared.")
+    show_table(
+        console,
+        "Experiments",
+        ("", "name", "experiment", "folder"),
+        [
+            (str(number), one.name, one.experiment, one.folder)
+            for number, one in enumerate(found.experiments, start=1)
+        ],
+        left=("name", "experiment", "folder"),
+    )
+    show_table(
+        console,
+        f"Means over time ({found.level * 100:g} % intervals); » begins a new level",
+        ("series", "unit", *(str(number) for number, _ in enumerate(found.experiments, start=1))),
+        [_row(one, len(found.experiments)) for one in found.series],
+        left=("series", "unit"),
+    )
+    for warning in found.warnings:
+        click.echo(f"note: {printable(warning)}", err=True)
+
+
+def _row(one: SeriesHistory, experiments: int) -> tuple[str, ...]:
+    from regatta.units import display_scale
+
+    factor, unit = display_scale(one.points[0].mean.point, one.unit)
+    cells = [""] * experiments
+    since = {shift.since for shift in one.shifts}
+    for point in one.points:
+        cells[point.experiment] = ("» " if point.experiment in since else "") + _mean(point, factor)
+    return (one.place, unit, *cells)
+
+
+def _mean(point: PastPoint, factor: float) -> str:
+    mean = point.mean
+    if math.isnan(mean.low):
+        return f"{mean.point * factor:.4g}"
+    half = (mean.high - mean.low) / 2 * factor
+    decimals = min(6, max(0, 1 - math.floor(math.log10(half))))
+    return f"{mean.point * factor:,.{decimals}f} ± {half:.{decimals}f}"

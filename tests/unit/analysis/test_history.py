@@ -1,0 +1,173 @@
+"""Several experiments over time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from synthetic_journal import START_NS, cell, record, write_experiment
+
+from regatta.analysis.history import history_document, history_of
+from regatta.cli.history import history as command
+from regatta.errors import StoreError
+from regatta.stats.ratios import welch_log_ratio
+
+SERIAL, G1 = cell("serial"), cell("g1")
+CELLS = [SERIAL, G1]
+DAY_NS = 86_400 * 10**9
+ROUNDS = 8
+
+
+def _experiment(
+    directory: Path,
+    day: int,
+    levels: tuple[float, float] = (1.0, 1.0),
+    cells: list[dict[str, Any]] = CELLS,
+    **facts: Any,
+) -> Path:
+    rng = np.random.default_rng(100 + day)
+    records = [
+        record(
+            one, r, [float(1e9 * levels[i] * np.exp(rng.normal(0, 0.01)))], position=i,
+            started=START_NS + day * DAY_NS + (10 * r + i) * 10**9,
+        )
+        for r in range(ROUNDS)
+        for i, one in enumerate(cells)
+    ]  # fmt: skip
+    return write_experiment(directory, cells, records, ROUNDS, **{"method": "fixed", **facts})
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Seven days, of which g1 is 20 % slower from the fifth on."""
+    return [
+        _experiment(
+            tmp_path / f"day-{day}", day, (1.0, 1.2 if day >= 4 else 1.0), labels={"commit": f"c{day}"}
+        )
+        for day in range(7)
+    ]
+
+
+def test_a_shift_is_told_with_its_ratio_and_the_commit_since_which_it_is(week: list[Path]) -> None:
+    found = history_of(week)
+    serial, g1 = found.series
+    assert (serial.shifts, serial.reason) == ((), "")
+    (shift,) = g1.shifts
+    assert (shift.since, found.experiments[shift.since].name) == (4, "commit c4")
+    before = [value for point in g1.points[:4] for value in point.values]
+    after = [value for point in g1.points[4:] for value in point.values]
+    assert shift.ratio.point == pytest.approx(welch_log_ratio(after, before).interval.point)
+    assert (shift.before, shift.after, shift.ratio.n) == (4, 3, 56)
+    assert found.sentences[0].startswith("h2 at 2 x minheap (jdk-21 g1) is ")
+    assert (
+        "slower than before since commit c4 (3 experiments against 4, 56 invocations)" in found.sentences[0]
+    )
+    assert "in 1 of 2 series no shift is shown over 7 experiments" in found.sentences
+
+
+def test_experiments_are_in_order_of_time_whatever_the_order_in_which_they_are_given(
+    week: list[Path],
+) -> None:
+    found = history_of([*reversed(week), week[2]])
+    assert [one.name for one in found.experiments] == [f"commit c{day}" for day in range(7)]
+    assert found.series == history_of(week).series
+
+
+def test_two_experiments_say_that_they_may_differ_by_the_day(tmp_path: Path) -> None:
+    found = history_of([_experiment(tmp_path / name, day, (1.0, 1.0)) for day, name in enumerate(("a", "b"))])
+    assert [one.name for one in found.experiments] == ["a", "b"]
+    assert found.sentences[0].startswith(
+        "in 2 of 2 series no shift is shown over 2 experiments; any is likely below"
+    )
+    assert "with 2 experiments a shift cannot be told" in found.sentences[-1]
+
+
+def test_names_that_are_the_same_get_their_time(tmp_path: Path) -> None:
+    folders = [_experiment(tmp_path / name / "demo", day) for day, name in enumerate(("a", "b"))]
+    assert [one.name for one in history_of(folders).experiments] == [
+        "demo of 2023-11-14 22:13", "demo of 2023-11-15 22:13",
+    ]  # fmt: skip
+
+
+def test_days_that_differ_by_themselves_make_experiments_the_replicates(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    folders = [
+        _experiment(tmp_path / str(day), day, (float(np.exp(rng.normal(0, 0.1))), 1.0)) for day in range(8)
+    ]
+    found = history_of(folders)
+    serial, g1 = found.series
+    assert (serial.replicates, g1.replicates) == ("experiments", "invocations")
+    assert not serial.shifts
+    assert any(
+        "experiments are the replicates in h2 at 2 x minheap (jdk-21 serial)" in s for s in found.sentences
+    )
+
+
+def test_cells_of_one_experiment_only_have_no_history(tmp_path: Path) -> None:
+    folders = [_experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1, cells=[SERIAL])]
+    found = history_of(folders)
+    assert [one.configuration for one in found.series] == ["jdk-21 serial"]
+    assert "1 series are in one experiment only and have no history" in found.warnings
+
+
+def test_numbers_made_in_different_ways_are_not_compared(tmp_path: Path) -> None:
+    folders = [_experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1, method="startup")]
+    found = history_of(folders)
+    assert found.series == ()
+    assert any("made in different ways, which are not compared" in w for w in found.warnings)
+
+
+def test_an_experiment_without_values_is_left_out_and_told(tmp_path: Path) -> None:
+    empty = write_experiment(tmp_path / "empty", CELLS, [], ROUNDS)
+    found = history_of([empty, _experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1)])
+    assert len(found.experiments) == 2
+    assert f"{empty} has no value and is left out" in found.warnings
+
+
+def test_nothing_measured_has_no_history(tmp_path: Path) -> None:
+    found = history_of([write_experiment(tmp_path, CELLS, [], ROUNDS)])
+    assert (found.experiments, found.series, found.sentences) == ((), (), ())
+
+
+def test_a_minheap_that_moved_is_told(tmp_path: Path) -> None:
+    folders = [
+        _experiment(
+            tmp_path / str(size), day, cells=[cell("serial", heap_mib=size), cell("g1", heap_mib=size)]
+        )
+        for day, size in enumerate((64, 80))
+    ]
+    found = history_of(folders)
+    assert len(found.series) == 2
+    assert any("the heap in MiB is not the same" in w for w in found.warnings)
+
+
+def test_a_folder_without_a_plan_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        history_of([tmp_path])
+
+
+def test_the_document_is_json(week: list[Path]) -> None:
+    document = json.loads(json.dumps(history_document(history_of(week)), allow_nan=False))
+    assert document["experiments"][4]["labels"] == {"commit": "c4"}
+    assert document["series"][1]["shifts"][0]["since"] == 4
+    assert len(document["series"][1]["points"][0]["values"]) == ROUNDS
+
+
+def test_the_command_prints_and_draws(week: list[Path], tmp_path: Path) -> None:
+    page = tmp_path / "history.html"
+    done = CliRunner().invoke(command, [*map(str, week), "--output", str(page)])
+    assert done.exit_code == 0, done.output
+    assert "since commit c4" in done.output
+    assert "» " in done.output
+    text = page.read_text(encoding="utf-8")
+    assert "commit c4" in text
+    assert 'id="time"' in text
+
+
+def test_the_command_gives_json(week: list[Path]) -> None:
+    done = CliRunner().invoke(command, [*map(str, week), "--json", "--level", "0.99"])
+    assert json.loads(done.stdout)["level"] == 0.99
