@@ -226,24 +226,24 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int, level: float) 
     found = [shift.words for shift in shifted]
     still = [one for one in series if not one.shifts]
     if still:
-        first = f"in {len(still)} of {len(series)} series no shift is shown over {counted(experiments, 'experiment')}"
+        first = f"In {len(still)} of {len(series)} series no shift is shown over {counted(experiments, 'experiment')}"
         latest = [_first_to_last(one) for one in still if len(one.points) == 2]
         found.append(f"{first}; {bound_words(latest)}" if len(latest) == len(still) else first)
     varied = [one.place for one in series if one.replicates == EXPERIMENTS]
     if varied:
         more = f" and {len(varied) - 3} more" if len(varied) > 3 else ""
         found.append(
-            "experiments differ by more than their invocations explain, so that experiments are the replicates in "
+            "Experiments differ by more than their invocations explain, so that experiments are the replicates in "
             f"{listed(varied[:3])}{more}"
         )
     if len(series) * (1.0 - level) >= 0.5:
         found.append(
-            f"each series is judged by itself: of {len(series)} in which nothing happens, about "
+            f"Each series is judged by itself: of {len(series)} in which nothing happens, about "
             f"{len(series) * (1.0 - level):.0f} show a shift at a level of {level * 100:g} %"
         )
     if experiments < LEAST_TO_SEE_VARIATION:
         found.append(
-            f"with {counted(experiments, 'experiment')} a shift cannot be told from how experiments on the same thing differ "
+            f"With {counted(experiments, 'experiment')} a shift cannot be told from how experiments on the same thing differ "
             "from day to day: measure the same again, or collect more"
         )
     return found

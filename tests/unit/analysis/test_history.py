@@ -44,10 +44,9 @@ def _experiment(
 @pytest.fixture(scope="module")
 def week(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Seven days, of which g1 is 20 % slower from the fifth on."""
+    folder = tmp_path_factory.mktemp("week")
     return [
-        _experiment(
-            tmp_path / f"day-{day}", day, (1.0, 1.2 if day >= 4 else 1.0), labels={"commit": f"c{day}"}
-        )
+        _experiment(folder / f"day-{day}", day, (1.0, 1.2 if day >= 4 else 1.0), labels={"commit": f"c{day}"})
         for day in range(7)
     ]
 
@@ -66,7 +65,7 @@ def test_a_shift_is_told_with_its_ratio_and_the_commit_since_which_it_is(week: l
     assert (
         "slower than before since commit c4 (3 experiments against 4, 56 invocations)" in found.sentences[0]
     )
-    assert "in 1 of 2 series no shift is shown over 7 experiments" in found.sentences
+    assert "In 1 of 2 series no shift is shown over 7 experiments" in found.sentences
 
 
 def test_experiments_are_in_order_of_time_whatever_the_order_in_which_they_are_given(
@@ -81,9 +80,9 @@ def test_two_experiments_say_that_they_may_differ_by_the_day(tmp_path: Path) -> 
     found = history_of([_experiment(tmp_path / name, day, (1.0, 1.0)) for day, name in enumerate(("a", "b"))])
     assert [one.name for one in found.experiments] == ["a", "b"]
     assert found.sentences[0].startswith(
-        "in 2 of 2 series no shift is shown over 2 experiments; any is likely below"
+        "In 2 of 2 series no shift is shown over 2 experiments; any is likely below"
     )
-    assert "with 2 experiments a shift cannot be told" in found.sentences[-1]
+    assert "With 2 experiments a shift cannot be told" in found.sentences[-1]
 
 
 def test_names_that_are_the_same_get_their_time(tmp_path: Path) -> None:
