@@ -80,7 +80,7 @@ def answer_experiment(
         pairs, found, facts.level, names, facts.theta_percent, adjust=method != GEORGES_2007
     )
     suites = judge_suites(pairs, [r.contrast for r in ratios], facts.level, facts.theta_percent, names)
-    families, unblocked = judge_families(samples, facts.level, names)
+    families, unblocked = judge_families(samples, facts.level, names, method)
     gates = judge_gates(samples, facts.level)
     outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names)
     over_hosts = judge_hosts(

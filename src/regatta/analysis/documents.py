@@ -181,6 +181,7 @@ def _family(family: Family) -> dict[str, Any]:
         "df_between": _finite(family.df_between),
         "df_error": _finite(family.df_error),
         "p": _finite(family.p),
+        "q": _finite(family.q),
         "method": family.method,
         "reason": family.reason,
         "pairs": [

@@ -3,46 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regatta.analysis.comparisons import comparison_groups, estimate_of
+from regatta.analysis.blocks import LEAST_BLOCKS, block_table
+from regatta.analysis.comparisons import comparison_groups
+from regatta.analysis.estimates import estimate_of
+from regatta.analysis.family_words import family_words
+from regatta.analysis.methods import GEORGES_2007, REGATTA
 from regatta.analysis.names import Names
 from regatta.analysis.samples import PlannedCell, Samples, Series
-from regatta.analysis.words import bound_words, counted, difference, listed, shows_difference, superlative
-from regatta.model.answer import Estimate, Family, TukeyPair
-from regatta.model.experiment import Better
-from regatta.stats.anova import Anova, block_anova, one_way
+from regatta.analysis.words import counted, listed
+from regatta.model.answer import Family, TukeyPair
+from regatta.stats.anova import Anova, block_anova_many, one_way, one_way_many
 from regatta.stats.estimate import Floats, safe_exp
 from regatta.stats.intervals import why_no_logs
-from regatta.stats.tukey import tukey
-
-#: fewer shared blocks than this leave no error to judge by
-_LEAST_BLOCKS = 2
+from regatta.stats.multiplicity import benjamini_hochberg
+from regatta.stats.tukey import PairDifference, tukey_many
 
 
-def judge_families(samples: Samples, level: float, names: Names) -> tuple[list[Family], list[str]]:
+def judge_families(
+    samples: Samples, level: float, names: Names, method: str = REGATTA
+) -> tuple[list[Family], list[str]]:
     """Compare the collectors of each host, benchmark, runtime, modifiers, heap and set of parameters.
 
     Args:
-        samples: of the experiment; the cells' own metric is judged, on logs.
+        samples: of the experiment; the cells' own metric is judged.
         level: confidence that all intervals of a family hold together, between 0 and 1.
         names: for the sentences.
+        method: `regatta`: on logs, after blocks where there are common ones. `georges2007`: one-way on the values as they are,
+            differences shown as a share of the mean of `b`.
 
     Returns:
         Families of at least two planned collectors, in the order of the plan, and warnings of those without common blocks.
+        `q` of a family is its p after Benjamini and Hochberg over all of them.
     """
+    asked = list(_ask(samples, names))
+    together = [one for one in asked if not one.problem]
+    tables = [_values(one, method) for one in together]
+    fits = _fit_all(tables)
     families: list[Family] = []
     unblocked = 0
-    for group in comparison_groups(samples.cells):
-        for cells in _families(group):
-            for key in _series_keys(samples, cells):
-                series = [_find(samples, cell, key) for cell in cells]
-                family, blocked = _judge(cells, series, level, names)
-                families.append(family)
-                unblocked += not blocked
+    judged = iter(zip(tables, fits, tukey_many(fits, level), strict=True))
+    for one in asked:
+        if one.problem:
+            families.append(_without_values(one))
+            continue
+        values, fit, pairs = next(judged)
+        families.append(_judged(one, values, fit, pairs, method, names))
+        unblocked += method == REGATTA and not values.blocks
+    adjusted = benjamini_hochberg([family.p for family in families]).tolist()
+    families = [replace(family, q=q) for family, q in zip(families, adjusted, strict=True)]
     warnings = []
     if unblocked:
         what = "1 family of collectors" if unblocked == 1 else f"{unblocked} families of collectors"
@@ -50,17 +63,59 @@ def judge_families(samples: Samples, level: float, names: Names) -> tuple[list[F
     return families, warnings
 
 
-def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> str:
-    """The one that is shown to be better than every other with values; "" when none is."""
-    for name in names:
-        ratios = [
-            _ratio(pairs, name, other)
-            for other in names
-            if any({p.a_name, p.b_name} == {name, other} for p in pairs)
-        ]
-        if ratios and all(r.high < 1.0 if better == "lower" else r.low > 1.0 for r in ratios):
-            return name
-    return ""
+@dataclass(frozen=True)
+class _Asked:
+    """A family before it is judged. `problem`: why it cannot be, else ""."""
+
+    family: Family
+    present: list[Series]
+    absent: list[str]
+    place: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class _Values:
+    """What is fitted: a table of (blocks, collectors), or groups of values; `blocks` is 0 for groups."""
+
+    groups: list[Floats]
+    table: Floats
+    blocks: int
+
+
+def _ask(samples: Samples, names: Names) -> Iterator[_Asked]:
+    for group in comparison_groups(samples.cells):
+        for cells in _families(group):
+            for key in _series_keys(samples, cells):
+                yield _asked(cells, [_find(samples, cell, key) for cell in cells], names)
+
+
+def _values(asked: _Asked, method: str) -> _Values:
+    nothing = np.empty((0, len(asked.present)))
+    if method == GEORGES_2007:
+        return _Values([s.values for s in asked.present], nothing, 0)
+    table = block_table(asked.present)
+    if len(table) >= LEAST_BLOCKS:
+        return _Values([], np.log(table), len(table))
+    return _Values([np.log(s.values) for s in asked.present], nothing, 0)
+
+
+def _fit_all(families: Sequence[_Values]) -> list[Anova]:
+    """Families of one shape are fitted at once."""
+    shapes: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+    for place, one in enumerate(families):
+        shape = one.table.shape if one.blocks else tuple(group.size for group in one.groups)
+        shapes.setdefault((one.blocks > 0, shape), []).append(place)
+    fits: dict[int, Anova] = {}
+    for (blocked, shape), places in shapes.items():
+        if blocked:
+            fitted = block_anova_many(np.stack([families[place].table for place in places]))
+        elif len(set(shape)) == 1:
+            fitted = one_way_many(np.stack([np.stack(families[place].groups, axis=1) for place in places]))
+        else:
+            fitted = [one_way(families[place].groups) for place in places]
+        fits.update(zip(places, fitted, strict=True))
+    return [fits[place] for place in range(len(families))]
 
 
 def _families(group: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
@@ -92,9 +147,7 @@ def _find(samples: Samples, cell: PlannedCell, key: tuple[str, str]) -> Series |
     )
 
 
-def _judge(
-    cells: Sequence[PlannedCell], series: Sequence[Series | None], level: float, names: Names
-) -> tuple[Family, bool]:
+def _asked(cells: Sequence[PlannedCell], series: Sequence[Series | None], names: Names) -> _Asked:
     first = cells[0]
     present = [s for s in series if s is not None]
     absent = [cell.collector for cell, s in zip(cells, series, strict=True) if s is None]
@@ -117,107 +170,53 @@ def _judge(
         pairs=(),
         words="",
     )
-    place = names.place(first, parameters) + names.within(first)
     problem = next(filter(None, (why_no_logs(s.values) for s in present)), "")
-    if len(present) < 2 or problem:
-        if present:
-            problem = problem or f"only {present[0].cell.collector} has valid invocations"
-        else:
-            problem = "no collector has valid invocations"
-        words = f"the collectors cannot be compared on {place}: {problem}"
-        return replace(family, reason=problem, words=words), True
-    table = _block_table(present)
-    blocked = len(table) >= _LEAST_BLOCKS
-    fit = block_anova(np.log(table)) if blocked else one_way([np.log(s.values) for s in present])
-    found = [s.cell.collector for s in present]
+    if not present:
+        problem = "no collector has valid invocations"
+    elif len(present) < 2:
+        problem = problem or f"only {present[0].cell.collector} has valid invocations"
+    return _Asked(family, present, absent, names.place(first, parameters) + names.within(first), problem)
+
+
+def _without_values(asked: _Asked) -> Family:
+    words = f"the collectors cannot be compared on {asked.place}: {asked.problem}"
+    return replace(asked.family, reason=asked.problem, words=words)
+
+
+def _judged(
+    asked: _Asked, values: _Values, fit: Anova, found: Sequence[PairDifference], method: str, names: Names
+) -> Family:
+    collectors = [s.cell.collector for s in asked.present]
+    means = [float(s.values.mean()) for s in asked.present]
     pairs = tuple(
-        TukeyPair(found[p.first], found[p.second], estimate_of(p.difference.mapped(safe_exp)), p.p)
-        for p in tukey(fit, level)
+        TukeyPair(collectors[p.first], collectors[p.second], estimate_of(interval), p.p)
+        for p in found
+        for interval in [
+            p.difference.mapped(_share_of(means[p.second]) if method == GEORGES_2007 else safe_exp)
+        ]
     )
-    words = (
-        f"the collectors cannot be told apart on {place}: {fit.reason}"
-        if fit.reason
-        else _words(present, fit, pairs, place, _how_many(fit, len(table), blocked), names)
+    if fit.reason:
+        words = f"the collectors cannot be told apart on {asked.place}: {fit.reason}"
+    else:
+        invocations = counted(int(np.diag(fit.counts).sum()), "invocation")
+        many = counted(values.blocks, "block") if values.blocks else invocations
+        words = family_words(asked.present, fit, pairs, asked.place, many, names)
+    if asked.absent:
+        words += f"; {listed(asked.absent)} {'has' if len(asked.absent) == 1 else 'have'} no valid invocation"
+    way = f"{fit.method}+tukey"
+    return replace(
+        asked.family,
+        f=fit.f,
+        df_between=float(fit.df_between),
+        df_error=float(fit.df_error),
+        p=fit.p,
+        method=f"{GEORGES_2007}-{way}" if method == GEORGES_2007 else way,
+        pairs=pairs,
+        words=words,
+        reason=fit.reason,
     )
-    if absent:
-        words += f"; {listed(absent)} {'has' if len(absent) == 1 else 'have'} no valid invocation"
-    return (
-        replace(
-            family,
-            f=fit.f,
-            df_between=float(fit.df_between),
-            df_error=float(fit.df_error),
-            p=fit.p,
-            method=f"{fit.method}+tukey",
-            pairs=pairs,
-            words=words,
-            reason=fit.reason,
-        ),
-        blocked,
-    )
 
 
-def _block_table(series: Sequence[Series]) -> Floats:
-    """Shape (blocks, collectors): blocks that hold at least two of them; NaN where one is missing."""
-    held: dict[tuple[str, int, int], list[float]] = {}
-    for column, one in enumerate(series):
-        for key, value in one.by_block.items():
-            held.setdefault(key, [math.nan] * len(series))[column] = value
-    rows = [row for row in held.values() if sum(not math.isnan(value) for value in row) >= 2]
-    return np.array(rows, dtype=np.float64).reshape(-1, len(series))
-
-
-def _how_many(fit: Anova, blocks: int, blocked: bool) -> str:
-    return counted(blocks, "block") if blocked else counted(int(np.diag(fit.counts).sum()), "invocation")
-
-
-def _words(
-    series: Sequence[Series], fit: Anova, pairs: Sequence[TukeyPair], place: str, many: str, names: Names
-) -> str:
-    """Who leads, by how much over the second, or who cannot be told from whom."""
-    cell, unit = series[0].cell, series[0].unit
-    ranked = [series[i].cell.collector for i in _ranking(fit, cell.better == "lower")]
-    best, others = ranked[0], ranked[1:]
-    ratios = {name: _ratio(pairs, best, name) for name in others}
-    beside = [name for name in others if not shows_difference(ratios[name])]
-    where = f"on {place}, {many}, on {names.host(cell)}"
-    if not beside:
-        lead = difference(others[0], ratios[others[0]], cell.metric, unit, cell.better)
-        return f"{best} {superlative(cell.metric, unit, cell.better)} on {place}: {lead}, {many}, on {names.host(cell)}"
-    leaders = [best, *beside]
-    between = [_ratio(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
-    alike = not any(shows_difference(ratio) for ratio in between)
-    bound = bound_words(between if alike else [ratios[name] for name in beside])
-    word = "between" if len(leaders) == 2 else "among"
-    if len(leaders) == len(ranked) and alike:
-        return f"no difference shown {word} {listed(leaders)} {where}; {bound}"
-    told = f"{word} them" if alike else f"from {best}"
-    behind = [
-        f"{name} is {difference(best, _ratio(pairs, name, best), cell.metric, unit, cell.better)}"
-        for name in others
-        if name not in beside
-    ]
-    return "; ".join([f"{listed(leaders)} lead {where}: no difference shown {told} ({bound})", *behind])
-
-
-def _ranking(fit: Anova, lower_is_better: bool) -> list[int]:
-    effects = fit.effects if lower_is_better else -fit.effects
-    order: list[int] = np.argsort(effects, kind="stable").tolist()
-    return order
-
-
-def _ratio(pairs: Sequence[TukeyPair], a: str, b: str) -> Estimate:
-    """The ratio a/b with its simultaneous interval, whichever way round the pair is kept."""
-    for pair in pairs:
-        if (pair.a_name, pair.b_name) == (a, b):
-            return pair.ratio
-        if (pair.a_name, pair.b_name) == (b, a):
-            ratio = pair.ratio
-            return replace(
-                ratio, point=_inverse(ratio.point), low=_inverse(ratio.high), high=_inverse(ratio.low)
-            )
-    raise LookupError(f"no pair of {a} and {b}")
-
-
-def _inverse(value: float) -> float:
-    return math.inf if value == 0.0 else 1.0 / value
+def _share_of(mean: float) -> Callable[[float], float]:
+    """A difference from b as a ratio a/b, b's mean taken as known."""
+    return lambda difference: 1.0 + difference / mean

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from regatta.analysis.families import winner
+from regatta.analysis.family_words import winner
 from regatta.analysis.names import Names, configuration
 from regatta.analysis.samples import PlannedCell
 from regatta.analysis.words import counted, measured

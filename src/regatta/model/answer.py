@@ -16,12 +16,12 @@ from regatta.model.effects import Effects
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
 from regatta.model.experiment import Better, Scalar
-from regatta.model.replay import CompilationControl
 from regatta.model.hosts import OverHosts
 from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
-from regatta.model.steady import Steadiness
 from regatta.model.overheads import Overheads
+from regatta.model.replay import CompilationControl
+from regatta.model.steady import Steadiness
 from regatta.model.stopped import StoppedGroup
 from regatta.model.suites import SuiteComparison
 
@@ -121,6 +121,8 @@ class Family:
     #: "g1 is fastest ..." or "no difference shown; ..."
     words: str
     reason: str = ""
+    #: p after Benjamini and Hochberg over all families of the answer, for exploration
+    q: float = math.nan
 
 
 @dataclass(frozen=True)

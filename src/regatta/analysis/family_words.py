@@ -1,0 +1,81 @@
+"""What a family of collectors shows, in words: who leads, by how much, or who cannot be told from whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from regatta.analysis.names import Names
+from regatta.analysis.samples import Series
+from regatta.analysis.words import bound_words, difference, listed, shows_difference, superlative
+from regatta.model.answer import Estimate, TukeyPair
+from regatta.model.experiment import Better
+from regatta.stats.anova import Anova
+
+
+def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> str:
+    """The one that is shown to be better than every other with values; "" when none is."""
+    for name in names:
+        ratios = [
+            _ratio(pairs, name, other)
+            for other in names
+            if any({p.a_name, p.b_name} == {name, other} for p in pairs)
+        ]
+        if ratios and all(r.high < 1.0 if better == "lower" else r.low > 1.0 for r in ratios):
+            return name
+    return ""
+
+
+def family_words(
+    series: Sequence[Series], fit: Anova, pairs: Sequence[TukeyPair], place: str, many: str, names: Names
+) -> str:
+    """Who leads, by how much over the second, or who cannot be told from whom."""
+    cell, unit = series[0].cell, series[0].unit
+    ranked = [series[i].cell.collector for i in _ranking(fit, cell.better == "lower")]
+    best, others = ranked[0], ranked[1:]
+    ratios = {name: _ratio(pairs, best, name) for name in others}
+    beside = [name for name in others if not shows_difference(ratios[name])]
+    where = f"on {place}, {many}, on {names.host(cell)}"
+    if not beside:
+        lead = difference(others[0], ratios[others[0]], cell.metric, unit, cell.better)
+        return f"{best} {superlative(cell.metric, unit, cell.better)} on {place}: {lead}, {many}, on {names.host(cell)}"
+    leaders = [best, *beside]
+    between = [_ratio(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
+    alike = not any(shows_difference(ratio) for ratio in between)
+    bound = bound_words(between if alike else [ratios[name] for name in beside])
+    word = "between" if len(leaders) == 2 else "among"
+    if len(leaders) == len(ranked) and alike:
+        return f"no difference shown {word} {listed(leaders)} {where}; {bound}"
+    told = f"{word} them" if alike else f"from {best}"
+    behind = [
+        f"{name} is {difference(best, _ratio(pairs, name, best), cell.metric, unit, cell.better)}"
+        for name in others
+        if name not in beside
+    ]
+    return "; ".join([f"{listed(leaders)} lead {where}: no difference shown {told} ({bound})", *behind])
+
+
+def _ranking(fit: Anova, lower_is_better: bool) -> list[int]:
+    effects = fit.effects if lower_is_better else -fit.effects
+    order: list[int] = np.argsort(effects, kind="stable").tolist()
+    return order
+
+
+def _ratio(pairs: Sequence[TukeyPair], a: str, b: str) -> Estimate:
+    """The ratio a/b with its simultaneous interval, whichever way round the pair is kept."""
+    for pair in pairs:
+        if (pair.a_name, pair.b_name) == (a, b):
+            return pair.ratio
+        if (pair.a_name, pair.b_name) == (b, a):
+            ratio = pair.ratio
+            return replace(
+                ratio, point=_inverse(ratio.point), low=_inverse(ratio.high), high=_inverse(ratio.low)
+            )
+    raise LookupError(f"no pair of {a} and {b}")
+
+
+def _inverse(value: float) -> float:
+    return math.inf if value <= 0.0 else 1.0 / value
