@@ -1,0 +1,87 @@
+"""A report with most topics, as a browser shows it and as pictures: everything is drawn, nothing is empty."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from regatta.analysis.answer import answer_experiment
+from regatta.errors import HostError
+from regatta.model.answer import Answer
+from regatta.report import write_report
+from regatta.report.browser import find_browser
+from regatta.report.gallery import gallery
+from regatta.report.pictures import write_pictures
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from rich_experiment import write_rich_experiment
+from test_report_in_chromium import FLAGS, facts
+
+try:
+    BROWSER = find_browser()
+except HostError:
+    BROWSER = ""
+pytestmark = pytest.mark.skipif(
+    not BROWSER, reason="NOT DRAWN: no Chromium or Chrome on PATH (apt-get install chromium)"
+)
+TOPICS = ("ratios", "pairs", "suites", "hosts", "heap", "collectors", "latency", "effects", "spread", "levels",
+          "steady", "order", "runs", "aa", "failures", "method")  # fmt: skip
+
+
+@dataclass
+class Rich:
+    """The answer, and its page when all is opened and drawn."""
+
+    answer: Answer
+    dom: str
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Rich:
+    folder = tmp_path_factory.mktemp("rich")
+    answer = answer_experiment(write_rich_experiment(folder / "made-up"))
+    page = folder / "report.html"
+    write_report(answer, page)
+    command = [
+        BROWSER,
+        *FLAGS,
+        f"--user-data-dir={folder / 'profile'}",
+        "--dump-dom",
+        f"{page.as_uri()}#everything",
+    ]
+    return Rich(
+        answer, subprocess.run(command, capture_output=True, text=True, timeout=200, check=True).stdout
+    )
+
+
+def test_every_topic_is_there_and_every_figure_is_drawn(rich: Rich) -> None:
+    told = facts(rich.dom)
+    assert told["errors"] == "0"
+    assert told["drawn"] == told["figures"]
+    sections = re.findall(r'<section id="([a-z-]+)"', rich.dom)
+    assert set(TOPICS) <= set(sections)
+    assert len(sections) == len(set(sections))
+
+
+def test_no_topic_is_empty_and_no_number_is_spelled_wrong(rich: Rich) -> None:
+    for section in re.findall(r"<section id=.*?</section>", rich.dom, re.DOTALL):
+        assert re.search(r"<(table|figure|dl|li)\b", section), section[:200]
+    words = re.sub(r"<(script|style|svg)\b.*?</\1>|<[^>]*>", " ", rich.dom, flags=re.DOTALL)
+    assert not re.search(r"\b(nan|inf|None|undefined|NaN)\b|@(ink|muted|c\d)\b", words)
+
+
+def test_every_figure_of_it_is_a_valid_picture(rich: Rich, tmp_path: Path) -> None:
+    pictures = gallery(rich.answer)
+    assert {p.topic.anchor for p in pictures} >= {"ratios", "pairs", "suites", "hosts", "heap", "collectors", "latency",
+                                                 "spread", "steady", "order", "runs"}  # fmt: skip
+    kinds = {(p.topic.anchor, p.figure.title.split(" ")[-1]): p for p in pictures}
+    for path in write_pictures(list(kinds.values()), tmp_path, "svg", 640):
+        text = path.read_text(encoding="utf-8")
+        ET.fromstring(text)
+        assert not re.search(r"@(ink|muted|grid|paper|none|c\d)|NaN|Infinity", text), path.name
