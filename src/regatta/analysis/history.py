@@ -129,8 +129,8 @@ def _key(cell: PlannedCell, series: Series, steady: SteadyState) -> _Key:
 
 def _steady(steady: SteadyState) -> str:
     """How an invocation's number is made: numbers made in different ways are not compared."""
-    if steady.method == "fixed":
-        return f"fixed, warmup {steady.warmup} of {steady.iterations}"
+    if steady.method in ("fixed", "replay"):
+        return f"{steady.method}, warmup {steady.warmup} of {steady.iterations}"
     if steady.method == "cov":
         return f"cov, {steady.window} iterations below {100 * steady.threshold:g} %"
     return steady.method
