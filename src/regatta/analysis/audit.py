@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,8 +126,7 @@ def _compare(
                 (cell.host, cell.benchmark, cell.runtime, cell.modifiers, cell.heap, cell.metric,
                  tuple(sorted(series.parameters.items())), cell.collector), series,
             )  # fmt: skip
-    how: dict[str, Any] = {} if method == "regatta" else {"method": method}
-    families, _ = judge_families(samples, level, Names(samples.cells), **how)
+    families, _ = judge_families(samples, level, Names(samples.cells), method)
     compared = []
     for family in families:
         heap = (
@@ -223,13 +221,11 @@ def _differences(
     for runs in (side for one in compared for side in (one.a, one.b)):
         if id(runs) not in reported:
             reported[id(runs)] = _claims(method, runs)
-    kept, rows = [], []
-    for one in compared:
-        a, b = reported[id(one.a)], reported[id(one.b)]
-        if a is not None and b is not None:
-            kept.append(one)
-            rows.append(relative_difference(a, b))
-    return kept, np.array([one.pair.verdict for one in kept], dtype=np.int_), np.array(rows)
+    sides = [(one, reported[id(one.a)], reported[id(one.b)]) for one in compared]
+    enough = [(one, a, b) for one, a, b in sides if a is not None and b is not None]
+    verdicts = np.array([one.pair.verdict for one, _, _ in enough], dtype=np.int_)
+    a, b = (np.array([side[at] for side in enough], dtype=np.float64) for at in (1, 2))
+    return [one for one, _, _ in enough], verdicts, relative_difference(a, b)
 
 
 def _tallies(compared: Sequence[_Compared], thetas: Sequence[float]) -> Iterator[Tally]:

@@ -110,7 +110,7 @@ def _words(modifiers: str, phase: str, pairs: Sequence[ControlledPair], left_out
     }
     said = (
         f"{what}: conclusions about collectors agree in {100 * shares['agree'] / total:.0f} % of "
-        f"{counted(total, 'comparison')}, are inconclusive in {100 * shares['inconclusive'] / total:.0f} % and disagree in "
+        f"{counted(total, 'comparison')}{_because_of_nothing(pairs)}, are inconclusive in {100 * shares['inconclusive'] / total:.0f} % and disagree in "
         f"{100 * shares['disagree'] / total:.0f} %"
     )
     opposite = [pair for pair in pairs if pair.agreement == "disagree"]
@@ -118,6 +118,12 @@ def _words(modifiers: str, phase: str, pairs: Sequence[ControlledPair], left_out
         named = listed([f"{p.a} and {p.b} on {p.benchmark}{_heap(p)}" for p in opposite[:_NAMED]])
         said += f" (the other way round: {named}{' and others' if len(opposite) > _NAMED else ''})"
     return said + (f"; {left_out} without an interval on both sides left out" if left_out else "")
+
+
+def _because_of_nothing(pairs: Sequence[ControlledPair]) -> str:
+    """Two wide intervals agree too, and mean little."""
+    nothing = sum(not (shows_difference(p.plain) or shows_difference(p.controlled)) for p in pairs)
+    return f" (in {100 * nothing / len(pairs):.0f} % because neither shows a difference)" if nothing else ""
 
 
 def _heap(pair: ControlledPair) -> str:

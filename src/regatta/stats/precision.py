@@ -28,11 +28,18 @@ def interval_widths(values: Floats, level: float = 0.95) -> Floats:
     """
     check_level(level)
     widths = np.full(len(values), math.nan)
-    for n in range(2, len(values) + 1):
-        first = values[:n]
-        mean, spread = float(first.mean()), float(first.std(ddof=1))
-        if mean > 0.0 and math.isfinite(mean) and not only_rounding(spread, mean):
-            widths[n - 1] = 2.0 * t_quantile(n - 1, level) * spread / math.sqrt(n) / mean
+    if len(values) < 2 or not np.isfinite(values).all():
+        return widths
+    # Sums of deviations from one middle: nothing is lost where the spread is small beside the mean.
+    middle = float(values.mean())
+    deviations = values - middle
+    n = np.arange(1, len(values) + 1)
+    sums, squares = np.cumsum(deviations), np.cumsum(deviations**2)
+    means = middle + sums / n
+    variances = np.maximum(squares[1:] - sums[1:] ** 2 / n[1:], 0.0) / (n[1:] - 1)
+    for i, (mean, spread) in enumerate(zip(means[1:].tolist(), np.sqrt(variances).tolist(), strict=True), 2):
+        if mean > 0.0 and not only_rounding(spread, mean):
+            widths[i - 1] = 2.0 * t_quantile(i - 1, level) * spread / math.sqrt(i) / mean
     return widths
 
 

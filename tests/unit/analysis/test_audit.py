@@ -210,3 +210,14 @@ def test_the_family_that_went_astray_most_comes_first(tmp_path: Path) -> None:
         ],
     )
     assert audit.pairs[audit.telling[0][0]].heap_factor == 4.0
+
+
+def test_the_papers_way_judges_the_values_without_their_blocks(tmp_path: Path) -> None:
+    # Rounds drift by 10 % and more, and g1 is 1 % slower in each: only pairs within a round show that.
+    drift = [100.0, 120.0, 140.0, 110.0, 130.0, 105.0]
+    slower = [1.01 * value + 0.01 * (i % 2) for i, value in enumerate(drift)]
+    audit = experiment(tmp_path, [(cell("serial"), drift), (cell("g1"), slower)])
+    papers = audit_experiment(tmp_path, method="georges2007")
+    assert [[p.verdict for p in one.pairs] for one in (audit, papers)] == [[-1], [0]]
+    assert papers.method == "georges2007"
+    assert first(of(papers, "mean of all")) == {"misleading": 1}

@@ -70,6 +70,12 @@ def test_each_set_and_phase_is_counted_apart() -> None:
     )
 
 
+def test_agreement_on_no_difference_is_told_apart() -> None:
+    pairs = [("serial", "parallel", MORE), ("serial", "g1", NEITHER), ("parallel", "g1", NEITHER)]
+    (found,) = judge_control([family("none", pairs), family("c1-only", pairs)], ("c1-only",), "startup")
+    assert "agree in 100 % of 3 comparisons (in 67 % because neither shows a difference)" in found.words
+
+
 def test_what_has_no_interval_on_one_side_is_left_out_and_counted() -> None:
     nothing = (math.nan, 1.0, math.nan)
     plain = family("none", [("serial", "parallel", MORE), ("serial", "g1", LESS), ("parallel", "g1", LESS)])
