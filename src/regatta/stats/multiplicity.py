@@ -42,7 +42,7 @@ def benjamini_hochberg(p: ArrayLike) -> Floats:
     """
     values, known, order = _ranked(p)
     m = order.size
-    steps = np.minimum(1.0, values[order] * m / np.arange(1, m + 1))
+    steps = np.minimum(1.0, values[order] * (m / np.arange(1, m + 1)))
     values[order] = np.minimum.accumulate(steps[::-1])[::-1]
     return _placed(values, known)
 

@@ -1,0 +1,324 @@
+"""Comparing many against R's answers (tests/reference/many.R), published tables, and what must hold of any data."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regatta.stats import studentized_range
+from regatta.stats.anova import Anova, block_anova, block_anova_many, one_way, one_way_many
+from regatta.stats.dunnett import DUNNETT_SMALLEST, dunnett
+from regatta.stats.dunnett import quantile as dunnett_quantile
+from regatta.stats.dunnett import upper_tail as dunnett_tail
+from regatta.stats.intervals import t_two_sided_p
+from regatta.stats.manova import Manova, manova
+from regatta.stats.multiplicity import benjamini_hochberg, holm
+from regatta.stats.tukey import PairDifference, tukey, tukey_many
+
+R: dict[str, Any] = json.loads((Path(__file__).parents[2] / "reference/many.json").read_text())
+STATISTICS = ("wilks", "pillai", "hotelling_lawley", "roy")
+
+
+@pytest.fixture(autouse=True)
+def no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def grouped(case: dict[str, Any]) -> list[np.ndarray]:
+    y, group = np.array(case["y"]), np.array(case["group"])
+    return [y[group == code] for code in np.unique(group)]
+
+
+@pytest.mark.parametrize("name", ["balanced", "unbalanced"])
+def test_one_way_anova_and_tukey_agree_with_r(name: str) -> None:
+    case = R["tukey"][name]
+    fit = one_way(grouped(case))
+    assert (fit.df_between, fit.df_error) == tuple(case["anova"]["df"])
+    assert (fit.between, fit.error) == pytest.approx(case["anova"]["ss"], rel=1e-9)
+    assert (fit.f, fit.p) == pytest.approx((case["anova"]["f"][0], case["anova"]["p"][0]), rel=1e-8)
+    found = {f"{pair.second + 1}-{pair.first + 1}": pair for pair in tukey(fit)}
+    assert set(found) == set(case["pairs"])
+    for key, difference, low, high, p in zip(
+        *(case[column] for column in ("pairs", "difference", "low", "high", "p")), strict=True
+    ):
+        interval = found[key].difference
+        assert -interval.point == pytest.approx(difference, rel=1e-9, abs=1e-10)
+        # R's own quantile is good to some 1e-5
+        assert (-interval.high, -interval.low) == pytest.approx((low, high), abs=1e-5)
+        assert found[key].p == pytest.approx(p, abs=1e-8)
+
+
+def agree_with_multcomp(pairs: tuple[PairDifference, ...], case: dict[str, Any]) -> None:
+    assert [pair.first for pair in pairs] == list(range(1, len(pairs) + 1))
+    for pair, difference, low, high, p in zip(
+        pairs, case["difference"], case["low"], case["high"], case["p"], strict=True
+    ):
+        assert pair.difference.point == pytest.approx(difference, rel=1e-9)
+        # multcomp integrates by quasi-random points: some four digits
+        assert (pair.difference.low, pair.difference.high) == pytest.approx((low, high), abs=3e-3)
+        assert pair.p == pytest.approx(p, abs=5e-5)
+
+
+@pytest.mark.parametrize("name", ["balanced", "unbalanced"])
+def test_dunnett_agrees_with_multcomp(name: str) -> None:
+    agree_with_multcomp(dunnett(one_way(grouped(R["dunnett"][name])), 0), R["dunnett"][name])
+
+
+def test_dunnett_of_complete_blocks_agrees_with_multcomp() -> None:
+    case = R["dunnett"]["blocked"]
+    pairs = dunnett(block_anova(case["table"]), 0)
+    agree_with_multcomp(pairs, case)
+    assert {pair.difference.method for pair in pairs} == {"dunnett"}
+
+
+def test_dunnett_quantiles_agree_with_mvtnorm_and_with_the_published_table() -> None:
+    for case in R["critical"]:
+        loadings = (math.sqrt(0.5),) * case["k"]
+        found = dunnett_quantile(case["level"], loadings, float(case["df"]))
+        assert found == pytest.approx(case["q"], abs=2e-3), case
+    # Dunnett, Biometrics 20 (1964), table of two-sided comparisons: (comparisons, df, level) -> d
+    table = {
+        (3, 20, 0.95): 2.54,
+        (2, 10, 0.95): 2.57,
+        (9, 60, 0.95): 2.77,
+        (3, 20, 0.99): 3.29,
+        (4, 6, 0.95): 3.26,
+    }
+    for (k, df, level), d in table.items():
+        assert round(dunnett_quantile(level, (math.sqrt(0.5),) * k, float(df)), 2) == d
+
+
+@pytest.mark.parametrize("df", [1.0, 4.0, 30.0])
+@pytest.mark.parametrize("t", [0.0, 0.7, 2.5, 9.0])
+def test_one_comparison_with_a_control_is_students(df: float, t: float) -> None:
+    assert dunnett_tail(t, (0.6,), df)[0] == pytest.approx(t_two_sided_p(t, df), abs=1e-9)
+
+
+def test_uncorrelated_comparisons_with_much_data_are_sidaks() -> None:
+    tail = dunnett_tail(2.0, (0.0, 0.0, 0.0), 1e7)[0]
+    assert tail == pytest.approx(1 - (1 - t_two_sided_p(2.0, 1e7)) ** 3, abs=1e-7)
+
+
+def test_a_control_with_few_values_does_not_break_the_integral() -> None:
+    # 2 values of the control, 500 of each alternative: loadings of 0.998
+    sharp = math.sqrt(500 / 502)
+    found = dunnett_tail(2.0, (sharp,) * 4, 200.0)[0]
+    nearly_one = t_two_sided_p(2.0, 200.0)
+    assert nearly_one < found < 1.2 * nearly_one
+
+
+def test_incomplete_blocks_take_the_smallest_correlation_and_say_so() -> None:
+    table = np.random.default_rng(3).normal(size=(12, 4))
+    table[[0, 1, 2], 1] = np.nan
+    table[5, 0] = np.nan
+    pairs = dunnett(block_anova(table), 0)
+    assert {pair.difference.method for pair in pairs} == {DUNNETT_SMALLEST}
+    plain = tukey(block_anova(table))[:3]
+    for one, other in zip(pairs, plain, strict=True):
+        assert one.difference.point == pytest.approx(-other.difference.point)
+        # fewer comparisons than Tukey's
+        assert one.p < other.p
+
+
+@given(st.integers(2, 6), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=30)
+def test_dunnett_does_not_care_about_the_order_of_alternatives(k: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    groups = [random.normal(size=random.integers(2, 7)) for _ in range(k)]
+    order = [0, *(1 + random.permutation(k - 1))]
+    plain = dunnett(one_way(groups), 0)
+    shuffled = dunnett(one_way([groups[i] for i in order]), 0)
+    for place, pair in enumerate(shuffled):
+        other = plain[order[place + 1] - 1]
+        assert pair.p == pytest.approx(other.p, abs=1e-9)
+        assert pair.difference.low == pytest.approx(other.difference.low, rel=1e-6)
+
+
+def test_dunnett_says_why_there_is_no_answer() -> None:
+    (none,) = dunnett(one_way([[1.0, 2.0], []]), 0)
+    assert (math.isnan(none.p), none.difference.reason) == (True, "fewer than two alternatives have values")
+    missing, there = dunnett(one_way([[1.0, 2.0], [], [2.0, 4.0]]), 0)
+    assert (missing.difference.reason, there.difference.reason) == ("one side has no values", "")
+    assert "do not vary" in dunnett(one_way([[1.0, 1.0], [2.0, 2.0]]), 0)[0].difference.reason
+    with pytest.raises(ValueError, match="column 0 to 1"):
+        dunnett(one_way([[1.0, 2.0], [2.0, 4.0]]), 2)
+
+
+@pytest.mark.parametrize("name", ["balanced", "unbalanced", "two"])
+def test_manova_agrees_with_r(name: str) -> None:
+    case = R["manova"][name]
+    answer = manova(case["table"], case["group"])
+    assert answer.reason == ""
+    for statistic in STATISTICS:
+        found, expected = getattr(answer, statistic), case[statistic]
+        for column in ("value", "f", "df1", "df2", "p"):
+            assert getattr(found, column) == pytest.approx(expected[column], rel=1e-10), (statistic, column)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-1e4, 1e4), st.floats(0.01, 100.0))
+@settings(deadline=None, max_examples=40)
+def test_manova_is_free_of_unit_origin_and_order(seed: int, shift: float, scale: float) -> None:
+    random = np.random.default_rng(seed)
+    table, group = random.normal(size=(20, 3)), np.repeat([0, 1, 2, 3], 5)
+    order = random.permutation(20)
+    plain = manova(table, group)
+    moved = manova((table * [1.0, scale, 1.0] + [shift, 0.0, 0.0])[order], group[order])
+    for statistic in STATISTICS:
+        assert getattr(moved, statistic).value == pytest.approx(getattr(plain, statistic).value, rel=1e-6)
+
+
+def test_manova_says_why_there_is_no_answer() -> None:
+    random = np.random.default_rng(1)
+    table, group = random.normal(size=(12, 2)), np.repeat([0, 1, 2], 4)
+    summed = np.column_stack([table, table.sum(axis=1)])
+    cases: list[tuple[Manova, str]] = [
+        (manova(np.empty((0, 2)), []), "no values"),
+        (manova(np.where(table == table[3, 1], np.nan, table), group), "not a finite number"),
+        (manova(table, np.zeros(12, int)), "fewer than two alternatives"),
+        (manova(table[::4], group[::4]), "too few rows"),
+        (manova(summed, group), "one is a sum of others"),
+        (manova(np.column_stack([table, group]), group), "does not vary"),
+        (manova(np.zeros((12, 2)), group), "does not vary"),
+    ]
+    for answer, reason in cases:
+        assert reason in answer.reason
+        assert all(math.isnan(getattr(answer, statistic).p) for statistic in STATISTICS)
+
+
+def test_adjusted_p_values_agree_with_r() -> None:
+    case = {
+        name: [math.nan if value is None else value for value in values]
+        for name, values in R["adjusted"].items()
+    }
+    for given_p, adjust, expected in (
+        ("p", holm, "holm"),
+        ("p", benjamini_hochberg, "bh"),
+        ("holed", holm, "holed_holm"),
+        ("holed", benjamini_hochberg, "holed_bh"),
+    ):
+        np.testing.assert_allclose(adjust(case[given_p]), case[expected], rtol=1e-12)
+
+
+@pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
+def test_adjusting_nothing_or_the_unknown_gives_it_back(adjust: Any) -> None:
+    assert adjust([]).size == 0
+    assert np.isnan(adjust([math.nan, math.nan])).all()
+    assert adjust([0.03]).tolist() == [0.03]
+
+
+@given(st.lists(st.floats(0, 1) | st.just(math.nan), max_size=30), st.randoms(use_true_random=False))
+def test_adjusted_p_values_are_no_smaller_and_keep_their_order(p: list[float], random: Any) -> None:
+    places = list(range(len(p)))
+    random.shuffle(places)
+    for adjust in (holm, benjamini_hochberg):
+        found = adjust(p)
+        known = ~np.isnan(p) if p else np.zeros(0, bool)
+        assert (np.isnan(found) == ~known).all()
+        assert (found[known] >= np.array(p)[known]).all()
+        assert (found[known] <= 1.0).all()
+        np.testing.assert_array_equal(adjust([p[i] for i in places]), found[places] if p else found)
+    assert (benjamini_hochberg(p)[known] <= holm(p)[known]).all()
+
+
+def same(a: Anova, b: Anova) -> None:
+    assert (a.method, a.df_between, a.df_error, a.reason) == (b.method, b.df_between, b.df_error, b.reason)
+    for name in ("effects", "spread", "linked", "counts"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    for name in ("between", "error", "f", "p", "mean_square_error"):
+        assert getattr(a, name) == pytest.approx(getattr(b, name), rel=1e-12, nan_ok=True)
+
+
+def test_many_families_at_once_are_each_as_by_itself() -> None:
+    random = np.random.default_rng(5)
+    tables = random.normal(size=(60, 6, 4)) + 10.0
+    tables[1] = 3.0
+    tables[2, 0, 0] = np.nan
+    tables[3, 1, 1] = np.inf
+    tables[4, :, 2] = np.nan
+    for many, single in (
+        (block_anova_many(tables), [block_anova(table) for table in tables]),
+        (one_way_many(tables), [one_way(list(table.T)) for table in tables]),
+    ):
+        for a, b in zip(many, single, strict=True):
+            same(a, b)
+        for together, fit in zip(tukey_many(many), many, strict=True):
+            for a, b in zip(together, tukey(fit), strict=True):
+                assert (a.first, a.second, a.difference.reason) == (b.first, b.second, b.difference.reason)
+                assert a.difference.low == pytest.approx(b.difference.low, rel=1e-12, nan_ok=True)
+                # 60 families have more p values than are integrated one by one
+                assert a.p == pytest.approx(b.p, abs=1e-9, nan_ok=True)
+
+
+def test_no_families_are_no_answer() -> None:
+    assert (block_anova_many(np.empty((0, 3, 2))), one_way_many(np.empty((0, 3, 2))), tukey_many([])) == (
+        [],
+        [],
+        [],
+    )
+    with pytest.raises(ValueError, match="three dimensions"):
+        block_anova_many([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("k", "df"),
+    [(2, 1.0), (5, 2.0), (21, 3.0), (5, 7.5), (21, 9.0), (2, 116.0), (5, 116.0), (50, 116.0), (5, 5000.0)],
+)
+def test_interpolated_p_values_are_those_of_the_integral(k: int, df: float) -> None:
+    q = np.concatenate([np.linspace(0.0, 15.0, 270), np.geomspace(15.0, 1e7, 20), [1e300, math.inf]])
+    together = studentized_range.upper_tail(q, k, df)
+    every = np.concatenate(
+        [studentized_range.upper_tail(q[i : i + 100], k, df) for i in range(0, q.size, 100)]
+    )
+    np.testing.assert_allclose(together, every, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 21])
+@pytest.mark.parametrize("df", [1.0, 2.0, 3.0, 5.0, 7.0, 8.0])
+def test_few_degrees_of_freedom_are_integrated_as_well_by_more_nodes(
+    k: int, df: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    q = np.geomspace(0.1, 1e4, 60)
+    plain = studentized_range.upper_tail(q, k, df)
+    from regatta.stats import quadrature
+
+    monkeypatch.setattr(quadrature, "_NODES", ((float("inf"), 1200),))
+    fine = quadrature.scale_rule.__wrapped__(df)
+    monkeypatch.setattr(studentized_range, "scale_rule", lambda _: fine)
+    np.testing.assert_allclose(plain, studentized_range.upper_tail(q, k, df), rtol=0, atol=1e-9)
+
+
+def test_tukey_claims_something_false_in_one_family_of_twenty() -> None:
+    families = 4000
+    for make, fit in ((one_way_many, (families, 10, 5)), (block_anova_many, (families, 10, 5))):
+        random = np.random.default_rng(20071021)
+        values = random.normal(size=fit) + random.normal(size=(families, 10, 1)) * (make is block_anova_many)
+        wrong = sum(any(pair.p < 0.05 for pair in pairs) for pairs in tukey_many(make(values)))
+        # 5 % plus or minus four standard deviations
+        assert abs(wrong / families - 0.05) < 4 * math.sqrt(0.05 * 0.95 / families)
+
+
+def test_dunnett_claims_something_false_in_one_family_of_twenty() -> None:
+    random = np.random.default_rng(7)
+    families = 4000
+    fits = one_way_many(random.normal(size=(families, 8, 5)))
+    loadings = (round(math.sqrt(0.5), 12),) * 4
+    d = dunnett_quantile(0.95, loadings, 35.0)
+    assert dunnett(fits[0], 0)[0].difference.high - dunnett(fits[0], 0)[0].difference.point == pytest.approx(
+        d * math.sqrt(fits[0].mean_square_error * 2 / 8)
+    )
+    wrong = sum(
+        bool((np.abs(fit.effects[1:] - fit.effects[0]) > d * math.sqrt(fit.mean_square_error * 2 / 8)).any())
+        for fit in fits
+    )
+    assert abs(wrong / families - 0.05) < 4 * math.sqrt(0.05 * 0.95 / families)
