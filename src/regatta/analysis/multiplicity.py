@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from regatta.analysis.blocks import LEAST_BLOCKS, block_table
+from regatta.analysis.blocks import fit_logs
 from regatta.analysis.estimates import estimate_of
 from regatta.analysis.pairs import Pair
+from regatta.analysis.samples import Series
 from regatta.model.answer import Estimate
-from regatta.stats.anova import block_anova, one_way
-from regatta.stats.dunnett import dunnett
+from regatta.stats.dunnett import dunnett_many
 from regatta.stats.estimate import safe_exp
 from regatta.stats.intervals import why_no_logs
 from regatta.stats.multiplicity import holm
@@ -56,29 +54,19 @@ def _dunnett(pairs: Sequence[Pair], level: float) -> dict[int, tuple[Estimate, f
     for place, pair in enumerate(pairs):
         if pair.a is not None and pair.b is not None and pair.a.samples and pair.b.samples:
             groups.setdefault((pair.base.number, f"{pair.b.unit} {pair.b.parameters_text}"), []).append(place)
+    # One alternative alone has nothing to be adjusted for.
+    columns = [(places, _columns(pairs, places)) for places in groups.values() if len(places) >= 2]
+    usable = [(places, series) for places, series in columns if series]
+    fits = fit_logs([series for _, series in usable])
     found: dict[int, tuple[Estimate, float]] = {}
-    for places in groups.values():
-        # One alternative alone has nothing to be adjusted for.
-        if len(places) >= 2:
-            found.update(_one_baseline(pairs, places, level))
+    for (places, _), differences in zip(usable, dunnett_many(fits, 0, level), strict=True):
+        for one in differences:
+            found[places[one.first - 1]] = (estimate_of(one.difference.mapped(safe_exp)), one.p)
     return found
 
 
-def _one_baseline(
-    pairs: Sequence[Pair], places: Sequence[int], level: float
-) -> dict[int, tuple[Estimate, float]]:
-    base = pairs[places[0]].b
-    series = [base, *(pairs[place].a for place in places)]
+def _columns(pairs: Sequence[Pair], places: Sequence[int]) -> list[Series]:
+    """The baseline and its alternatives; nothing where one has no logarithms."""
+    series = [pairs[places[0]].b, *(pairs[place].a for place in places)]
     present = [one for one in series if one is not None]
-    if any(why_no_logs(one.values) for one in present):
-        return {}
-    table = block_table(present)
-    fit = (
-        block_anova(np.log(table))
-        if len(table) >= LEAST_BLOCKS
-        else one_way([np.log(one.values) for one in present])
-    )
-    return {
-        places[one.first - 1]: (estimate_of(one.difference.mapped(safe_exp)), one.p)
-        for one in dunnett(fit, 0, level)
-    }
+    return [] if any(why_no_logs(one.values) for one in present) else present

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from regatta.stats.anova import Anova
+from regatta.stats.anova import Anova, Bools
 from regatta.stats.estimate import NAN, Floats, Interval, check_level, undefined
-from regatta.stats.quadrature import normal_rule, quantile_of, scale_rule
-from regatta.stats.tukey import PairDifference, why_not
+from regatta.stats.quadrature import TailPolynomial, normal_rule, quantile_of, scale_rule, tail_polynomial
+from regatta.stats.tukey import Indices, PairDifference, why_not
 
 DUNNETT = "dunnett"
 #: correlations that are no products (incomplete blocks) are replaced by the smallest of them
@@ -22,6 +24,10 @@ DUNNETT_SMALLEST = "dunnett-smallest-correlation"
 _NODES, _MOST_NODES = 128, 4096
 #: evaluations of the normal distribution at a time, which bounds the memory to some 25 MB
 _CHUNK = 2**20
+#: more values than this in one call are interpolated, unless the correlation makes the tail too steep for that
+_MANY, _SMOOTH = 256, 0.95
+#: the t that the polynomial's variable t / (t + c) maps to the middle
+_MIDDLE = 3.0
 
 
 def dunnett(fit: Anova, control: int, level: float = 0.95) -> tuple[PairDifference, ...]:
@@ -44,33 +50,86 @@ def dunnett(fit: Anova, control: int, level: float = 0.95) -> tuple[PairDifferen
     Source: Dunnett, Journal of the American Statistical Association 50 (1955), and Biometrics 20 (1964); that less correlation
     means wider intervals: Slepian (1962), Šidák, Annals of Mathematical Statistics 39 (1968).
     """
+    return dunnett_many([fit], control, level)[0]
+
+
+def dunnett_many(
+    fits: Sequence[Anova], control: int, level: float = 0.95
+) -> list[tuple[PairDifference, ...]]:
+    """`dunnett` of many families at once: p values of families of one shape come from one evaluation.
+
+    Args:
+        fits: of any shapes, the control in the same column of each.
+        control, level: as for `dunnett`.
+
+    Returns:
+        For each family what `dunnett` gives.
+
+    Raises:
+        ValueError: as `dunnett`.
+    """
     check_level(level)
+    families = [_prepared(fit, control) for fit in fits]
+    shapes: dict[tuple[tuple[float, ...], int], list[_Family]] = {}
+    for family in families:
+        if family.usable.any():
+            shapes.setdefault((family.loadings, family.fit.df_error), []).append(family)
+    for (loadings, df), alike in shapes.items():
+        d = quantile(level, loadings, float(df))
+        t = [np.abs(one.difference[one.usable]) / one.error for one in alike]
+        tails = upper_tail(np.concatenate(t), loadings, float(df))
+        for one, p in zip(alike, np.split(tails, np.cumsum([x.size for x in t])[:-1]), strict=True):
+            one.p[one.usable] = p
+            one.half[one.usable] = d * one.error
+    return [_pairs(family, control, level) for family in families]
+
+
+@dataclass(frozen=True)
+class _Family:
+    """A fit and the differences from its control. `error`: of the usable ones; `half` and `p` are filled in, NaN elsewhere."""
+
+    fit: Anova
+    others: Indices
+    difference: Floats
+    known: Bools
+    usable: Bools
+    error: Floats
+    loadings: tuple[float, ...]
+    method: str
+    half: Floats
+    p: Floats
+
+
+def _prepared(fit: Anova, control: int) -> _Family:
     k = len(fit.effects)
     if not 0 <= control < k:
         raise ValueError(f"control: expected a column 0 to {k - 1} · got {control}")
     others = np.array([i for i in range(k) if i != control], dtype=np.intp)
     difference = fit.effects[others] - fit.effects[control]
     known = fit.linked[others, control] & ~np.isnan(difference)
-    half = np.full(others.size, np.nan)
-    p = np.full(others.size, np.nan)
-    method = DUNNETT
     usable = known & (not fit.reason)
+    error, method = np.empty(0), DUNNETT
+    loadings: tuple[float, ...] = (0.0,)
     if usable.any():
         variance, loadings, exact = _loadings(fit.spread, others[usable], control)
         method = DUNNETT if exact else DUNNETT_SMALLEST
         error = np.sqrt(fit.mean_square_error * variance)
-        half[usable] = quantile(level, loadings, float(fit.df_error)) * error
-        p[usable] = upper_tail(np.abs(difference[usable]) / error, loadings, float(fit.df_error))
+    nothing = np.full((2, others.size), np.nan)
+    return _Family(fit, others, difference, known, usable, error, loadings, method, nothing[0], nothing[1])
+
+
+def _pairs(family: _Family, control: int, level: float) -> tuple[PairDifference, ...]:
+    fit, method = family.fit, family.method
     pairs = []
-    for index, i in enumerate(others.tolist()):
-        n = int(fit.counts[i, control])
-        if usable[index]:
-            middle, width = float(difference[index]), float(half[index])
+    for index, i in enumerate(family.others.tolist()):
+        n, middle = int(fit.counts[i, control]), float(family.difference[index])
+        if family.usable[index]:
+            width = float(family.half[index])
             interval = Interval(n, middle, middle - width, middle + width, level, method)
         else:
             reason = fit.reason or why_not(fit, i, control)
-            interval = undefined(n, level, method, reason, float(difference[index]) if known[index] else NAN)
-        pairs.append(PairDifference(i, control, interval, float(p[index])))
+            interval = undefined(n, level, method, reason, middle if family.known[index] else NAN)
+        pairs.append(PairDifference(i, control, interval, float(family.p[index])))
     return tuple(pairs)
 
 
@@ -96,6 +155,21 @@ def upper_tail(t: ArrayLike, loadings: tuple[float, ...], df: float) -> Floats:
             f"Dunnett: expected loadings from 0 to below 1 and df >= 1 · got {loadings}, df={df}"
         )
     values = np.atleast_1d(np.asarray(t, dtype=np.float64))
+    result = np.full(values.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(values))
+    which = np.maximum(values[known], 0.0)
+    # By the number asked for alone, so that a call's answer does not depend on the calls before it.
+    many = known.size > _MANY and max(loadings) <= _SMOOTH
+    result[known] = _polynomial(loadings, df)(which) if many else _integral(which, loadings, df)
+    return result
+
+
+@lru_cache(maxsize=256)
+def _polynomial(loadings: tuple[float, ...], df: float) -> TailPolynomial:
+    return tail_polynomial(lambda t: _integral(t, loadings, df), _MIDDLE)
+
+
+def _integral(t: Floats, loadings: tuple[float, ...], df: float) -> Floats:
     # One comparison alone is Student's, whatever the loading.
     given = np.array(loadings if len(loadings) > 1 else (0.0,))
     distinct, times = np.unique(given, return_counts=True)
@@ -104,19 +178,16 @@ def upper_tail(t: ArrayLike, loadings: tuple[float, ...], df: float) -> Floats:
     # The more the control weighs, the sharper the integrand.
     sharpest = float((own / np.maximum(distinct, 1e-3)).min())
     x, x_weight = normal_rule(int(min(_MOST_NODES, max(_NODES, _NODES / sharpest))))
-    result = np.full(values.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(values))
+    result = np.empty(t.size)
     step = max(1, _CHUNK // (s.size * x.size))
-    for start in range(0, known.size, step):
-        rows = known[start : start + step]
-        width = (np.maximum(values[rows], 0.0)[:, None] * s[None, :])[:, :, None]
+    for start in range(0, t.size, step):
+        width = (t[start : start + step, None] * s[None, :])[:, :, None]
         inside = np.ones((1, 1, 1))
         for loading, alone, count in zip(distinct.tolist(), own.tolist(), times.tolist(), strict=True):
             middle = loading * x
             inside = inside * (ndtr((width + middle) / alone) - ndtr((middle - width) / alone)) ** count
-        result[rows] = 1.0 - (inside @ x_weight) @ weight
-    np.clip(result, 0.0, 1.0, out=result)
-    return result
+        result[start : start + step] = 1.0 - (inside @ x_weight) @ weight
+    return np.clip(result, 0.0, 1.0)
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from regatta.stats.estimate import Floats
-from regatta.stats.quadrature import normal_rule, quantile_of, scale_rule
+from regatta.stats.quadrature import TailPolynomial, normal_rule, quantile_of, scale_rule, tail_polynomial
 
 #: (up to which k, nodes of the inner integral): the more means, the sharper its integrand
 _INNER = ((8, 96), (32, 192), (10**9, 384))
@@ -48,7 +48,7 @@ def upper_tail(q: ArrayLike, k: int, df: float) -> Floats:
     known = np.flatnonzero(~np.isnan(values))
     which = np.maximum(values[known], 0.0)
     # By the number asked for alone, so that a call's answer does not depend on the calls before it.
-    result[known] = _interpolated(which, k, df) if known.size > _MANY else _integral(which, k, df)
+    result[known] = _polynomial(k, df)(which) if known.size > _MANY else _integral(which, k, df)
     return result
 
 
@@ -65,37 +65,9 @@ def _integral(q: Floats, k: int, df: float) -> Floats:
     return np.clip(result, 0.0, 1.0)
 
 
-def _interpolated(q: Floats, k: int, df: float) -> Floats:
-    """The integral at many values, from a polynomial through the integral at `_POINTS`.
-
-    Source: the second barycentric formula at Chebyshev points, which is stable: Berrut and Trefethen, SIAM Review 46 (2004).
-    """
-    node, weight, at_node = _polynomial(k, df)
-    result = np.empty(q.size)
-    step = max(1, _CHUNK // node.size)
-    for start in range(0, q.size, step):
-        finite = np.minimum(q[start : start + step], 1e300)
-        apart = (finite / (finite + _MIDDLE))[:, None] - node
-        hit = apart == 0.0
-        factor = weight / np.where(hit, 1.0, apart)
-        value = (factor @ at_node) / factor.sum(axis=1)
-        rows, columns = np.nonzero(hit)
-        value[rows] = at_node[columns]
-        result[start : start + step] = value
-    return np.clip(result, 0.0, 1.0)
-
-
 @lru_cache(maxsize=256)
-def _polynomial(k: int, df: float) -> tuple[Floats, Floats, Floats]:
-    """Chebyshev points in u = q / (q + c), their barycentric weights, and the upper tail at them."""
-    angle = np.pi * np.arange(_POINTS) / (_POINTS - 1)
-    node = (1.0 - np.cos(angle)) / 2.0
-    weight = np.where(np.arange(_POINTS) % 2, -1.0, 1.0)
-    weight[[0, -1]] /= 2.0
-    at_node = np.zeros(_POINTS)
-    # q = 0, then up to but not at infinity, where the tail is 0.
-    at_node[:-1] = _integral(_MIDDLE * node[:-1] / (1.0 - node[:-1]), k, df)
-    return node, weight, at_node
+def _polynomial(k: int, df: float) -> TailPolynomial:
+    return tail_polynomial(lambda q: _integral(q, k, df), _MIDDLE)
 
 
 @lru_cache(maxsize=4096)
