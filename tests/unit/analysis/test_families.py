@@ -1,0 +1,88 @@
+"""Families of collectors: judged at once, each as by itself, and by the paper's way where it is asked for."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.documents import document_of
+from regatta.stats.anova import block_anova, one_way
+from regatta.stats.multiplicity import benjamini_hochberg
+from regatta.stats.tukey import tukey
+
+COLLECTORS = ("serial", "g1", "parallel")
+HEAPS = (1.5, 2.0, 3.0, 4.0)
+ROUNDS = 10
+
+
+def tables() -> np.ndarray:
+    """Shape (heaps, rounds, collectors), ns; at 3 x minheap two values are missing, at 4 x no collector has any."""
+    rng = np.random.default_rng(11)
+    factors = np.array([[1.0, 0.95, 1.1], [1.0, 1.0, 1.0], [1.0, 1.01, 1.0], [1.0, 1.0, 1.0]])
+    blocks = np.exp(rng.normal(0, 0.05, (len(HEAPS), ROUNDS, 1)))
+    values = 1e9 * factors[:, None, :] * blocks * np.exp(rng.normal(0, 0.01, (len(HEAPS), ROUNDS, 3)))
+    values[2, 3, 1] = values[2, 7, 0] = np.nan
+    values[3] = np.nan
+    return values
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    cells: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
+    for block, (heap, table) in enumerate(zip(HEAPS, tables(), strict=True)):
+        own = [cell(name, heap_factor=heap, heap_mib=int(heap * 32)) for name in COLLECTORS]
+        cells += own
+        records += [
+            record(one, r, [float(table[r, i])], position=i, block=block)
+            for r in range(ROUNDS)
+            for i, one in enumerate(own)
+            if not math.isnan(table[r, i])
+        ]
+    return write_experiment(tmp_path, cells, records, ROUNDS)
+
+
+def test_every_family_is_judged_as_by_itself(experiment: Path) -> None:
+    families = answer_experiment(experiment).families
+    assert [family.method for family in families] == [
+        "block-anova+tukey", "block-anova+tukey", "block-anova-ls+tukey", "block-anova+tukey"
+    ]  # fmt: skip
+    for family, table in zip(families[:3], tables()[:3], strict=True):
+        fit = block_anova(np.log(table))
+        assert (family.f, family.p) == pytest.approx((fit.f, fit.p), rel=1e-12)
+        for found, expected in zip(family.pairs, tukey(fit), strict=True):
+            assert math.log(found.ratio.low) == pytest.approx(expected.difference.low, abs=1e-12)
+            assert found.p == pytest.approx(expected.p, abs=1e-12)
+    assert families[3].reason == "no collector has valid invocations"
+
+
+def test_p_of_families_is_adjusted_over_the_answer_for_exploration(experiment: Path) -> None:
+    answer = answer_experiment(experiment)
+    q = [family.q for family in answer.families]
+    np.testing.assert_allclose(q, benjamini_hochberg([family.p for family in answer.families]))
+    assert math.isnan(q[3])
+    shown = [family["q"] for family in document_of(answer)["families"]]
+    assert shown == [*q[:3], None]
+
+
+def test_the_papers_way_is_one_way_on_the_values_without_blocks(experiment: Path) -> None:
+    answer = answer_experiment(experiment, method="georges2007")
+    for family, table in zip(answer.families[:3], tables()[:3], strict=True):
+        groups = [column[~np.isnan(column)] for column in table.T]
+        fit = one_way(groups)
+        assert family.method == "georges2007-anova+tukey"
+        assert (family.f, family.p, family.df_error) == pytest.approx((fit.f, fit.p, fit.df_error), rel=1e-9)
+        for found, expected in zip(family.pairs, tukey(fit), strict=True):
+            mean = groups[expected.second].mean()
+            interval = expected.difference
+            assert (found.ratio.point, found.ratio.low, found.ratio.high) == pytest.approx(
+                tuple(1 + x / mean for x in (interval.point, interval.low, interval.high)), rel=1e-9
+            )
+        assert f"{fit.df_error + 3} invocations" in family.words
+    assert not any("interleaved" in warning for warning in answer.warnings)
