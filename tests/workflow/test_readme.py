@@ -26,6 +26,7 @@ TRIED = {
     "./regatta explain g1": "test_demo.py",
     "./regatta audit demo": "test_demo.py",
     "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",
+    "./regatta history results/demo other/demo": "unit/analysis/test_history.py compares folders",
     ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",
 }  # fmt: skip
 
