@@ -55,7 +55,8 @@ def train_cells(crossing: Crossing, experiment: Experiment, host: ResolvedHost) 
 def _train(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
     training = cell.training
     assert training is not None
-    # A JVM refuses a file whose jars or modules have another time of change, though their bytes be the same.
+    # Some JVMs refuse a file whose jars have another time of change, though their bytes be the same; others take one
+    # whose jars hold other classes (JDK-8377932). With contents and times in the key neither can happen.
     times = [Path(file.path).stat().st_mtime_ns for file in cell.files]
     key = digest_of([cell.cell_id, [[f.path, f.sha256] for f in cell.files], times])
 

@@ -15,7 +15,15 @@ from regatta.model.audit import Audit, Tally
 from regatta.stats.prevalent import CLASSES
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from synthetic_journal import cell, native, record, write_experiment
+from synthetic_journal import (
+    cell,
+    native,
+    record,
+    write_experiment,
+    write_facts,
+    write_journal,
+    write_plan,
+)
 
 MS = 1_000_000
 
@@ -221,3 +229,22 @@ def test_the_papers_way_judges_the_values_without_their_blocks(tmp_path: Path) -
     assert [[p.verdict for p in one.pairs] for one in (audit, papers)] == [[-1], [0]]
     assert papers.method == "georges2007"
     assert first(of(papers, "mean of all")) == {"misleading": 1}
+
+
+def test_several_hosts_are_tallied_together_and_apart(tmp_path: Path) -> None:
+    cells = [cell("serial"), cell("g1")]
+    columns = {"alpha": (FAST, SLOW), "beta": (LUCKY, STEADY)}
+    for host, values in columns.items():
+        write_plan(tmp_path, cells, 4, host)
+        records = [
+            record(one, r, [value * MS], host=host, position=i)
+            for i, one in enumerate(cells)
+            for r, value in enumerate(values[i])
+        ]
+        write_journal(tmp_path, records, host)
+    write_facts(tmp_path)
+    audit = audit_experiment(tmp_path)
+    assert [(p.host, p.verdict) for p in audit.pairs] == [("alpha", -1), ("beta", 0)]
+    assert first(of(audit, "best of all")) == {"correct": 1, "misleading": 1}
+    assert first(of(audit, "best of all", 1.0, "host", "alpha")) == {"correct": 1}
+    assert first(of(audit, "best of all", 1.0, "host", "beta")) == {"misleading": 1}
