@@ -232,11 +232,11 @@ def _show_families(console: Console, answer: Answer) -> None:
     rows = []
     for f in answer.families:
         test = "" if math.isnan(f.f) else f"F({f.df_between:g}, {f.df_error:g}) = {f.f:.3g}, p {_p(f.p)}"
-        rows.append((test, f.method, f.words))
+        rows.append((test, _p(f.q), f.method, f.words))
     _table(
         console,
-        "Collectors among each other (Tukey: all intervals of a row hold together)",
-        ("test", "method", "in words"),
+        "Collectors among each other (Tukey: all intervals of a row hold together; q: p after Benjamini and Hochberg)",
+        ("test", "q", "method", "in words"),
         rows,
     )
 

@@ -14,7 +14,7 @@ from synthetic_journal import cell, record, write_experiment
 from regatta.cli.analyze import analyze
 from regatta.cli.records import printable, records
 from regatta.cli.store import store
-from regatta.errors import StoreError
+from regatta.errors import SpecError, StoreError
 
 
 @pytest.fixture
@@ -60,6 +60,36 @@ def test_the_baseline_can_be_chosen(results: str) -> None:
     wrong = CliRunner().invoke(analyze, ["made-up", "--results", results, "--baseline", "g1"])
     assert wrong.exit_code == 2
     assert "expected runtime, collector, modifiers and =NAME" in wrong.stderr
+
+
+def test_the_papers_way_is_asked_for_by_name(results: str) -> None:
+    arguments = ["made-up", "--results", results, "--method"]
+    done = CliRunner().invoke(analyze, [*arguments, "georges2007"], catch_exceptions=False)
+    assert "The paper's own way" in done.stdout
+    assert "georges2007" in done.stdout
+    wrong = CliRunner().invoke(analyze, [*arguments, "georges"])
+    assert isinstance(wrong.exception, SpecError)
+    assert "fix: georges2007" in str(wrong.exception)
+
+
+def test_hosts_and_sums_of_squares_are_chosen(results: str) -> None:
+    arguments = ["made-up", "--results", results, "--json", "--hosts", "random", "--anova-type", "3"]
+    document = json.loads(CliRunner().invoke(analyze, arguments, catch_exceptions=False).stdout)
+    assert document["over_hosts"]["random"] is True
+    assert document["over_hosts"]["hosts"] == ["alpha"]
+    assert CliRunner().invoke(analyze, [*arguments, "--anova-type", "4"]).exit_code == 2
+
+
+def test_what_others_read_of_comparisons_among_many_is_there(results: str) -> None:
+    done = CliRunner().invoke(analyze, ["made-up", "--results", results, "--json"], catch_exceptions=False)
+    document = json.loads(done.stdout)
+    assert {"p", "p_holm", "simultaneous", "p_simultaneous", "practical"} <= set(document["comparisons"][0])
+    assert {"suites", "over_hosts", "effects", "levels", "method", "theta_percent", "findings"} <= set(
+        document
+    )
+    table = CliRunner().invoke(analyze, ["made-up", "--results", results], catch_exceptions=False).stdout
+    assert "p (Holm)" in table
+    assert "matters" in table
 
 
 def test_a_missing_experiment_is_told_with_those_that_are_there(results: str) -> None:
