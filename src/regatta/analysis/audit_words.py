@@ -73,6 +73,9 @@ def _at(audit: Audit, theta: float) -> list[str]:
         found = [t for t in at_all if t.method.regime == regime]
         if not found:
             continue
+        # Which method is worst can be said of those only that made the same comparisons.
+        most = max(t.comparisons for t in found)
+        found = [t for t in found if t.comparisons == most]
         chosen = [t for t in found if t.method.statistic == "best"]
         said.append(claims(chosen[0], theta))
         worst = max(found, key=_astray)
