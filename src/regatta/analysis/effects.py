@@ -146,13 +146,13 @@ def _words(
     sentences = []
     for name in factors:
         row = next(row for row in rows if row.source == name)
-        others = listed([other for other in factors if other != name])
+        others = listed([*(other for other in factors if other != name), "all interactions"])
         if math.isnan(row.f):
             sentences.append(f"what the {name} explains cannot be estimated: {row.reason}")
         elif row.p < 1.0 - level:
             share = _percent(row.eta2_partial)
             sentences.append(
-                f"which {name} explains {share} % of the variation of {metric} that {others} and their interactions leave"
+                f"which {name} explains {share} % of the variation of {metric} that {others} leave"
                 f" ({f_words(row.f, row.df, fit.df_error, row.p)})"
             )
         else:

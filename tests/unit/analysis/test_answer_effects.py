@@ -78,7 +78,7 @@ def test_the_table_is_that_of_the_logarithms_over_all_factors(tmp_path: Path, ki
 def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path) -> None:
     words = answered(tmp_path, *made(crossing())).findings["What explains how much"]
     assert any(
-        w.startswith("which collector explains ") and "benchmark and heap and their interactions leave" in w
+        w.startswith("which collector explains ") and "that benchmark, heap and all interactions leave" in w
         for w in words
     )
     assert any(w.startswith("how much the collector matters depends on the heap") for w in words)

@@ -155,3 +155,32 @@ def test_an_effect_that_is_not_a_number_has_no_weight() -> None:
     assert isinstance(effect, HostEffect)
     assert effect.weight == 0.0
     assert unpaired_effect([], [1.0]).weight == 0.0
+
+
+def test_intervals_cover_what_they_are_meant_for() -> None:
+    """2,000 experiments on 4 hosts whose true effects differ: fixed hosts cover these hosts' mean, random ones that of all."""
+    rng = np.random.default_rng(77)
+    fixed = random = mistaken = 0
+    for _ in range(2000):
+        true = rng.normal(0.0, 0.03, 4)
+        effects = [paired_effect(one + rng.normal(0, 0.02, 6)) for one in true]
+        these, all_like_these = pool_hosts(effects), pool_hosts(effects, random=True)
+        low, high = these.contrast.interval.low, these.contrast.interval.high
+        fixed += low < true.mean() < high
+        mistaken += low < 0.0 < high
+        random += all_like_these.contrast.interval.low < 0.0 < all_like_these.contrast.interval.high
+    # Standard error of a share of 0.95: 0.5 %.
+    assert 0.935 < fixed / 2000 < 0.965
+    assert 0.935 < random / 2000 < 0.965
+    # An interval for these hosts is none for others.
+    assert mistaken / 2000 < 0.6
+
+
+def test_equal_effects_seem_to_depend_on_the_host_as_often_as_the_level_says() -> None:
+    rng = np.random.default_rng(78)
+    alarms = 0
+    for _ in range(1000):
+        tables = [rng.normal(0, 0.05, (7, 1)) + rng.normal(0, 0.02, (7, 3)) for _ in range(3)]
+        tables[0][2, 1] = math.nan
+        alarms += host_interaction(tables).p < 0.05
+    assert 0.03 < alarms / 1000 < 0.07
