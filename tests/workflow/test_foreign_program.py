@@ -102,7 +102,7 @@ def test_five_lines_of_yaml_make_a_benchmark_of_a_foreign_program(tmp_path: Path
     assert comparison["method"] == "paired-log-t"
     assert comparison["low"] < comparison["ratio"] < comparison["high"]
     records = regatta("records", "five-lines", "--json", cwd=tmp_path).stdout.splitlines()
-    assert len(records) == 12
+    assert len(records) == 14
     keys = {"invocation_id", "cell_id", "status", "host", "round", "block", "position"}
     assert all(keys <= json.loads(line).keys() for line in records)
 

@@ -56,7 +56,7 @@ def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -> 
     assert max(sequences.values()) == 1
 
 
-#: whom to kill, and after about how many records; segments end at 52, 104 and 120
+#: whom to kill, and after about how many records; segments end at 56, 108 and 124
 WORKFLOW_KILLS = [
     ("everything", 0),
     ("runner", 12),
