@@ -23,6 +23,7 @@ TRIED = {
     "./regatta plan configs/experiments/gc-shootout.yml": "below, up to the minheaps that it asks for",
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
+    "./regatta analyze demo --method georges2007": "unit/analysis/test_answer_commands.py, on made-up records",
     "./regatta explain g1": "test_demo.py",
     "./regatta audit demo": "test_demo.py",
     "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",

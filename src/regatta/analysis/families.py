@@ -11,7 +11,7 @@ import numpy as np
 from regatta.analysis.blocks import LEAST_BLOCKS, block_table
 from regatta.analysis.comparisons import comparison_groups
 from regatta.analysis.estimates import estimate_of
-from regatta.analysis.family_words import family_words
+from regatta.analysis.family_words import GEORGES_TUKEY, family_words
 from regatta.analysis.methods import GEORGES_2007, REGATTA
 from regatta.analysis.names import Names
 from regatta.analysis.samples import PlannedCell, Samples, Series
@@ -192,7 +192,9 @@ def _judged(
         TukeyPair(collectors[p.first], collectors[p.second], estimate_of(interval), p.p)
         for p in found
         for interval in [
-            p.difference.mapped(_share_of(means[p.second]) if method == GEORGES_2007 else safe_exp)
+            replace(p.difference.mapped(_share_of(means[p.second])), method=GEORGES_TUKEY)
+            if method == GEORGES_2007
+            else p.difference.mapped(safe_exp)
         ]
     )
     if fit.reason:

@@ -8,12 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from regatta.analysis.methods import GEORGES_2007
 from regatta.analysis.names import Names
 from regatta.analysis.samples import Series
-from regatta.analysis.words import bound_words, difference, listed, shows_difference, superlative
+from regatta.analysis.words import bound_words, compared, difference, listed, shows_difference, superlative
 from regatta.model.answer import Estimate, TukeyPair
 from regatta.model.experiment import Better
 from regatta.stats.anova import Anova
+from regatta.stats.tukey import TUKEY
+
+#: how pairs by the paper's way are marked
+GEORGES_TUKEY = f"{GEORGES_2007}-{TUKEY}"
 
 
 def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> str:
@@ -51,7 +56,7 @@ def family_words(
         return f"no difference shown {word} {listed(leaders)} {where}; {bound}"
     told = f"{word} them" if alike else f"from {best}"
     behind = [
-        f"{name} is {difference(best, _ratio(pairs, name, best), cell.metric, unit, cell.better)}"
+        compared(name, best, _ratio(pairs, name, best), cell.metric, unit, cell.better)
         for name in others
         if name not in beside
     ]
@@ -70,11 +75,18 @@ def _ratio(pairs: Sequence[TukeyPair], a: str, b: str) -> Estimate:
         if (pair.a_name, pair.b_name) == (a, b):
             return pair.ratio
         if (pair.a_name, pair.b_name) == (b, a):
-            ratio = pair.ratio
-            return replace(
-                ratio, point=_inverse(ratio.point), low=_inverse(ratio.high), high=_inverse(ratio.low)
-            )
+            return _turned(pair.ratio)
     raise LookupError(f"no pair of {a} and {b}")
+
+
+def _turned(ratio: Estimate) -> Estimate:
+    """b/a for a/b. By the paper's way it is a difference that is turned, and then a share of a's mean instead of b's."""
+    if ratio.method == GEORGES_TUKEY:
+        ends = ratio.high, ratio.low
+        low, high = (1.0 - (end - 1.0) / ratio.point if ratio.point > 0.0 else math.nan for end in ends)
+    else:
+        low, high = _inverse(ratio.high), _inverse(ratio.low)
+    return replace(ratio, point=_inverse(ratio.point), low=low, high=high)
 
 
 def _inverse(value: float) -> float:

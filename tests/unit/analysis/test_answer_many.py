@@ -165,3 +165,29 @@ def test_an_answer_by_the_papers_way_says_so_and_how_it_differs(tmp_path: Path) 
 def test_an_unknown_method_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="fix: georges2007"):
         answered(tmp_path, table([1.0, 0.9]), method="george2007")
+
+
+def test_the_papers_way_turns_a_difference_and_not_a_ratio(tmp_path: Path) -> None:
+    values = table([1.0, 1.03, 1.6], noise=0.03)
+    answer = answered(tmp_path, values, method="georges2007")
+    (family,) = answer.families
+    pair = next(p for p in family.pairs if (p.a_name, p.b_name) == ("serial", "parallel"))
+    assert pair.ratio.method == "georges2007-tukey"
+    means = values.mean(axis=0)
+    half = (pair.ratio.high - pair.ratio.low) / 2 * means[2]
+    behind = means[2] / means[0] - 1.0
+    low, high = 100 * (behind - half / means[0]), 100 * (behind + half / means[0])
+    assert f"parallel is {100 * behind:.1f} % ({low:.1f} to {high:.1f}) slower than serial" in family.words
+
+
+def test_a_metric_that_is_no_speed_is_had(tmp_path: Path) -> None:
+    cells = [cell(name, metric="max_rss") for name in NAMES[:3]]
+    values = table([1.0, 1.001, 1.5])
+    records = [
+        record(one, r, [[0, "max_rss", float(values[r, i]), "bytes", None, None]], position=i)
+        for r in range(ROUNDS)
+        for i, one in enumerate(cells)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path, cells, records, ROUNDS))
+    assert "; parallel has 5" in answer.families[0].words or "; parallel has 4" in answer.families[0].words
+    assert "higher max_rss than" in answer.families[0].words
