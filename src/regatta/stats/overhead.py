@@ -101,8 +101,10 @@ def lower_bound_overheads(
     columns = np.flatnonzero(eligible)
     distilled = _distil(cost[:, columns], weights, generator)
     cheapest = int(columns[int(np.argmin(_means(cost[:, columns])))])
+    resampled = np.log(_weighted_means(weights, total)) - distilled.resampled[:, None]
     overheads = tuple(
-        _overhead(total[:, column], distilled, weights, level) for column in range(total.shape[1])
+        _overhead(total[:, column], distilled, resampled[:, column], level)
+        for column in range(total.shape[1])
     )
     return LowerBounds(_distilled_interval(distilled, level), cheapest, overheads)
 
@@ -155,7 +157,7 @@ def _distil(cost: Floats, weights: Floats, generator: np.random.Generator) -> _D
     return _Distilled(by_round, mean if mean > 0.0 else math.nan, resampled)
 
 
-def _overhead(total: Floats, distilled: _Distilled, weights: Floats, level: float) -> Interval:
+def _overhead(total: Floats, distilled: _Distilled, resampled: Floats, level: float) -> Interval:
     n = int(np.isfinite(total).sum())
     if n == 0:
         return undefined(0, level, LOWER_BOUND, "no values")
@@ -164,7 +166,6 @@ def _overhead(total: Floats, distilled: _Distilled, weights: Floats, level: floa
     if math.isnan(point):
         return undefined(n, level, LOWER_BOUND, "the distilled cost is not a positive number")
     parts = _influence(total, mean) - _influence(distilled.by_round, distilled.mean)
-    resampled = np.log(_weighted_means(weights, total[:, None])[:, 0]) - distilled.resampled
     return _interval(point, parts, resampled, n, level)
 
 
