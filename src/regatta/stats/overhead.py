@@ -136,6 +136,9 @@ def _resampled(n: int, resamples: int, generator: np.random.Generator) -> Floats
 def _weighted_means(weights: Floats, table: Floats) -> Floats:
     """Shape (resamples, columns): means over the rounds drawn; NaN where none of a column's was."""
     present = np.isfinite(table)
+    if present.all():
+        mean: Floats = weights @ (table / max(1, len(table)))
+        return mean
     counts = weights @ present.astype(np.float64)
     sums = weights @ np.where(present, table, 0.0)
     result: Floats = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0.0)
