@@ -219,3 +219,19 @@ def test_startup_has_no_levels(tmp_path: Path) -> None:
     answer = answer_experiment(tmp_path)
     assert answer.levels == ()
     assert "Where the variance is" not in answer.findings
+
+
+@pytest.mark.parametrize("method", ["cov", "changepoints"])
+def test_where_the_steady_state_is_found_its_iterations_are_split(tmp_path: Path, method: str) -> None:
+    one = cell("g1")
+    rng = np.random.default_rng(5)
+    records = [
+        record(one, r, [5e8, 3e8, *(1e8 * math.exp(rng.normal(0, 0.02)) * np.exp(rng.normal(0, 0.002, 28)))])
+        for r in range(6)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path, [one], records, 6, method=method))
+    (found,) = answer.levels
+    assert found.counts[1] <= 6
+    assert found.counts[0] >= 10
+    assert 0.1 < found.spread_percent[0] < 0.4
+    assert 0.5 < found.spread_percent[1] < 4
