@@ -22,10 +22,10 @@ from regatta.stats.intervals import geometric_mean
 from regatta.stats.steady import steady_windows
 from regatta.stats.warmup import KINDS, LEAST_ITERATIONS, common_kind, courses_of
 
-#: Finding change points takes some 10 ns for each pair of a series' iterations; no answer waits longer than this for it.
-_NS_A_PAIR = 10.0
-_BUDGET_NS = 10e9
-_FEWEST, _MOST = 5, 100
+#: Finding change points takes some 6 ns for each pair of a series' iterations; no answer waits longer than this for it.
+_NS_A_PAIR = 6.0
+_BUDGET_NS = 5e9
+_FEWEST, _MOST = 3, 100
 #: From here on a curve shows every iteration that is 2 % further on.
 _EACH_UNTIL = 100
 _STEP = 1.02

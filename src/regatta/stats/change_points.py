@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -178,27 +179,35 @@ def _partition(
 ) -> tuple[int, ...]:
     """Optimal partitioning from left to right: `best[t]` is the least cost of the first t values."""
     ends = np.append(places[(places >= least) & (places <= n - least)], n)
-    best = np.empty(n + 1)
     before = np.zeros(n + 1, dtype=np.intp)
-    best[0] = -penalty
-    # Starts of a last segment, and how each is pruned: `doomed` holds those found hopeless, by the end that showed it.
-    starts = np.zeros(1, dtype=np.intp)
-    waiting: list[int] = []
-    doomed: list[tuple[int, _Places]] = []
+    # Starts of a last segment, side by side with what their costs need: gathering it each time would take as long again.
+    starts = np.zeros(n + 1)
+    known = np.empty((3, n + 1))
+    known[:, 0] = sums[0], squares[0], -penalty
+    count = 1
+    # Ends that become starts, and starts found hopeless, with the end that showed it.
+    waiting: deque[tuple[int, float]] = deque()
+    doomed: deque[tuple[int, Floats]] = deque()
     for end in ends.tolist():
         # A start counts once its segment is long enough; a hopeless one stays until whatever beats it is long enough.
-        while waiting and waiting[0] <= end - least:
-            starts = np.append(starts, waiting.pop(0))
+        while waiting and waiting[0][0] <= end - least:
+            start, cost = waiting.popleft()
+            starts[count] = start
+            known[:, count] = sums[start], squares[start], cost
+            count += 1
         while doomed and doomed[0][0] <= end - least:
-            starts = np.setdiff1d(starts, doomed.pop(0)[1], assume_unique=True)
-        costs = best[starts] + _costs(starts, end, sums, squares, floor)
+            kept = np.flatnonzero(np.isin(starts[:count], doomed.popleft()[1], invert=True))
+            starts[: kept.size], known[:, : kept.size] = starts[kept], known[:, kept]
+            count = int(kept.size)
+        total, square = sums[end] - known[0, :count], squares[end] - known[1, :count]
+        costs = known[2, :count] + _normal_costs(end - starts[:count], total, square, floor)
         chosen = int(costs.argmin())
-        best[end] = costs[chosen] + penalty
+        least_cost = float(costs[chosen]) + penalty
         before[end] = starts[chosen]
-        hopeless = costs > best[end]
+        waiting.append((end, least_cost))
+        hopeless = costs > least_cost
         if hopeless.any():
-            doomed.append((end, starts[hopeless]))
-        waiting.append(end)
+            doomed.append((end, starts[:count][hopeless]))
     return _walk_back(before.tolist(), n)
 
 
@@ -230,14 +239,10 @@ def _walk_back(before: Sequence[int], n: int) -> tuple[int, ...]:
     return tuple(reversed(found))
 
 
-def _costs(starts: _Places, end: int, sums: Floats, squares: Floats, floor: float) -> Floats:
-    """-2 log likelihood of the segments from each start to `end`, without the constant that all partitions share."""
-    total, square = sums[end] - sums[starts], squares[end] - squares[starts]
-    return _normal_costs((end - starts).astype(np.float64), total, square, floor)
-
-
 def _normal_costs(n: Floats, total: Floats, square: Floats, floor: float | Floats) -> Floats:
-    deviation = np.maximum(square - total * total / n, 0.0)
+    """-2 log likelihood of segments of n values with these sums, without the constant that all partitions share."""
+    deviation = square - total * total / n
     variance = np.maximum(deviation / n, floor)
-    costs: Floats = n * np.log(variance) + deviation / variance
+    # Below the floor, rounding may leave less than nothing.
+    costs: Floats = n * np.log(variance) + np.maximum(deviation, 0.0) / variance
     return costs
