@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from regatta.stats.intervals import why_no_logs
 KINDS = (1, 2, 3)
 #: so many factors are crossed in full; with more, interactions of two are enough to read
 _CROSSED_IN_FULL = 3
+#: Unequally filled combinations cost some terms² x combinations x parameters² operations: so many take a second or two.
+_DEAREST = 2e10
 #: of a table, the interactions that are told in words
 _INTERACTIONS_TOLD = 3
 
@@ -33,6 +36,17 @@ class _Part:
     metric: str
     series: list[Series]
     factors: list[tuple[str, list[str]]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many levels each factor has."""
+        return [len(set(levels)) for _, levels in self.factors]
+
+    @property
+    def balanced(self) -> bool:
+        """Is every combination of levels measured equally often?"""
+        same = len({len(one.values) for one in self.series}) == 1
+        return same and len(self.series) == math.prod(self.sizes)
 
 
 def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Effects:
@@ -95,12 +109,19 @@ def _modifiers(cell: PlannedCell) -> str:
 
 def _table(part: _Part, kind: int, level: float) -> EffectTable:
     factors = tuple((name, tuple(dict.fromkeys(levels))) for name, levels in part.factors)
-    order = len(factors) if len(factors) <= _CROSSED_IN_FULL else 2
+    most = len(factors) if len(factors) <= _CROSSED_IN_FULL else 2
+    order = next(
+        (order for order in range(most, 0, -1) if part.balanced or _cost(part, order) <= _DEAREST), 0
+    )
     values = np.concatenate([one.values for one in part.series])
     problem = why_no_logs(values)
+    if not order:
+        problem = (
+            problem or f"{len(part.series):,} combinations that are unequally often measured are too many"
+        )
     sizes = [len(one.values) for one in part.series]
     codes = [(name, _codes(levels, sizes)) for name, levels in part.factors]
-    fit = factorial_anova(_logs(values, problem), codes, kind, order)
+    fit = factorial_anova(_logs(values, problem), codes, kind, order or 1)
     rows = tuple(_row(row) for row in fit.rows)
     reason = problem or fit.reason
     return EffectTable(
@@ -113,9 +134,27 @@ def _table(part: _Part, kind: int, level: float) -> EffectTable:
         ss_error=fit.ss_error,
         n=fit.n,
         method=fit.method,
-        words=_words(part.metric, [name for name, _ in factors], fit, rows, reason, level),
+        words=(
+            *_words(part.metric, [name for name, _ in factors], fit, rows, reason, level),
+            *_left_out(order, most),
+        ),
         reason=reason,
     )
+
+
+def _cost(part: _Part, order: int) -> float:
+    """Operations of a fit that cannot go by sums over groups."""
+    terms = [term for size in range(1, order + 1) for term in combinations(part.sizes, size)]
+    # All factors together give every combination a mean of its own, which needs no columns.
+    parameters = sum(math.prod(size - 1 for size in term) for term in terms if len(term) < len(part.sizes))
+    return len(terms) ** 2 / 2 * len(part.series) * parameters**2
+
+
+def _left_out(order: int, most: int) -> tuple[str, ...]:
+    if not 0 < order < most:
+        return ()
+    what = "all interactions count" if order == 1 else f"interactions of more than {order} factors count"
+    return (f"{what} as error here, because so many combinations are unequally often measured",)
 
 
 def _logs(values: Floats, problem: str) -> Floats:
@@ -144,9 +183,10 @@ def _words(
     if reason:
         return (f"what explains {metric} cannot be told: {reason}",)
     sentences = []
+    crossed = ["all interactions"] if any(":" in row.source for row in rows) else []
     for name in factors:
         row = next(row for row in rows if row.source == name)
-        others = listed([*(other for other in factors if other != name), "all interactions"])
+        others = listed([*(other for other in factors if other != name), *crossed])
         if math.isnan(row.f):
             sentences.append(f"what the {name} explains cannot be estimated: {row.reason}")
         elif row.p < 1.0 - level:

@@ -99,6 +99,27 @@ def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
     assert any("cannot be" in w for w in answer.findings["What explains how much"])
 
 
+def test_what_would_cost_too_much_is_left_out_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = crossing(without=((0, 0, 2),))
+    cells, logs = made(places)
+    full = answered(tmp_path / "full", cells, logs).effects.tables[0]
+    assert full.order == 3
+    monkeypatch.setattr("regatta.analysis.effects._DEAREST", 5000.0)
+    small = answered(tmp_path / "small", cells, logs)
+    assert small.effects.tables[0].order == 1
+    words = small.effects.tables[0].words
+    assert words[-1].startswith("all interactions count as error here")
+    assert not any("and all interactions leave" in sentence for sentence in words)
+    monkeypatch.setattr("regatta.analysis.effects._DEAREST", 0.0)
+    none = answered(tmp_path / "none", cells, logs).effects.tables[0]
+    assert "unequally often measured are too many" in none.reason
+    assert all(math.isnan(row.f) for row in none.rows)
+    # Equally often measured combinations go by sums over groups, whatever their number.
+    assert answered(tmp_path / "whole", *made(crossing())).effects.tables[0].order == 3
+
+
 def test_one_factor_alone_has_no_table(tmp_path: Path) -> None:
     answer = answered(tmp_path, *made([(0, 0, 0), (0, 0, 1), (0, 0, 2)]))
     assert answer.effects.tables == ()
