@@ -104,7 +104,7 @@ def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
     sentences = []
     if shares:
         sentences.append(
-            f"over {counted(len(shares), 'series')[:-1]}, invocations hold {min(shares):.0f} to {max(shares):.0f} % of the"
+            f"over {len(shares)} series, invocations hold {min(shares):.0f} to {max(shares):.0f} % of the"
             f" variance of one iteration (median {statistics.median(shares):.0f} %); only more invocations lessen that part"
         )
     best = [one.best_iterations for one in on_hosts if math.isfinite(one.best_iterations)]
