@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from regatta.analysis.names import Names
 from regatta.analysis.overheads import collector_groups
 from regatta.analysis.samples import PlannedCell, Samples
-from regatta.analysis.words import counted, how_much, listed
+from regatta.analysis.words import bound_words, counted, how_much, listed
 from regatta.model.answer import CellAnswer
 from regatta.model.estimate import Estimate
 from regatta.model.experiment import Scalar
@@ -85,15 +85,18 @@ def _place(cell: PlannedCell, names: Names) -> str:
 
 
 def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, told: _Sources) -> str:
-    """`the least that collecting adds to the time of lzw at 2 x minheap is g1 12 % (9 to 15) and ...`, the least first."""
+    """`the least that collecting adds to the time of lzw at 2 x minheap is 12 % (9 to 15) with g1 and ...`, the least first."""
     found = [told.overheads.get((cell.host, cell.cell_id, resource)) for cell in cells]
     known = [(c, o.ratio) for c, o in zip(cells, found, strict=True) if o and math.isfinite(o.ratio.low)]
     shown = sorted((pair for pair in known if pair[1].low > 1.0), key=lambda pair: pair[1].point)
-    hidden = [cell.collector for cell, ratio in known if ratio.low <= 1.0]
+    hidden = [(cell.collector, ratio) for cell, ratio in known if ratio.low <= 1.0]
     if not shown:
         return ""
-    parts = [f"{cell.collector} {how_much(ratio)}" for cell, ratio in shown]
-    rest = f"; of {listed(hidden)} no overhead is shown" if hidden else ""
+    parts = [f"{how_much(ratio)} with {cell.collector}" for cell, ratio in shown]
+    rest = ""
+    if hidden:
+        bound = bound_words([ratio for _, ratio in hidden])
+        rest = f"; none is shown with {listed([name for name, _ in hidden])} ({bound})"
     place, host = _place(cells[0], told.names), told.names.host(cells[0])
     return (
         f"over the cheapest distilled cost, the least that collecting adds to the {_COST[resource]} of {place}"

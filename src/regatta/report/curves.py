@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from regatta.report.axes import Trace
+from regatta.report.axes import LOG_FROM, Trace
 from regatta.report.looks import Look
-from regatta.report.quantities import Scale
+from regatta.report.quantities import Scale, finite
 
 _BAND_FROM = 4
 
@@ -22,6 +22,18 @@ class Point:
     low: float
     high: float
     text: str
+
+
+def above_zero(lines: Sequence[Sequence[Point]]) -> list[list[Point]]:
+    """The same lines with interval ends that are 0 or less drawn just below the smallest point, as a logarithmic axis asks.
+
+    Only where the points span more than `LOG_FROM` and are all positive; the texts keep the true ends.
+    """
+    values = finite(point.y for line in lines for point in line)
+    if not values or min(values) <= 0 or max(values) / min(values) <= LOG_FROM:
+        return [list(line) for line in lines]
+    least = min(values) / 2
+    return [[replace(p, low=least if p.low <= 0 else p.low) for p in line] for line in lines]
 
 
 def curve(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from regatta.model.answer import Answer
 from regatta.report.axes import Figure, Group
 from regatta.report.looks import Looks
-from regatta.report.panels import PERCENTILE, Panel
+from regatta.report.panels import PERCENTILE, Panel, group_heap_label
 from regatta.report.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
 from regatta.report.quantities import show_percent
 from regatta.report.topic import Topic
@@ -44,8 +44,8 @@ def _figures(panel: Panel, looks: Looks) -> list[Figure]:
     beside = [cell for cells in at_usual.values() for cell in cells]
     figures = []
     for name, cells in at_usual.items():
-        factor = cells[0].heap_factor if cells else None
-        title = f"{name} at {factor:g}× the least heap" if factor is not None else name
+        heap = group_heap_label(cells) if cells else ""
+        title = f"{name}, heap {heap}" if heap else name
         figures.append(percentile_figure(title, cells, panel, looks, beside))
     for name, cells in found.items():
         title = f"{_PERCENT:g} % {name}".strip()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from regatta.report.axes import Figure, Trace, axis, layout, value_axis
-from regatta.report.curves import Point, curve
+from regatta.report.curves import Point, above_zero, curve
 from regatta.report.looks import Look
 from regatta.report.quantities import Scale, finite
 
@@ -45,16 +45,17 @@ def over_heap(
     gap = min((b - a for a, b in pairwise(heaps)), default=1.0)
     bands: list[Trace] = []
     tops: list[Trace] = []
-    for number, line in enumerate(lines):
-        shift = (number - (len(lines) - 1) / 2) * _DODGE * gap if len(line.points) < 4 else 0.0
-        moved = [Point(p.x + shift, p.y, p.low, p.high, p.text) for p in line.points]
+    shown = above_zero([line.points for line in lines])
+    for number, (line, points) in enumerate(zip(lines, shown, strict=True)):
+        shift = (number - (len(lines) - 1) / 2) * _DODGE * gap if len(points) < 4 else 0.0
+        moved = [replace(point, x=point.x + shift) for point in points]
         # Inside one figure hue alone tells the lines apart; the mark is kept, the dash would only disturb.
         *under, top = curve(moved, Look(line.look.colour, line.look.mark, "solid"), scale)
         if len(heaps) >= _TALL_FROM:
             top["marker"]["size"] = 5
         bands += under
         tops.append(top)
-    values = finite(v * scale.factor for line in lines for p in line.points for v in (p.y, p.low, p.high))
+    values = finite(v * scale.factor for points in shown for p in points for v in (p.y, p.low, p.high))
     x_title = "heap, multiple of the least heap" if factors else "heap (MiB)"
     ticks = {"tickvals": heaps, "ticktext": [f"{heap:g}" for heap in heaps]} if len(heaps) <= _NAMED else {}
     height = _TALL_PX if len(heaps) >= _TALL_FROM else _HEIGHT_PX

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from regatta.model.answer import CellAnswer
 from regatta.report.axes import Figure, axis, layout, value_axis
-from regatta.report.curves import curve
+from regatta.report.curves import Point, above_zero, curve
 from regatta.report.heap_curves import heap_of, heap_point
 from regatta.report.labels import heap_order
 from regatta.report.looks import Looks
@@ -21,6 +21,8 @@ _HEIGHT_PX = 360
 _USUAL_FACTOR = 2.0
 #: the longest stands this far beyond the last percentile below 100, on an axis in nines
 _BEYOND = 0.7
+#: the kind of latency that is shown before the others
+_FIRST = "simple"
 
 
 def variants(panel: Panel) -> dict[str, list[CellAnswer]]:
@@ -31,7 +33,7 @@ def variants(panel: Panel) -> dict[str, list[CellAnswer]]:
             names = frozenset(cell.parameters) - {PERCENTILE}
             label = ", ".join(str(cell.parameters[name]) for name in sorted(names))
             found.setdefault(label, []).append(cell)
-    return found
+    return dict(sorted(found.items(), key=lambda item: item[0] != _FIRST))
 
 
 def usual_heap(cells: Sequence[CellAnswer]) -> list[CellAnswer]:
@@ -58,17 +60,16 @@ def percentile_figure(
     if len(percents) < 2:
         return None
     places = _places(percents)
+    # What stands beside it in another figure is on the same axis, so it has a say in whether that is logarithmic.
+    own = [_points(line, places, panel) for line in lines.values()]
+    *drawn, other = above_zero([*own, [heap_point(cell, True, panel.scale) for cell in beside]])
     bands, tops = [], []
-    for line in lines.values():
-        line.sort(key=_percent)
-        points = [replace(heap_point(cell, True, panel.scale), x=places[_percent(cell)]) for cell in line]
+    for line, points in zip(lines.values(), drawn, strict=True):
         *under, top = curve(points, looks.of(line[0]), panel.scale)
         bands += under
         tops.append(top)
-    every = [*cells, *beside]
-    values = finite(
-        v * panel.scale.factor for c in every for v in (c.estimate.point, c.estimate.low, c.estimate.high)
-    )
+    every = [point for points in (*drawn, other) for point in points]
+    values = finite(v * panel.scale.factor for p in every for v in (p.y, p.low, p.high))
     texts = ["longest" if percent == 100 else f"{percent:g} %" for percent in percents]
     x = axis("percentile", tickvals=[places[p] for p in percents], ticktext=texts)
     return Figure(title, _HEIGHT_PX, bands + tops, layout(x, value_axis(panel.axis, values)))
@@ -92,6 +93,11 @@ def percentile_over_heap(
         points = [heap_point(cell, factors, panel.scale) for cell in line]
         drawn.append(HeapLine(looks.of(line[0]), points))
     return over_heap(title, drawn, factors, panel.axis, panel.scale)
+
+
+def _points(line: list[CellAnswer], places: dict[float, float], panel: Panel) -> list[Point]:
+    line.sort(key=_percent)
+    return [replace(heap_point(cell, True, panel.scale), x=places[_percent(cell)]) for cell in line]
 
 
 def _heap_key(cell: CellAnswer) -> tuple[float, float]:

@@ -91,15 +91,23 @@ def test_the_sentences_say_at_least_and_where(tmp_path: Path) -> None:
     answer = answered(tmp_path, [cell(name) for name in COSTS], COSTS)
     time, processors, pauses = answer.findings["Collectors"]
     assert time.startswith(
-        "over the cheapest distilled cost, the least that collecting adds to the time of h2 at 2 x minheap is g1 "
+        "over the cheapest distilled cost, the least that collecting adds to the time of h2 at 2 x minheap is "
     )
-    assert time.index("g1") < time.index("z 2") < time.index("serial")
+    assert time.index("with g1") < time.index("with z") < time.index("with serial")
     assert time.endswith(", 12 invocations each, on this host")
     assert "adds to the processor time of h2" in processors
     assert pauses == (
         "pauses on h2 at 2 x minheap, the median and the longest of an iteration: serial 2 ms and 20 ms,"
         " g1 600 us and 6 ms and z 10 us and 100 us"
     )
+
+
+def test_where_no_overhead_is_shown_the_sentence_says_how_large_one_might_be(tmp_path: Path) -> None:
+    costs = {"serial": (800.0, 0.0), "g1": (800.0, 0.0), "z": (1000.0, 0.0)}
+    answer = answered(tmp_path, [cell(name) for name in costs], costs)
+    words = answer.findings["Collectors"][0]
+    assert "none is shown with" in words
+    assert "(any is likely below " in words
 
 
 def test_of_many_heaps_three_are_spoken_of(tmp_path: Path) -> None:

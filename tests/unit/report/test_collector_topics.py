@@ -78,8 +78,8 @@ def test_latency_is_shown_simple_and_for_each_window_on_one_axis(sweep: Answer) 
     _, latency = topics(sweep)
     assert latency is not None
     (group,) = latency.groups
-    curves = [figure for figure in group.figures if "2× the least heap" in figure.title]
-    assert [figure.title.split(" at ")[0] for figure in curves] == [
+    curves = [figure for figure in group.figures if ", heap 2×" in figure.title]
+    assert [figure.title.split(", heap")[0] for figure in curves] == [
         "simple",
         "metered, 10 ms",
         "metered, 100 ms",
@@ -88,6 +88,18 @@ def test_latency_is_shown_simple_and_for_each_window_on_one_axis(sweep: Answer) 
     assert len({json.dumps(figure.layout["yaxis"]) for figure in curves}) == 1
     over = [figure for figure in group.figures if figure.title.startswith("99 %")]
     assert len(over) == 4
+
+
+def test_an_interval_that_reaches_below_0_keeps_a_logarithmic_axis(sweep: Answer) -> None:
+    cells = tuple(
+        replace(c, estimate=replace(c.estimate, low=-c.estimate.point)) if c.metric == "latency" else c
+        for c in sweep.cells
+    )
+    _, latency = topics(replace(sweep, cells=cells))
+    assert latency is not None
+    for figure in latency.groups[0].figures[:4]:
+        assert figure.layout["yaxis"]["type"] == "log"
+        assert all(y > 0 for trace in figure.traces for y in trace["y"])
 
 
 def test_percentiles_are_in_no_violin_forest_or_curve_of_a_parameter(sweep: Answer) -> None:
