@@ -17,8 +17,8 @@ from regatta.stats.estimate import Floats
 
 #: A column shorter than this beside what it was before projection lies in the space of the others.
 _DEPENDENT = 1e-9
-#: numbers in a design matrix, some 800 MB: more is not tried
-_LARGEST_DESIGN = 10**8
+#: numbers in a design matrix (800 MB), and multiplications to make it triangular (some seconds): more is not tried
+_MOST_NUMBERS, _MOST_WORK = 10**8, 5 * 10**10
 
 
 class Unfittable(Exception):
@@ -124,38 +124,43 @@ def marginal(
 ) -> Fitted:
     """Type III: each term after all others. Arguments and errors as of `sequential`.
 
-    By the normal equations of contrasts: SS = b' V^-1 b, where b are the coefficients of the term and V their covariance for unit
-    variance of the error.
+    SS = b' V^-1 b, where b are the coefficients of the term's contrasts and V their covariance for unit variance of the error.
     """
-    design = _Design(means, counts, levels, sizes, terms)
-    blocks = [design.columns(term) for term in terms]
-    matrix = np.column_stack([design.constant, *blocks])
-    parameters = matrix.shape[1]
     missing = math.prod(sizes) - means.size
-    aliased = Unfittable(
-        f"type 3 needs what empty cells do not give ({missing} of {math.prod(sizes)} are empty): take type 2"
-        if missing
-        else "the factors cannot be told from each other: take type 2"
-    )
-    if parameters > means.size:
-        raise aliased
-    triangle: Floats = np.asarray(np.linalg.qr(np.column_stack([matrix, design.values]), mode="r"))
-    diagonal = np.abs(np.diag(triangle)[:parameters])
-    if float(diagonal.min()) < _DEPENDENT * float(np.sqrt((matrix**2).sum(axis=0)).max()):
-        raise aliased
-    inverse = np.linalg.inv(triangle[:parameters, :parameters])
-    coefficients = inverse @ triangle[:parameters, parameters]
-    ss, start = [], 1
-    for block in blocks:
-        rows = slice(start, start := start + block.shape[1])
-        covariance = inverse[rows] @ inverse[rows].T
-        ss.append(float(coefficients[rows] @ np.linalg.solve(covariance, coefficients[rows])))
-    residual = 0.0 if parameters == means.size else float((triangle[parameters:, parameters] ** 2).sum())
-    return Fitted(ss, [block.shape[1] for block in blocks], parameters - 1, residual, not missing)
+    saturated = terms[-1] == tuple(range(len(sizes)))
+    if missing and saturated:
+        raise _aliased(missing, sizes)
+    design = _Design(means, counts, levels, sizes, terms)
+    if not saturated:
+        return design.after_all_others(terms, _aliased(missing, sizes))
+    # Every cell has a mean of its own, so that contrasts of the means are the coefficients: no system of all of them is solved.
+    ss, df, space = [], [], design.constant
+    for term in terms[:-1]:
+        contrasts = _columns(np.ones(means.size), levels, sizes, term)
+        coefficients = contrasts.T @ means
+        covariance = contrasts.T @ (contrasts / counts[:, None])
+        ss.append(float(coefficients @ np.linalg.solve(covariance, coefficients)))
+        df.append(contrasts.shape[1])
+        space = design.gain(space, term)[2]
+    gained, rank, space = design.gain(space, terms[-1])
+    return design.fitted([*ss, gained], [*df, rank], space)
+
+
+def _aliased(missing: int, sizes: Sequence[int]) -> Unfittable:
+    if missing:
+        cells = math.prod(sizes)
+        return Unfittable(
+            f"type 3 needs what empty cells do not give ({missing} of {cells} are empty): take type 2"
+        )
+    return Unfittable("the factors cannot be told from each other: take type 2")
 
 
 class _Design:
-    """Cell means and columns of the model, every row times the root of its count, so that plain least squares is weighted."""
+    """Columns of the model and the cell means, every row times the root of its count, so that plain least squares is weighted.
+
+    All are turned at once into the space that they span: as many rows as columns, with the same lengths and angles. What fits
+    in there is quick, whatever the number of cells. The interaction of all factors has no columns: it is what the others leave.
+    """
 
     def __init__(
         self,
@@ -165,45 +170,79 @@ class _Design:
         sizes: Sequence[int],
         terms: Sequence[tuple[int, ...]],
     ) -> None:
-        self._root = np.sqrt(counts)
+        self._cells = means.size
         self._all_cells = means.size == math.prod(sizes)
         self._everything = tuple(range(len(sizes)))
-        contrasts = [_contrasts(size) for size in sizes]
-        self._contrasts = [contrasts[factor][levels[:, factor]] for factor in self._everything]
-        #: shape (cells,)
-        self.values = self._root * means
-        #: shape (cells, 1): the grand mean's column, of length 1
-        self.constant = (self._root / math.sqrt(counts.sum()))[:, None]
-        parameters = sum(math.prod(sizes[factor] - 1 for factor in term) for term in terms)
-        if parameters * means.size > _LARGEST_DESIGN:
+        lower = [term for term in terms if term != self._everything]
+        widths = [math.prod(sizes[factor] - 1 for factor in term) for term in lower]
+        parameters = 1 + sum(widths)
+        if parameters * means.size > _MOST_NUMBERS or parameters**2 * means.size > _MOST_WORK:
             raise Unfittable(
                 f"too large: {means.size} cells that hold unequally many values, {parameters} parameters; take a lower order"
             )
-
-    def columns(self, term: tuple[int, ...]) -> Floats:
-        """Shape (cells, df): products of the contrasts of the term's factors."""
-        block: Floats = self._root[:, None]
-        for factor in term:
-            block = (block[:, :, None] * self._contrasts[factor][:, None, :]).reshape(len(block), -1)
-        return block
+        root = np.sqrt(counts)
+        columns = [_columns(root, levels, sizes, term) for term in lower]
+        turned = np.linalg.qr(
+            np.column_stack([root / math.sqrt(counts.sum()), *columns, root * means]), mode="r"
+        )
+        self._turned: Floats = np.asarray(turned)
+        ends = np.cumsum([1, *widths])
+        self._blocks = {
+            term: self._turned[:, start:end] for term, start, end in zip(lower, ends, ends[1:], strict=False)
+        }
+        #: shape (rows, 1): the grand mean's column, of length 1
+        self.constant = self._turned[:, :1]
+        self._values = self._turned[:, -1]
 
     def gain(self, space: Floats, term: tuple[int, ...]) -> tuple[float, int, Floats]:
         """What a term explains beyond `space` (orthonormal columns), in how many dimensions, and the space with it."""
         if term == self._everything:
             # All factors together give every cell a mean of its own: nothing is left.
-            left = _beside(self.values[:, None], space)
-            return float((left**2).sum()), self.values.size - space.shape[1], np.empty((self.values.size, 0))
-        block = self.columns(term)
-        basis = _orthonormal(block, space)
-        explained = basis.T @ self.values
+            left = _beside(self._values[:, None], space)
+            return float((left**2).sum()), self._cells - space.shape[1], space[:, :0]
+        basis = _orthonormal(self._blocks[term], space)
+        explained = basis.T @ self._values
         return float(explained @ explained), basis.shape[1], np.column_stack([space, basis])
 
     def fitted(self, ss: list[float], df: list[int], space: Floats) -> Fitted:
         """The answer of a model whose columns span `space` (no column: every cell)."""
         if not space.shape[1]:
-            return Fitted(ss, df, self.values.size - 1, 0.0, self._all_cells)
-        left = _beside(self.values[:, None], space)
+            return Fitted(ss, df, self._cells - 1, 0.0, self._all_cells)
+        left = _beside(self._values[:, None], space)
         return Fitted(ss, df, space.shape[1] - 1, float((left**2).sum()), self._all_cells)
+
+    def after_all_others(self, terms: Sequence[tuple[int, ...]], aliased: Unfittable) -> Fitted:
+        """Each term after all others, by the covariance of the coefficients.
+
+        Raises:
+            Unfittable: `aliased`, when columns depend on each other.
+        """
+        parameters = self._turned.shape[1] - 1
+        square = self._turned[:parameters, :parameters]
+        lengths = np.sqrt((square**2).sum(axis=0))
+        if len(square) < parameters or float((np.abs(np.diag(square)) / lengths).min()) < _DEPENDENT:
+            raise aliased
+        inverse = np.linalg.inv(square)
+        coefficients = inverse @ self._values[:parameters]
+        ss, df, start = [], [], 1
+        for term in terms:
+            width = self._blocks[term].shape[1]
+            rows = slice(start, start + width)
+            covariance = inverse[rows] @ inverse[rows].T
+            ss.append(float(coefficients[rows] @ np.linalg.solve(covariance, coefficients[rows])))
+            df.append(width)
+            start += width
+        residual = float((self._values[parameters:] ** 2).sum())
+        return Fitted(ss, df, parameters - 1, residual, self._all_cells)
+
+
+def _columns(rows: Floats, levels: NDArray[np.intp], sizes: Sequence[int], term: tuple[int, ...]) -> Floats:
+    """Shape (cells, df): products of the contrasts of the term's factors, each row times its number in `rows`."""
+    block: Floats = rows[:, None]
+    for factor in term:
+        contrasts = _contrasts(sizes[factor])[levels[:, factor]]
+        block = (block[:, :, None] * contrasts[:, None, :]).reshape(len(block), -1)
+    return block
 
 
 def _orthonormal(block: Floats, space: Floats) -> Floats:
