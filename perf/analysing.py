@@ -95,7 +95,6 @@ def _forget() -> None:
     """Of the distributions, what was computed once and kept."""
     for kept in (
         studentized_range.quantile, studentized_range._polynomial, quadrature.scale_rule, quadrature.normal_rule,
-        quadrature.legendre,
     ):  # fmt: skip
         kept.cache_clear()
 
@@ -281,7 +280,10 @@ def _shifts(place: Path, quick: bool) -> list[Row]:
         contenders[r] = _r(place, "shifts", 1)
     found = take_turns(contenders, 3 if quick else 15)
     what = f"change points of {SERIES} iterations"
-    return [row_beside(what, "s", found, plain, 0.1), row_beside(what, "s", found, r, None, absent)]
+    return [
+        row_beside(what, "s", found, plain, 0.1, ahead=False),
+        row_beside(what, "s", found, r, None, absent),
+    ]
 
 
 def _quantiles(place: Path, quick: bool) -> list[Row]:
@@ -310,8 +312,8 @@ def _quantiles(place: Path, quick: bool) -> list[Row]:
     again = {**found, "ours": [kept() for _ in found["ours"]]}
     what = "studentized range, q(0.95; 5, 116)"
     return [
-        row_beside(f"{what}, first", "ms", found, r, None, absent),
-        row_beside(f"{what}, first", "ms", found, python, None),
+        row_beside(f"{what}, first", "ms", found, r, 10.0, absent),
+        row_beside(f"{what}, first", "ms", found, python, 10.0),
         row_beside(f"{what}, again", "ms", again, r, 0.1, absent),
         row_beside(f"{what}, again", "ms", again, python, 0.1),
     ]

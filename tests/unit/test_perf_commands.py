@@ -61,6 +61,16 @@ def test_plan_prints_time_and_memory_beside_peers(tmp_path: Path) -> None:
     assert all(row["peer"] is not None for row in rows)
 
 
+def test_analysis_prints_ours_beside_r_and_scipy(tmp_path: Path) -> None:
+    rows = rows_of("analysis", tmp_path)
+    assert {row["unit"] for row in rows} == {"s", "ms", "MiB"}
+    peers = [row["peer_name"] for row in rows]
+    assert sum("scipy" in peer for peer in peers) >= 3
+    assert sum(peer.startswith("R") for peer in peers) >= 8
+    if shutil.which("Rscript"):
+        assert all(row["peer"] is not None for row in rows if row["peer_name"].startswith("R:"))
+
+
 def test_a_folder_in_memory_is_refused_because_syncing_costs_nothing_there() -> None:
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):

@@ -142,7 +142,7 @@ def upper_tail(t: ArrayLike, loadings: tuple[float, ...], df: float) -> Floats:
         df: degrees of freedom of s, >= 1.
 
     Returns:
-        shape (n,), between 0 and 1, absolute error some 1e-9 (1e-5 for df below 3).
+        shape (n,), between 0 and 1, absolute error below 1e-9.
 
     Raises:
         ValueError: an argument is out of range.

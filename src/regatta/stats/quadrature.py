@@ -11,20 +11,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import chdtri, gammaln, xlogy
+from scipy.special import chdtri, gammaincinv
 
 from regatta.stats.estimate import Floats
 
 #: beyond it the normal density is below 1e-16
 NORMAL_EDGE = 8.5
-#: of the trapezoidal rule, in standard deviations
-_STEP = 0.5
-#: (below which df, nodes): few degrees of freedom have long tails
-_NODES = ((3, 384), (8, 128), (float("inf"), 64))
-#: below this df nodes are crowded near 0
-_CROWDED = 8
-#: probability left out at the upper end of the scale's distribution
-_TAIL = 1e-16
+#: of the trapezoidal rule, in standard deviations of the normal variable, and in some of log s; the second is less, because
+#: what is multiplied there is sharper than the density
+_STEP, _SCALE_STEP = 0.5, 0.3
+#: probability left out at the ends of the scale's distribution
+_TAIL = 1e-17
 #: points of a polynomial through a tail
 _POINTS = 128
 #: numbers in an array at a time, which bounds the memory to some 25 MB
@@ -33,17 +30,18 @@ _CHUNK = 2**20
 
 @lru_cache(maxsize=1024)
 def scale_rule(df: float) -> tuple[Floats, Floats]:
-    """Nodes and weights for s = sqrt(chi²(df)/df), density included; the weights sum to 1. `df` >= 1."""
-    # The standard deviation of s is close to 1/sqrt(2 df).
-    low = max(0.0, 1.0 - 9.0 / float(np.sqrt(2.0 * df)))
-    high = float(np.sqrt(chdtri(df, _TAIL) / df))
-    u, weight = legendre(next(nodes for below, nodes in _NODES if df < below), 0.0, 1.0)
-    # With few degrees of freedom the far tail comes from s near 0: nodes are crowded there.
-    power = 5 if df < _CROWDED else 1
-    s = low + (high - low) * u**power
-    weight = weight * (high - low) * power * u ** (power - 1)
-    log_density = np.log(2.0) + df / 2 * np.log(df / 2) - gammaln(df / 2) + xlogy(df - 1, s) - df * s * s / 2
-    weight = weight * np.exp(log_density)
+    """Nodes and weights for s = sqrt(chi²(df)/df), density included; the weights sum to 1. `df` >= 1.
+
+    By the trapezoidal rule for log s: see `normal_rule`. It also reaches the values near 0 that make the far tail when degrees
+    of freedom are few.
+    """
+    low = math.log(2.0 * gammaincinv(df / 2, _TAIL) / df) / 2
+    high = math.log(chdtri(df, _TAIL) / df) / 2
+    # The standard deviation of log s is close to 1/sqrt(2 df) for many degrees of freedom.
+    x = np.linspace(low, high, math.ceil((high - low) * math.sqrt(2.0 * df + 4.0) / _SCALE_STEP) + 1)
+    s = np.exp(x)
+    # Up to a factor; the largest exponent is near 0.
+    weight = np.exp(df * x - df * (s * s - 1.0) / 2.0)
     return s, weight / weight.sum()
 
 
@@ -61,14 +59,6 @@ def normal_rule(sharpest: float) -> tuple[Floats, Floats]:
     count = 2 * math.ceil(NORMAL_EDGE * math.sqrt(sharpest) / _STEP) + 1
     z = np.linspace(-NORMAL_EDGE, NORMAL_EDGE, count)
     return z, (z[1] - z[0]) * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
-
-
-@lru_cache(maxsize=256)
-def legendre(count: int, low: float, high: float) -> tuple[Floats, Floats]:
-    """Gauss-Legendre nodes and weights on an interval."""
-    node, weight = np.polynomial.legendre.leggauss(count)
-    half = (high - low) / 2
-    return low + half * (node + 1.0), half * weight
 
 
 @dataclass(frozen=True)
