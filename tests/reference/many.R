@@ -1,4 +1,4 @@
-# Answers of R for `tests/unit/stats/test_many_*.py`: Rscript tests/reference/many.R writes many.json beside itself.
+# Answers of R for tests/unit/stats/test_stats_many.py and test_factorial.py: Rscript tests/reference/many.R writes many.json beside itself.
 # Made with R 4.2.2, car 3.1, multcomp 1.4, mvtnorm 1.1 (Debian 12: r-base-core r-cran-car r-cran-multcomp r-cran-jsonlite).
 suppressPackageStartupMessages({library(car); library(multcomp); library(mvtnorm); library(jsonlite)})
 here <- dirname(sub("--file=", "", grep("--file=", commandArgs(), value = TRUE)))
