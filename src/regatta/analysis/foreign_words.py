@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from regatta.analysis.foreign import ForeignAnswer
 from regatta.analysis.words import bound_words, compared, listed, shows_difference
 from regatta.model.estimate import Estimate
 from regatta.stats.estimate import Interval
+from regatta.stats.intervals import mean_interval
 
 #: of more pairs that differ the table tells
 _MOST = 10
@@ -19,16 +22,16 @@ def foreign_sentences(answer: ForeignAnswer) -> list[str]:
     if len(answer.means) == 1:
         return [f"only one group ({next(iter(answer.means))}), so there is nothing to compare it with"]
     pairs, how = _pairs(answer)
-    means = {name: mean.interval.point for name, mean in answer.means.items()}
     value = answer.table.value
     differ: list[str] = []
     alike: list[tuple[str, Estimate | None, Interval]] = []
     unknown: dict[str, list[str]] = {}
+    baselines = _baselines(answer)
     for a, b, interval in pairs:
         if math.isnan(interval.low):
             unknown.setdefault(interval.reason, []).append(f"{a} and {b}")
             continue
-        share = _share(interval, means[b])
+        share = _share(interval, baselines[a, b])
         if interval.low <= 0.0 <= interval.high:
             alike.append((f"{a} and {b}", share, interval))
         elif share is not None:
@@ -61,6 +64,23 @@ def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]
         return [(pair.a, pair.b, interval)], blocks if answer.paired else f"Welch, {level}"
     found = [(names[p.first], names[p.second], p.difference) for p in answer.tukey]
     return found, f"Tukey, {level} for all pairs together"
+
+
+def _baselines(answer: ForeignAnswer) -> dict[tuple[str, str], float]:
+    """b's mean for every a and b, of the values that their difference rests on: with blocks, of those that hold both.
+
+    NaN where no block holds both: what a chain of other groups says of their difference is a share of no one level.
+    """
+    names = answer.table.by.names
+    if answer.table.block is None:
+        return {(a, b): answer.means[b].interval.point for a in names for b in names}
+    blocks = answer.table.blocks()
+    found = {}
+    for i, a in enumerate(names):
+        for j, b in enumerate(names):
+            both = ~np.isnan(blocks[:, i]) & ~np.isnan(blocks[:, j])
+            found[a, b] = mean_interval(blocks[both, j]).point
+    return found
 
 
 def _share(difference: Interval, baseline: float) -> Estimate | None:

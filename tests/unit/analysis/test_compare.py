@@ -334,3 +334,40 @@ def test_one_group_has_its_means_and_nothing_to_be_compared_with(tmp_path: Path)
     assert answer["anova"]["reason"]
     told = CliRunner().invoke(compare, [str(file), "--value", "x", "--by", "of"]).stdout
     assert "only one group (only), so there is nothing to compare it with" in told
+
+
+def _lopsided(groups: dict[str, tuple[float, range]]) -> list[dict[str, Any]]:
+    """Values of each group at a level, in blocks; those from the sixth on are a hundred times as large."""
+    rng = np.random.default_rng(3)
+    return [
+        {"t": level * (1.0 if block < 6 else 100.0) * rng.normal(1.0, 0.003), "who": who, "run": block}
+        for who, (level, blocks) in groups.items()
+        for block in blocks
+    ]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"a": (1.1, range(6)), "b": (1.0, range(12))},
+        {"a": (1.1, range(6)), "b": (1.0, range(12)), "c": (1.0, range(6))},
+    ],
+)
+def test_a_difference_within_blocks_is_a_share_of_the_mean_in_those_blocks(
+    tmp_path: Path, groups: dict[str, tuple[float, range]]
+) -> None:
+    path = file_of(tmp_path, _lopsided(groups))
+    output, _ = shown(path, "--value", "t", "--by", "who", "--block", "run")
+    (sentence,) = (line for line in output.splitlines() if "than b" in line)
+    percent = re.search(r"has ([0-9.]+) % \(([0-9.]+) to ([0-9.]+)\) higher t than b", sentence)
+    assert percent is not None, sentence
+    point, low, high = map(float, percent.groups())
+    assert 9.0 < low < point < high < 11.0
+
+
+def test_groups_that_share_no_block_differ_by_no_share(tmp_path: Path) -> None:
+    groups = {"a": (1.5, range(6)), "b": (1.0, range(6, 12)), "c": (1.0, range(12))}
+    path = file_of(tmp_path, [{**row, "t": row["t"] + 100} for row in _lopsided(groups)])
+    output, _ = shown(path, "--value", "t", "--by", "who", "--block", "run", "--level", "0.5")
+    (sentence,) = (line for line in output.splitlines() if "than b" in line)
+    assert "a has 0.6145 (0.3932 to 0.8358) higher t than b" in sentence
