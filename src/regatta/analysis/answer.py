@@ -82,7 +82,7 @@ def answer_experiment(
     suites = judge_suites(pairs, [r.contrast for r in ratios], facts.level, facts.theta_percent, names)
     families, unblocked = judge_families(samples, facts.level, names, method)
     gates = judge_gates(samples, facts.level)
-    outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names)
+    outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names, stops.pilot_pairs)
     over_hosts = judge_hosts(
         samples, pairs, comparisons, facts.level, facts.theta_percent, names, random_hosts
     )

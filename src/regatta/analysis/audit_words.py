@@ -133,7 +133,7 @@ def _sweep(audit: Audit) -> list[str]:
     ]
     before, after = (sum(t.shares[i] for i in quiet) for t in (first, last))
     return [
-        f"a larger theta is no remedy: from {first.theta_percent:g} to {last.theta_percent:g} % {first.method.name} goes from "
+        f"with theta from {first.theta_percent:g} to {last.theta_percent:g} % {first.method.name} goes from "
         f"{percent(_astray(first))} misleading or incorrect claims to {percent(_astray(last))}, and from claiming nothing in "
         f"{percent(before)} of the comparisons to {percent(after)}"
     ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from regatta.analysis.names import Names
 from regatta.analysis.overheads import collector_groups
 from regatta.analysis.samples import PlannedCell, Samples
-from regatta.analysis.words import bound_words, counted, how_much, listed
+from regatta.analysis.words import counted, how_much, listed
 from regatta.model.answer import CellAnswer
 from regatta.model.estimate import Estimate
 from regatta.model.experiment import Scalar
@@ -89,14 +89,13 @@ def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, told: _Sou
     found = [told.overheads.get((cell.host, cell.cell_id, resource)) for cell in cells]
     known = [(c, o.ratio) for c, o in zip(cells, found, strict=True) if o and math.isfinite(o.ratio.low)]
     shown = sorted((pair for pair in known if pair[1].low > 1.0), key=lambda pair: pair[1].point)
-    hidden = [(cell.collector, ratio) for cell, ratio in known if ratio.low <= 1.0]
+    hidden = [cell.collector for cell, ratio in known if ratio.low <= 1.0]
     if not shown:
         return ""
     parts = [f"{how_much(ratio)} with {cell.collector}" for cell, ratio in shown]
     rest = ""
     if hidden:
-        bound = bound_words([ratio for _, ratio in hidden])
-        rest = f"; none is shown with {listed([name for name, _ in hidden])} ({bound})"
+        rest = f"; none is shown with {listed(hidden)}, which does not mean that there is none"
     place, host = _place(cells[0], told.names), told.names.host(cells[0])
     return (
         f"over the cheapest distilled cost, the least that collecting adds to the {_COST[resource]} of {place}"

@@ -36,12 +36,23 @@ class PairContrast:
     left_out: int = 0
 
 
+#: how many common blocks of a pair, first by round, chose how many there are (Stein's rule); None: none did
+PilotPairs = Callable[[Pair], int | None]
+
+
+def no_pilot(pair: Pair) -> int | None:
+    """No rounds of a pair chose how many there are."""
+    return None
+
+
 def compare_all(
-    samples: Samples, baseline: Baseline, level: float, names: Names
+    samples: Samples, baseline: Baseline, level: float, names: Names, pilot_pairs: PilotPairs = no_pilot
 ) -> tuple[list[Comparison], list[str]]:
     """Compare every cell with its baseline, each comparison by itself: `pairs_of`, then `compare_pairs`."""
     pairs, lacking = pairs_of(samples, baseline)
-    comparisons, warnings = compare_pairs(pairs, contrasts_of(pairs, level), level, names, adjust=False)
+    comparisons, warnings = compare_pairs(
+        pairs, contrasts_of(pairs, level, pilot_pairs), level, names, adjust=False
+    )
     return comparisons, warnings + lacking
 
 
@@ -85,12 +96,8 @@ def compare_pairs(
     return comparisons, warnings
 
 
-def _no_pilot(pair: Pair) -> int | None:
-    return None
-
-
 def contrasts_of(
-    pairs: Sequence[Pair], level: float, pilot_pairs: Callable[[Pair], int | None] = _no_pilot
+    pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs = no_pilot
 ) -> list[PairContrast]:
     """The ratio of every pair, on logs; those with equally many common blocks in one go.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -64,8 +64,8 @@ def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Ef
     """
     groups: dict[tuple[str, str, bool], list[Series]] = {}
     for cell in samples.cells:
-        for series in samples.series.get(cell.number, ()):
-            if series.metric == cell.metric and len(series.values):
+        for series in _one_a_process(cell, samples.series.get(cell.number, ())):
+            if len(series.values):
                 groups.setdefault((cell.metric, cell.better, bool(cell.collector)), []).append(series)
     tables = []
     for (metric, _, _), many in groups.items():
@@ -92,6 +92,28 @@ def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
         ("host", [one.cell.host for one in series]),
     )
     return [(name, levels) for name, levels in several if len(set(levels)) > 1]
+
+
+def _one_a_process(cell: PlannedCell, many: Sequence[Series]) -> list[Series]:
+    """One number an invocation: what one process measures at several settings shares its luck, and counts once.
+
+    Of replay compilation that is the stable phase, of other parameters the geometric mean over them.
+    """
+    own = [series for series in many if series.metric == cell.metric]
+    stable = [series for series in own if series.parameters.get("phase") == "stable"]
+    own = stable or own
+    if len(own) < 2:
+        return own
+    of_process: dict[str, list[float]] = {}
+    for series in own:
+        for sample in series.samples:
+            of_process.setdefault(sample.invocation_id, []).append(sample.value)
+    means = [
+        math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0.0 else math.nan
+        for values in of_process.values()
+        if len(values) == len(own)
+    ]
+    return [replace(own[0], parameters_text="", values=np.array(means, dtype=np.float64))]
 
 
 def _benchmark(series: Series) -> str:

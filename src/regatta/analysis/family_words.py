@@ -29,6 +29,7 @@ def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> 
             for other in names
             if any({p.a_name, p.b_name} == {name, other} for p in pairs)
         ]
+        ratios = [ratio for ratio in ratios if not math.isnan(ratio.low)]
         if ratios and all(r.high < 1.0 if better == "lower" else r.low > 1.0 for r in ratios):
             return name
     return ""
@@ -38,8 +39,29 @@ def family_words(
     series: Sequence[Series], fit: Anova, pairs: Sequence[TukeyPair], place: str, many: str, names: Names
 ) -> str:
     """Who leads, by how much over the second, or who cannot be told from whom."""
-    cell, unit = series[0].cell, series[0].unit
+    cell = series[0].cell
     ranked = [series[i].cell.collector for i in _ranking(fit, cell.better == "lower")]
+    tied = {name for pair in pairs if not math.isnan(pair.ratio.low) for name in (pair.a_name, pair.b_name)}
+    ranked, apart = [n for n in ranked if n in tied], [n for n in ranked if n not in tied]
+    if apart:
+        beside = f"{listed(apart)} cannot be compared with {'them' if len(ranked) > 1 else 'any'}: no block in common"
+        rest = [one for one in series if one.cell.collector in tied]
+        if len(rest) < 2:
+            return f"the collectors cannot be told apart on {place}: {beside}"
+        return f"{_told(rest, ranked, pairs, place, many, names)}; {beside}"
+    return _told(series, ranked, pairs, place, many, names)
+
+
+def _told(
+    series: Sequence[Series],
+    ranked: Sequence[str],
+    pairs: Sequence[TukeyPair],
+    place: str,
+    many: str,
+    names: Names,
+) -> str:
+    """The same of collectors that are tied by common blocks, the best first."""
+    cell, unit = series[0].cell, series[0].unit
     best, others = ranked[0], ranked[1:]
     ratios = {name: _ratio(pairs, best, name) for name in others}
     beside = [name for name in others if not shows_difference(ratios[name])]

@@ -15,7 +15,7 @@ from regatta.analysis.estimates import estimate_of
 from regatta.analysis.facts import Facts, read_facts
 from regatta.analysis.names import Names, configuration
 from regatta.analysis.samples import PlannedCell, Samples, Series, load_samples
-from regatta.analysis.words import bound_words, counted, difference, is_speed, listed
+from regatta.analysis.words import bound_words, counted, difference, is_speed, listed, practical
 from regatta.model.estimate import Estimate
 from regatta.model.experiment import SteadyState
 from regatta.model.history import History, LevelShift, PastExperiment, PastPoint, SeriesHistory
@@ -209,7 +209,7 @@ def _shift(
     ratio = estimate_of(shift.ratio.interval)
     how = difference("before", ratio, latest.metric, latest.unit, latest.cell.better)
     verb = "is" if is_speed(latest.unit, latest.cell.better) else "has"
-    small = abs(ratio.point - 1.0) * 100.0 < theta_percent
+    small = practical(ratio, theta_percent) == "no"
     words = (
         f"{place} {verb} {how} since {names[since]}"
         f" ({counted(shift.after, 'experiment')} against {shift.before}, {ratio.n} {unit})"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from regatta.analysis.comparisons import compare_all, comparison_groups
+from regatta.analysis.comparisons import PilotPairs, compare_all, comparison_groups, no_pilot
 from regatta.analysis.names import Names
 from regatta.analysis.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.analysis.words import counted, shows_difference
@@ -17,12 +17,14 @@ from regatta.model.outliers import FarOut, Outliers, Sensitivity
 from regatta.stats.outliers import far_out
 
 
-def find_outliers(samples: Samples, baseline: Baseline, level: float, names: Names) -> Outliers:
+def find_outliers(
+    samples: Samples, baseline: Baseline, level: float, names: Names, pilot_pairs: PilotPairs = no_pilot
+) -> Outliers:
     """Flag what lies far from the rest of its cell, and see what each comparison would say otherwise.
 
     Args:
         samples: of the experiment. Nothing of it is dropped: flagged values stay in every other answer.
-        baseline, level, names: as for `compare_all`.
+        baseline, level, names, pilot_pairs: as for `compare_all`.
 
     Returns:
         Flagged invocations of the cells' own metric, in the order of the plan, and the comparisons that have any
@@ -38,7 +40,9 @@ def find_outliers(samples: Samples, baseline: Baseline, level: float, names: Nam
             flagged += found
             if found or series.perturbed:
                 touched.add(cell.number)
-    return Outliers(tuple(flagged), tuple(_sensitivities(samples, touched, baseline, level, names)))
+    return Outliers(
+        tuple(flagged), tuple(_sensitivities(samples, touched, baseline, level, names, pilot_pairs))
+    )
 
 
 def outlier_words(outliers: Outliers, names: Names) -> tuple[str, ...]:
@@ -84,14 +88,19 @@ def _far_out(series: Series) -> list[FarOut]:
 
 
 def _sensitivities(
-    samples: Samples, touched: set[int], baseline: Baseline, level: float, names: Names
+    samples: Samples,
+    touched: set[int],
+    baseline: Baseline,
+    level: float,
+    names: Names,
+    pilot_pairs: PilotPairs,
 ) -> list[Sensitivity]:
     groups = [
         group for group in comparison_groups(samples.cells) if any(cell.number in touched for cell in group)
     ]
     concerned = replace(samples, cells=[cell for group in groups for cell in group])
     versions = [
-        {_identity(c): c for c in compare_all(version, baseline, level, names)[0]}
+        {_identity(c): c for c in compare_all(version, baseline, level, names, pilot_pairs)[0]}
         for version in (
             concerned,
             _with_series(concerned, _without_far_out),

@@ -215,8 +215,10 @@ def _place(cell: PlannedCell, parameters: Mapping[str, Scalar], names: Names) ->
 def _agreement(point: float, low: float, high: float, theta_percent: float) -> str:
     if math.isnan(point):
         return ""
-    close = abs(point - 1.0) <= theta_percent / 100.0 or low <= 1.0 <= high
-    return "agree" if close else "disagree"
+    theta = theta_percent / 100.0
+    if abs(point - 1.0) <= theta and (math.isnan(low) or (low >= 1.0 - theta and high <= 1.0 + theta)):
+        return "agree"
+    return "disagree" if low > 1.0 or high < 1.0 else "open"
 
 
 def _curves_by_kind(found: Iterable[_Found]) -> Iterable[IterationCurve]:

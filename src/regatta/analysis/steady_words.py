@@ -95,7 +95,10 @@ def _agreement(series: Sequence[SeriesSteadiness]) -> list[str]:
     if not both:
         return []
     differ = [one for one in both if one.agreement == "disagree"]
-    text = f"Both ways give the same level in {len(both) - len(differ)} of {len(both)} series that have both"
+    alike = sum(one.agreement == "agree" for one in both)
+    text = f"Both ways give the same level in {alike} of {len(both)} series that have both"
+    if unsure := len(both) - alike - len(differ):
+        text += f"; in {unsure} it is open"
     if differ:
         worst = max(differ, key=lambda one: abs(math.log(one.cov_over_changepoints.point)))
         ratio = worst.cov_over_changepoints

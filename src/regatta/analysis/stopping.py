@@ -128,7 +128,7 @@ def stop_words(groups: Sequence[StoppedGroup]) -> tuple[str, ...]:
     if first.rule == "javastats":
         words.append(
             "intervals at which measuring stopped because they were narrow cover less than they say: 0.90 to 0.94 instead of 0.95"
-            " with a pilot of 3 rounds, 0.94 to 0.95 with one of 10; Stein's rule keeps what it says"
+            " with a pilot of 3 rounds, 0.94 to 0.95 with one of 10; Stein's rule keeps what it says for each comparison"
         )
     return tuple(words)
 

@@ -45,8 +45,9 @@ def superlative(metric: str, unit: str, better: Better) -> str:
 
 def bound_words(ratios: Sequence[Estimate]) -> str:
     """`any is likely below 2.3 %`: never "no difference", because none was excluded."""
-    largest = max((abs(edge - 1.0) for r in ratios for edge in (r.low, r.high)), default=math.nan) * 100.0
-    if not math.isfinite(largest):
+    edges = [abs(edge - 1.0) * 100.0 for r in ratios for edge in (r.low, r.high)]
+    largest = max(edges, default=math.nan)
+    if not all(map(math.isfinite, edges)) or not edges:
         return "how large one might be is not known"
     decimals = _decimals(largest / 2)
     up = math.ceil(largest * 10**decimals - 1e-9) / 10**decimals

@@ -46,7 +46,9 @@ def _numbers(
         return [(key, _number(rows, steady))]
     unit, parameters = key
     given = json.loads(parameters) if parameters else {}
-    mix, stable = (json.dumps({**given, "phase": phase}, sort_keys=True) for phase in ("mix", "stable"))
+    # The phase last, as the analysis' query appends it.
+    names = ({**given, "phase": phase} for phase in ("mix", "stable"))
+    mix, stable = (json.dumps(name, separators=(",", ":"), ensure_ascii=False) for name in names)
     return [((unit, mix), rows[0][1]), ((unit, stable), _number(rows, {**steady, "method": "fixed"}))]
 
 

@@ -55,7 +55,7 @@ class SeriesSteadiness:
     steady_from_latest: float
     #: mean of the steady window over the mean after the last change point, of invocations that have both
     cov_over_changepoints: Estimate
-    #: "agree", "disagree", or "" where no invocation has both
+    #: "agree" (the whole interval within theta), "disagree" (it excludes equality), "open", or "" where no invocation has both
     agreement: str
     #: invocations that change after the spec's warm-up, and their mean after it over that after the last change point
     after_warmup: int

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import fdtrc
+from scipy.special import chdtrc, fdtrc
 
 from regatta.stats.anova import block_anova
 from regatta.stats.estimate import NAN, Contrast, Floats, Interval, check_level, only_rounding, undefined
@@ -102,7 +102,8 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
     Returns:
         Fixed: mean effect ± t(N) · √(MSE · Σ 1/w_h)/H, MSE = Σ error_h / N, N = Σ df_h; random: mean ± t(H - 1) · s/√H.
         `contrast.interval.n` counts the values on all hosts. The interaction's F has H - 1 and N degrees of freedom.
-        NaN with a reason without a host, without degrees of freedom, without spread; random hosts need two.
+        Where the hosts' spreads differ (Bartlett's test at 5 %), each keeps its own: ± t(ν) · √(Σ s²_h/w_h)/H with
+        Satterthwaite's ν, and Welch's F. NaN with a reason without a host, without degrees of freedom, without spread; random hosts need two.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
@@ -130,6 +131,13 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
         return PooledEffect(
             Contrast(undefined(n, level, method, problem, point), NAN), interaction, len(known)
         )
+    if _spreads_differ(known):
+        parts = np.array([one.error / one.df / one.weight for one in known])
+        dfs = np.array([one.df for one in known], dtype=np.float64)
+        deviation = math.sqrt(float(parts.sum())) / len(known)
+        own = float(parts.sum()) ** 2 / float((parts**2 / dfs).sum())
+        separate = _contrast(point, deviation, own, n, level, method)
+        return PooledEffect(separate, _welch_interaction(means, parts, dfs), len(known))
     square = sum(one.error for one in known) / df
     deviation = math.sqrt(square * sum(1.0 / one.weight for one in known)) / len(known)
     return PooledEffect(_contrast(point, deviation, df, n, level, method), interaction, len(known))
@@ -173,6 +181,33 @@ def _interaction_of(known: Sequence[HostEffect], means: Floats, df: int) -> Host
     return _tested(between, len(known) - 1, error, df, largest)
 
 
+def _spreads_differ(known: Sequence[HostEffect]) -> bool:
+    """Bartlett's test at 5 %: is one error for all hosts wrong? Hosts with a single degree of freedom or no spread decide nothing.
+
+    Source: Bartlett, Proceedings of the Royal Society A 160 (1937).
+    """
+    if len(known) < 2 or any(one.df < 2 or one.error <= 0.0 for one in known):
+        return False
+    df = np.array([one.df for one in known], dtype=np.float64)
+    variance = np.array([one.error / one.df for one in known])
+    total = float(df.sum())
+    statistic = total * math.log(float(df @ variance) / total) - float(df @ np.log(variance))
+    correction = 1.0 + (float((1.0 / df).sum()) - 1.0 / total) / (3.0 * (len(known) - 1))
+    return float(chdtrc(len(known) - 1, statistic / correction)) < 0.05
+
+
+def _welch_interaction(means: Floats, variances: Floats, dfs: Floats) -> HostInteraction:
+    """Are the hosts' effects equal, where each has a variance of its own? Source: Welch, Biometrika 38 (1951)."""
+    weights = 1.0 / variances
+    shares = weights / weights.sum()
+    between = float(weights @ (means - float(shares @ means)) ** 2)
+    k = means.size
+    lack = float(((1.0 - shares) ** 2 / dfs).sum())
+    f = between / (k - 1) / (1.0 + 2.0 * (k - 2) / (k * k - 1) * lack)
+    df_error = (k * k - 1) / (3.0 * lack)
+    return HostInteraction(f, k - 1, round(df_error), float(fdtrc(k - 1, df_error, f)))
+
+
 def _tested(between: float, df: int, error: float, df_error: int, largest: float) -> HostInteraction:
     if df < 1:
         return _unknown("no two hosts share two alternatives")
@@ -204,7 +239,7 @@ def _over_host_means(means: Floats, n: int, point: float, level: float) -> Contr
     return _contrast(point, deviation, means.size - 1, n, level, RANDOM_HOSTS)
 
 
-def _contrast(point: float, deviation: float, df: int, n: int, level: float, method: str) -> Contrast:
+def _contrast(point: float, deviation: float, df: float, n: int, level: float, method: str) -> Contrast:
     half = t_quantile(df, level) * deviation
     interval = Interval(n, point, point - half, point + half, level, method)
     return Contrast(interval, t_two_sided_p(point / deviation, df), float(df))

@@ -113,8 +113,8 @@ def _eligible(cost: Floats) -> NDArray[np.bool_]:
     """Columns that may be the cheapest: a mean of a few values is too often by chance the smallest."""
     counts = np.isfinite(cost).sum(axis=0)
     mean = _means(cost)
-    most = int(counts.max(initial=0))
-    eligible: NDArray[np.bool_] = (counts > 0) & (2 * counts >= most) & (np.nan_to_num(mean, nan=-1.0) > 0.0)
+    least = min(LEAST_ROUNDS, int(counts.max(initial=0)))
+    eligible: NDArray[np.bool_] = (counts > 0) & (counts >= least) & (np.nan_to_num(mean, nan=-1.0) > 0.0)
     return eligible
 
 

@@ -139,7 +139,8 @@ def _halves(means: Floats, level: float, first: int = 0) -> list[int]:
 
 def _kept(breaks: list[int], values: Sequence[Floats], level: float) -> list[Shift]:
     """Drop, one by one, the break that shows least, until each of those left shows a difference."""
-    limit = (1.0 - level) / max(1, len(values) - 1)
+    # The breaks were chosen by the values: any segment could have been, not only those beside a fixed place.
+    limit = (1.0 - level) / max(1, len(values) * (len(values) - 1) // 2)
     while True:
         found = []
         for before, at, after in zip((0, *breaks), breaks, (*breaks[1:], len(values)), strict=False):

@@ -6,12 +6,25 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import fdtrc
 
-from regatta.stats.estimate import NAN, Contrast, Interval, check_level, only_rounding, safe_exp, undefined
+from regatta.stats.estimate import (
+    NAN,
+    Contrast,
+    Floats,
+    Interval,
+    check_level,
+    only_rounding,
+    safe_exp,
+    undefined,
+)
 from regatta.stats.intervals import t_quantile, t_two_sided_p, why_no_logs
+from regatta.stats.ratios import paired_log_ratio
 
 STEIN = "stein-paired-log-t"
 
+#: more spread after the pilot than this probability allows means that the pilot did not see what was to come
+_SIGNIFICANT = 0.01
 #: fewer have no spread
 _LEAST_PAIRS = 2
 
@@ -29,7 +42,8 @@ def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95)
         exp(mean d ± t(1 - α/2; n0 - 1) · s0/√n) with d = log a - log b, its mean over all n pairs and its standard deviation s0
         over the pilot, and the p value of "the ratio is 1". It covers as often as it says, whatever n the pilot has
         led to: the pilot's spread tells nothing of the mean, and the pairs after it did not choose their number. `n`
-        counts all pairs; `df` is n0 - 1. A pilot of one pair, or one whose ratios are all equal, gives the point alone.
+        counts all pairs; `df` is n0 - 1. Where the later pairs vary more than the pilot's by an F test at 1 % (rare slow runs
+        that the pilot did not see), Student's ordinary interval over all pairs is given if it is wider, under its own name. A pilot of one pair, or one whose ratios are all equal, gives the point alone.
 
     Raises:
         ValueError: the shapes differ, `pilot` is not between 0 and n, or `level` is not between 0 and 1.
@@ -59,7 +73,23 @@ def stein_log_ratio(a: ArrayLike, b: ArrayLike, pilot: int, level: float = 0.95)
     if only_rounding(float(np.ptp(first)), largest):
         reason = f"all {pilot} ratios of the pilot are equal, so their spread is unknown"
         return Contrast(undefined(n, level, STEIN, reason, safe_exp(mean)), NAN)
+    if _contradicts(d, pilot):
+        ordinary = paired_log_ratio(x, y, level)
+        if (
+            float(np.var(d, ddof=1)) * t_quantile(n - 1, level) ** 2
+            > float(first.var(ddof=1)) * t_quantile(pilot - 1, level) ** 2
+        ):
+            return ordinary
     error = math.sqrt(float(first.var(ddof=1)) / n)
     half = t_quantile(pilot - 1, level) * error
     on_logs = Interval(n, mean, mean - half, mean + half, level, STEIN)
     return Contrast(on_logs.mapped(safe_exp), t_two_sided_p(mean / error, pilot - 1), pilot - 1)
+
+
+def _contradicts(d: Floats, pilot: int) -> bool:
+    """Do the differences after the pilot vary more than those of the pilot?"""
+    later = d[pilot:]
+    if later.size < _LEAST_PAIRS:
+        return False
+    ratio = float(later.var(ddof=1) / d[:pilot].var(ddof=1))
+    return float(fdtrc(later.size - 1, pilot - 1, ratio)) < _SIGNIFICANT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,7 +42,8 @@ def suite_ratio(
 
     Returns:
         exp(mean of logs) with two intervals: `these` ± t(ν) · √(Σ v_i)/b, ν = (Σ v_i)²/Σ(v_i²/ν_i);
-        `like_these` ± t(b - 1) · s/√b, s the standard deviation of the logarithms (which holds their measurement error too).
+        `like_these` ± t(b - 1) · s/√b, s the standard deviation of the logarithms (which holds their measurement error too),
+        and never narrower than `these`.
         NaN with a reason where a variance is not known, or for `like_these` of one benchmark. `n` is b.
 
     Raises:
@@ -61,6 +62,9 @@ def suite_ratio(
         reason = "one benchmark says nothing of others"
         like_these = undefined(1, level, LIKE_THESE, reason, like_these.point)
     these = _these(logs, spread, df, like_these.point, level)
+    if these.high - these.low > like_these.high - like_these.low:
+        # Few benchmarks agree by chance better than their own errors let them.
+        like_these = replace(like_these, low=these.low, high=these.high)
     return SuiteRatio(these.mapped(safe_exp), like_these.mapped(safe_exp))
 
 

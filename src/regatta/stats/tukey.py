@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.stats.anova import Anova, Bools
+from regatta.stats.anova import ONE_WAY, Anova, Bools
 from regatta.stats.estimate import NAN, Floats, Interval, check_level, undefined
 from regatta.stats.studentized_range import quantile, upper_tail
 
@@ -137,5 +137,7 @@ def _pairs(family: _Family, level: float) -> tuple[PairDifference, ...]:
 def why_not(fit: Anova, i: int, j: int) -> str:
     """Why the difference of alternatives i and j cannot be estimated."""
     if math.isnan(fit.effects[i]) or math.isnan(fit.effects[j]):
-        return "one side has no values"
+        return (
+            "one side has no values in common blocks" if fit.method != ONE_WAY else "one side has no values"
+        )
     return "no chain of common blocks ties the two together"

@@ -37,7 +37,18 @@ _json = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
-_KEYS = ("iteration", "metric", "value", "unit", "operations", "parameters", "digest", "info", "error", "requests")
+_KEYS = (
+    "iteration",
+    "metric",
+    "value",
+    "unit",
+    "operations",
+    "parameters",
+    "digest",
+    "info",
+    "error",
+    "requests",
+)
 _almost = st.dictionaries(
     st.sampled_from(_KEYS),
     _json | st.sampled_from(["elapsed", "ns", "ab" * 32, 0, 10**400, {"a": 1e308}, {"a": {"b": 10**30}}]),

@@ -150,7 +150,10 @@ def test_dunnett_says_why_there_is_no_answer() -> None:
     (none,) = dunnett(one_way([[1.0, 2.0], []]), 0)
     assert (math.isnan(none.p), none.difference.reason) == (True, "fewer than two alternatives have values")
     missing, there = dunnett(one_way([[1.0, 2.0], [], [2.0, 4.0]]), 0)
-    assert (missing.difference.reason, there.difference.reason) == ("one side has no values", "")
+    assert (missing.difference.reason, there.difference.reason) == (
+        "one side has no values in common blocks",
+        "",
+    )
     assert "do not vary" in dunnett(one_way([[1.0, 1.0], [2.0, 2.0]]), 0)[0].difference.reason
     with pytest.raises(ValueError, match="column 0 to 1"):
         dunnett(one_way([[1.0, 2.0], [2.0, 4.0]]), 2)

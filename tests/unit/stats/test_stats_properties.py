@@ -183,7 +183,7 @@ def test_an_alternative_without_values_leaves_the_others_comparable() -> None:
     fit = block_anova(table)
     pairs = {(x.first, x.second): x for x in tukey(fit)}
     assert math.isfinite(pairs[0, 1].p)
-    assert pairs[0, 2].difference.reason == "one side has no values"
+    assert pairs[0, 2].difference.reason == "one side has no values in common blocks"
     assert (fit.df_between, fit.df_error) == (1, 2)
 
 
