@@ -33,14 +33,6 @@ struct chase {
     void **at; /* where the walk stands; each interval goes on where the last one ended */
 };
 
-/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static void **slot(const struct chase *chase, uint64_t index) {
     return (void **)(void *)(chase->area + index * chase->stride_bytes);
 }
@@ -59,7 +51,7 @@ static void chain_random(const struct chase *chase, uint64_t slots) {
         *slot(chase, i) = slot(chase, i);
     }
     for (uint64_t i = slots - 1; i > 0; i--) {
-        uint64_t j = ((next_random(&state) >> 32) * i) >> 32;
+        uint64_t j = ((lm_random(&state) >> 32) * i) >> 32;
         void *swapped = *slot(chase, i);
         *slot(chase, i) = *slot(chase, j);
         *slot(chase, j) = swapped;
@@ -127,19 +119,9 @@ static void measure_size(struct lm_harness *harness, struct chase *chase, const 
         {.name = "size_bytes", .number = chase->size_bytes},
         {.name = "stride_bytes", .number = chase->stride_bytes},
         {.name = "order", .text = order}};
-    const struct lm_series series = {.metric = "latency",
-                                     .parameters = parameters,
+    const struct lm_series series = {.parameters = parameters,
                                      .parameter_count = sizeof parameters / sizeof parameters[0]};
     lm_run(harness, &workload, &series);
-}
-
-static uint64_t environment_seed(void) {
-    uint64_t seed = 1;
-    const char *text = getenv("REGATTA_SEED");
-    if (text != NULL && !lm_number_parse(text, 0, UINT64_MAX, &seed)) {
-        lm_usage_error(PROGRAM, "REGATTA_SEED", "an integer from 0 to 18446744073709551615", text);
-    }
-    return seed;
 }
 
 int main(int argc, char **argv) {
@@ -165,9 +147,12 @@ int main(int argc, char **argv) {
          .maximum = UINT64_C(1) << 30},
         {.name = "--order", .help = "order of the walk", .text = &order, .choices = orders},
     };
+    const struct lm_program program = {.name = PROGRAM,
+                                       .summary = SUMMARY,
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;
-    lm_options_parse(PROGRAM, SUMMARY, options, sizeof options / sizeof options[0], &settings, argc,
-                     argv);
+    lm_options_parse(&program, &settings, argc, argv);
 
     char expected[100], got[100];
     (void)snprintf(got, sizeof got, "%llu", (unsigned long long)chase.stride_bytes);
@@ -187,10 +172,10 @@ int main(int argc, char **argv) {
         lm_usage_error(PROGRAM, "--max-kib", "at most 4294967295 strides", got);
     }
     chase.random = strcmp(order, "random") == 0;
-    chase.seed = environment_seed();
+    chase.seed = lm_seed(PROGRAM);
 
     struct lm_harness harness;
-    lm_open(&harness, PROGRAM, &settings);
+    lm_open(&harness, &program, &settings);
     for (uint64_t kib = minimum_kib;; kib = kib * 2 < maximum_kib ? kib * 2 : maximum_kib) {
         chase.size_bytes = kib * 1024;
         measure_size(&harness, &chase, order);

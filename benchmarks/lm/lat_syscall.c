@@ -115,11 +115,9 @@ static void measure_call(struct lm_harness *harness, const struct call *call, co
         (void)snprintf(what, sizeof what, "%s: %s", opened, strerror(errno));
         lm_fail(harness, what);
     }
-    const struct lm_workload workload = {
-        .benchmark = call->benchmark, .cookie = &target, .operations_per_turn = 1};
+    const struct lm_workload workload = {.benchmark = call->benchmark, .cookie = &target};
     const struct lm_parameter parameter = {.name = "call", .text = call->name};
-    const struct lm_series series = {
-        .metric = "latency", .parameters = &parameter, .parameter_count = 1};
+    const struct lm_series series = {.parameters = &parameter, .parameter_count = 1};
     lm_run(harness, &workload, &series);
     if (close(target.descriptor) != 0) {
         lm_fail(harness, strerror(errno));
@@ -156,15 +154,18 @@ int main(int argc, char **argv) {
          .help = "file for null, stat, fstat and open_close instead of one made for it",
          .text = &path},
     };
+    const struct lm_program program = {.name = PROGRAM,
+                                       .summary = SUMMARY,
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;
-    lm_options_parse(PROGRAM, SUMMARY, options, sizeof options / sizeof options[0], &settings, argc,
-                     argv);
+    lm_options_parse(&program, &settings, argc, argv);
     if (path != NULL && access(path, R_OK) != 0) {
         lm_usage_error(PROGRAM, "--file", "a file that can be read", path);
     }
 
     struct lm_harness harness;
-    lm_open(&harness, PROGRAM, &settings);
+    lm_open(&harness, &program, &settings);
     if (path == NULL) {
         make_file(&harness);
         path = made_file;

@@ -2,10 +2,10 @@
  * Operations of known cost, measured by the harness under test: its answer can be compared with the
  * truth.
  *
- *     planted spin COST_NS     an operation lasts until the clock has gone on by COST_NS
- *     planted chain LENGTH     an operation is LENGTH multiplications, each of which needs the one
- * before planted nothing 1        the loop is empty planted fail 1           the third interval
- * fails with EIO
+ *     spin      an operation lasts until the clock has gone on by --amount ns
+ *     chain     an operation is --amount multiplications, each of which needs the one before
+ *     nothing   the loop is empty
+ *     fail      the third interval fails with EIO
  */
 #include "harness/lm.h"
 
@@ -72,23 +72,30 @@ static int close_plan(uint64_t operations, void *cookie) {
 }
 
 int main(int argc, char **argv) {
-    struct plan plan = {.state = 3};
-    if (argc != 3 || !lm_number_parse(argv[2], 1, 1000000000, &plan.amount)) {
-        lm_usage_error("planted", "arguments", "a kind and an amount", "others");
-    }
-    lm_step *step = strcmp(argv[1], "spin") == 0    ? spin
-                    : strcmp(argv[1], "chain") == 0 ? chain
-                    : strcmp(argv[1], "fail") == 0  ? fail
-                                                    : nothing;
-    const struct lm_settings settings = {.repetitions = LM_DEFAULT_REPETITIONS};
-    const struct lm_workload workload = {.initialise = open_plan,
-                                         .benchmark = step,
-                                         .cleanup = close_plan,
-                                         .cookie = &plan,
-                                         .operations_per_turn = 1};
-    const struct lm_series series = {.metric = "latency"};
+    static const char *const kinds[] = {"spin", "chain", "nothing", "fail", NULL};
+    const char *kind = kinds[0];
+    struct plan plan = {.amount = 1, .state = 3};
+    const struct lm_option options[] = {
+        {.name = "--kind", .help = "what is planted", .text = &kind, .choices = kinds},
+        {.name = "--amount",
+         .help = "how much of it",
+         .number = &plan.amount,
+         .minimum = 1,
+         .maximum = 1000000000},
+    };
+    const struct lm_program program = {
+        .name = "planted", .summary = "Known costs.", .options = options, .option_count = 2};
+    struct lm_settings settings;
+    lm_options_parse(&program, &settings, argc, argv);
+    lm_step *step = strcmp(kind, "spin") == 0    ? spin
+                    : strcmp(kind, "chain") == 0 ? chain
+                    : strcmp(kind, "fail") == 0  ? fail
+                                                 : nothing;
+    const struct lm_workload workload = {
+        .initialise = open_plan, .benchmark = step, .cleanup = close_plan, .cookie = &plan};
+    const struct lm_series series = {0};
     struct lm_harness harness;
-    lm_open(&harness, "planted", &settings);
+    lm_open(&harness, &program, &settings);
     lm_run(&harness, &workload, &series);
     return lm_close(&harness);
 }

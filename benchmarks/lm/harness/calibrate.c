@@ -4,7 +4,8 @@
  * The interval is found as in Staelin 2004, "Clock resolution": work whose amount is known exactly
  * is lengthened by 1.5 %, 2 % and 3.5 %; an interval is trusted when the medians of eleven timings
  * show each of the lengthenings within 0.25 % of the interval. Two differences: the candidates
- * start lower than the paper's (5, 10, 50, 100 ms), because clocks now step in nanoseconds; and the
+ * start lower than the paper's (5, 10, 50, 100 ms) and end at 2 ms, because clocks now step in
+ * nanoseconds; and the
  * four amounts of work take turns, so that a drift of the processor's frequency falls on all of
  * them.
  */
@@ -14,7 +15,9 @@ enum { AMOUNTS = 4, TIMINGS = 11, LOOP_TIMINGS = 11 };
 
 static const double AMOUNT[AMOUNTS] = {1.0, 1.015, 1.02, 1.035};
 static const double TOLERANCE = 0.0025;
-static const uint64_t CANDIDATE_NS[] = {500000, 1000000, 2000000, 5000000};
+static const uint64_t CANDIDATE_NS[] = {500000, 1000000, 2000000};
+/* Where none of them is trusted. It is not tested itself: that would take a quarter of a second. */
+static const uint64_t UNTESTED_NS = 5000000;
 enum { CANDIDATES = sizeof CANDIDATE_NS / sizeof CANDIDATE_NS[0] };
 /* An interval is at least this many steps of the clock, so that truncation is at most 0.5 % of it.
  */
@@ -80,15 +83,16 @@ static void find_interval(struct lm_calibration *calibration) {
     double turn_ns = (double)time_ns(known_work, pilot_turns) / (double)pilot_turns;
 
     calibration->interval_trusted = false;
+    calibration->trusted_ns = UNTESTED_NS > floor_ns ? UNTESTED_NS : floor_ns;
     for (size_t i = 0; i < CANDIDATES; i++) {
         uint64_t candidate_ns = CANDIDATE_NS[i] > floor_ns ? CANDIDATE_NS[i] : floor_ns;
         if (candidate_ns == floor_ns && i + 1 < CANDIDATES) {
             continue;
         }
-        calibration->interval_ns = candidate_ns;
         calibration->interval_error = interval_error((uint64_t)((double)candidate_ns / turn_ns));
         if (calibration->interval_error <= TOLERANCE) {
             calibration->interval_trusted = true;
+            calibration->trusted_ns = candidate_ns;
             return;
         }
     }
@@ -109,11 +113,8 @@ static double loop_cost_ns(const struct lm_calibration *calibration) {
     return least;
 }
 
-void lm_calibrate(struct lm_calibration *calibration, uint64_t minimum_interval_ns) {
+void lm_calibrate(struct lm_calibration *calibration) {
     lm_clock_measure(calibration);
     find_interval(calibration);
     calibration->loop_overhead_ns = loop_cost_ns(calibration);
-    if (calibration->interval_ns < minimum_interval_ns) {
-        calibration->interval_ns = minimum_interval_ns;
-    }
 }

@@ -1,17 +1,17 @@
 /*
  * The timing harness: what a micro-benchmark gives it, and what it does for all of them.
  *
- * A benchmark is one shape, `struct lm_workload`: initialise, benchmark, cleanup and a cookie. Its
- * main() is
+ * A benchmark is one shape, `struct lm_workload`: initialise, benchmark and cleanup over
+ * (operations, cookie). The simplest main() is one call of lm_latency_main(); the others are
  *
- *     lm_options_parse(...)        the command line; a wrong one ends the program with exit code 2
- *     lm_open(&harness, ...)       measures the clock and the loop, finds the shortest trustworthy
- * interval lm_run(&harness, ...)        once a series: finds the loop size, repeats, reports return
- * lm_close(&harness)
+ *     lm_options_parse(&program, &settings, argc, argv)  a wrong command line ends with exit code 2
+ *     lm_open(&harness, &program, &settings)             clock, loop and shortest trusted interval
+ *     lm_run(&harness, &workload, &series)               once a series: measures and reports
+ *     return lm_close(&harness)
  *
- * Method: C. Staelin, "lmbench - an extensible micro-benchmark suite", HPL-2004-213, 2004, the
- * section "Timing harness". Written from the paper. It has one process; no state is global, so that
- * each of several children can have a harness of its own.
+ * Every series is measured by children of the program, one or more (--parallel), so that one
+ * process is measured in the same way as many. Method: C. Staelin, "lmbench - an extensible
+ * micro-benchmark suite", HPL-2004-213, 2004, the section "Timing harness". Written from the paper.
  */
 #ifndef LM_H
 #define LM_H
@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* Exit codes: 0 is success. */
 enum { LM_EXIT_FAILED = 1, LM_EXIT_USAGE = 2 };
@@ -34,8 +35,8 @@ enum { LM_EXIT_FAILED = 1, LM_EXIT_USAGE = 2 };
 typedef int lm_step(uint64_t operations, void *cookie);
 
 struct lm_workload {
-    /* Optional. Called once with 0 before anything is measured, then with the loop size before each
-     * interval. */
+    /* Optional. Called in each child once with 0 before anything is measured, then with the loop
+     * size before each interval. */
     lm_step *initialise;
     /* Does the operation `operations` times (always a multiple of operations_per_turn). Only this
      * is timed. */
@@ -43,10 +44,15 @@ struct lm_workload {
     /* Optional. Called with the loop size after each interval, and once with 0 at the end, also
      * after a failure. */
     lm_step *cleanup;
+    /* Each child has its own copy of what it points to, as it was when lm_run() was called. */
     void *cookie;
-    /* How many operations one turn of the benchmark's loop holds (>= 1): the loop's cost is
+    /* How many operations one turn of the benchmark's loop holds; 0: one. The loop's cost is
      * subtracted per turn. */
     uint64_t operations_per_turn;
+    /* No interval holds more operations than this, even where it is then shorter than can be
+     * trusted otherwise; 0: no limit. For operations that can be done only so often (a cold cache
+     * is cold once). */
+    uint64_t most_operations;
 };
 
 struct lm_parameter {
@@ -55,9 +61,10 @@ struct lm_parameter {
     uint64_t number;
 };
 
-/* A series: one metric with one set of parameters. */
+/* A series: one quantity with one set of parameters (`parallel` is added to them). */
 struct lm_series {
-    const char *metric;
+    /* 0: the metric is latency, in ns an operation. Otherwise bandwidth, in MB/s (10^6 bytes). */
+    uint64_t bytes_per_operation;
     const struct lm_parameter *parameters;
     size_t parameter_count;
 };
@@ -79,15 +86,26 @@ struct lm_option {
     const char *const *choices; /* NULL-terminated; NULL: any text */
 };
 
+struct lm_program {
+    const char *name, *summary;
+    /* Why more than one process at a time cannot be measured; NULL: it can. */
+    const char *single;
+    const struct lm_option *options;
+    size_t option_count;
+};
+
 struct lm_settings {
     uint64_t repetitions;
-    uint64_t interval_us; /* an interval is at least this long; 0: as short as can be trusted */
+    uint64_t interval_us;  /* an interval is at least this long; 0: as short as can be trusted */
+    uint64_t parallel;     /* how many children run the benchmark at the same time, >= 1 */
+    uint64_t warmup_us;    /* how long they all run before the first is timed, at least */
+    const char *placement; /* free, compact or scattered (placement.c) */
 };
 
 /* Parses the command line. --help ends the program with 0, a mistake with LM_EXIT_USAGE and a
  * message. */
-void lm_options_parse(const char *program, const char *summary, const struct lm_option *options,
-                      size_t option_count, struct lm_settings *settings, int argc, char **argv);
+void lm_options_parse(const struct lm_program *program, struct lm_settings *settings, int argc,
+                      char **argv);
 
 /* Ends the program with LM_EXIT_USAGE. */
 _Noreturn void lm_usage_error(const char *program, const char *where, const char *expected,
@@ -102,27 +120,76 @@ struct lm_calibration {
     uint64_t clock_resolution_ns; /* smallest step that the clock was seen to make */
     double clock_overhead_ns;     /* what reading it adds to an interval */
     double loop_overhead_ns;      /* one turn of an empty loop */
-    uint64_t interval_ns;  /* the shortest trustworthy interval, or what was asked for if longer */
-    double interval_error; /* relative error found at the interval (see calibrate.c) */
+    uint64_t trusted_ns;          /* the shortest trustworthy interval */
+    double interval_error;        /* relative error found there (see calibrate.c) */
     bool interval_trusted; /* false: no interval tried was precise enough, the longest is used */
 };
 
 uint64_t lm_now_ns(void);
 void lm_clock_measure(struct lm_calibration *calibration);
-void lm_calibrate(struct lm_calibration *calibration, uint64_t minimum_interval_ns);
+void lm_calibrate(struct lm_calibration *calibration);
 
-/* ---- measuring (measure.c) ---- */
+/* ---- the whole (run.c) ---- */
 
+struct lm_harness {
+    const struct lm_program *program;
+    struct lm_settings settings;
+    struct lm_calibration calibration;
+    FILE *results; /* NULL when REGATTA_RESULTS is not set: only the lines for people are printed */
+};
+
+void lm_open(struct lm_harness *harness, const struct lm_program *program,
+             const struct lm_settings *settings);
+
+/* Measures a series and reports it. */
+void lm_run(struct lm_harness *harness, const struct lm_workload *workload,
+            const struct lm_series *series);
+
+int lm_close(struct lm_harness *harness);
+
+/* Reports that the measurement failed, to people and in the results, and ends the program. */
+_Noreturn void lm_fail(struct lm_harness *harness, const char *what);
+
+/* All of a benchmark's main() that has one series without parameters or options: the latency of
+ * `benchmark`. */
+int lm_latency_main(const char *name, const char *summary, lm_step *benchmark, int argc,
+                    char **argv);
+
+/* ---- measuring without reporting, for what is computed from several times (measure.c) ---- */
+
+/* What the children found; freed by lm_samples_free(). */
 struct lm_samples {
-    double *value_ns; /* per operation, in the order measured */
-    uint64_t count;
+    double
+        *value_ns; /* ns an operation: repetition r of child c is value_ns[c * repetitions + r] */
+    uint64_t repetitions, children;
     uint64_t operations; /* loop size behind each value */
 };
 
-/* Measures one series. `samples` has room for `count` values. Returns 0, or -1 with a message in
- * `failure`. */
-int lm_measure(const struct lm_calibration *calibration, const struct lm_workload *workload,
-               struct lm_samples *samples, char *failure, size_t failure_size);
+/* Ends the program by lm_fail() when it fails. */
+void lm_measure(struct lm_harness *harness, const struct lm_workload *workload,
+                struct lm_samples *samples);
+void lm_samples_free(struct lm_samples *samples);
+
+/* ---- reporting (report.c) ---- */
+
+/* Values of one metric, one a repetition. */
+struct lm_result {
+    const char *metric, *unit; /* a lower-case name; one of Regatta's units */
+    const double *values;
+    uint64_t count, operations;
+    bool least; /* the least value is the result for people, not the median (mhz) */
+    const struct lm_parameter *parameters;
+    size_t parameter_count;
+};
+
+void lm_report_info(struct lm_harness *harness);
+void lm_report_error(struct lm_harness *harness, const char *what);
+/* To the results only. `parallel` is added to the parameters. */
+void lm_report_lines(struct lm_harness *harness, const struct lm_result *result);
+/* To the results, and a line for people. */
+void lm_report(struct lm_harness *harness, const struct lm_result *result);
+
+/* ---- order statistics (values.c) ---- */
 
 /* Sorts `values` in place. */
 void lm_sort(double *values, size_t count);
@@ -130,29 +197,34 @@ void lm_sort(double *values, size_t count);
 /* Quantile of sorted values by linear interpolation (Hyndman and Fan 1996, type 7); count >= 1. */
 double lm_quantile(const double *sorted, size_t count, double probability);
 
-/* ---- the whole (run.c, report.c) ---- */
+/* Median of values in any order, which stay as they are; count >= 1. NAN when memory is short. */
+double lm_median(const double *values, size_t count);
 
-struct lm_harness {
-    const char *program;
-    struct lm_settings settings;
-    struct lm_calibration calibration;
-    FILE *results; /* NULL when REGATTA_RESULTS is not set: only the lines for people are printed */
-};
+/* The narrowest pair of ranks, symmetric about the middle, between which the median of the
+ * population lies with at least 95 % confidence. Returns false when there are too few values (< 6).
+ * `low` and `high` count from 0. Source: binomial(count, 1/2), e.g. Conover 1999, section 3.2. */
+bool lm_median_ranks(size_t count, size_t *low, size_t *high);
 
-void lm_open(struct lm_harness *harness, const char *program, const struct lm_settings *settings);
-void lm_run(struct lm_harness *harness, const struct lm_workload *workload,
-            const struct lm_series *series);
-int lm_close(struct lm_harness *harness);
+/* ---- for a benchmark's own use (child.c, helper.c, random.c, resources.c) ---- */
 
-/* Reports that the measurement failed, to people and in the results, and ends the program. */
-_Noreturn void lm_fail(struct lm_harness *harness, const char *what);
+/* Which of the children this process is, 0 .. parallel - 1: for files and ports of its own. */
+unsigned lm_child_index(void);
 
-void lm_report_info(struct lm_harness *harness);
-void lm_report_samples(struct lm_harness *harness, const struct lm_series *series,
-                       const struct lm_samples *samples);
-void lm_report_error(struct lm_harness *harness, const char *what);
-/* Prints the series' line for people. Sorts the values. */
-void lm_report_summary(const struct lm_harness *harness, const struct lm_series *series,
-                       struct lm_samples *samples);
+/* A process beside the benchmark: the other end of a pipe, a server. It runs `run` and exits with
+ * what that returns; it is killed when the process that started it ends, however that ends.
+ * Returns its id, or -1 with errno. */
+pid_t lm_helper_start(int (*run)(void *cookie), void *cookie);
+/* Ends a helper and waits for it. Returns 0; -1 with errno when it had died by itself with a
+ * failure. */
+int lm_helper_stop(pid_t helper);
+
+/* splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014. */
+uint64_t lm_random(uint64_t *state);
+/* REGATTA_SEED, 1 where it is not set; a wrong one is a usage error. */
+uint64_t lm_seed(const char *program);
+
+/* Raises the limit of open descriptors so that `count` more can be opened by each process; ends
+ * the program by lm_fail() where the system does not allow as many. */
+void lm_need_descriptors(struct lm_harness *harness, uint64_t count);
 
 #endif

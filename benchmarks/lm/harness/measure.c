@@ -1,141 +1,121 @@
-/* One series: the loop size is found, then the interval is repeated. Nothing is printed here. */
+/*
+ * One series, measured by children: how long an interval is, how many operations fill it.
+ *
+ * One child finds its own loop size. Several are given theirs: as in the paper, one child alone
+ * tells first what an operation costs, and the loop is made to last at least a second for that
+ * cost, so that an interval spans many time slices of the scheduler.
+ */
 #define _POSIX_C_SOURCE 200809L
 
-#include "lm.h"
+#include "children.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A loop of so many operations that is still too short does nothing: the compiler has dropped the
- * work. */
-static const uint64_t MOST_OPERATIONS = UINT64_C(1) << 42;
-/* The loop is made a little longer than the interval, so that most repetitions are not below it. */
+/* The paper, "Accuracy": one second, for time slices of some 10 to 20 ms. */
+static const uint64_t PARALLEL_INTERVAL_NS = 1000000000;
 static const double MARGIN = 1.1;
-static const double GROWTH = 10;
+enum { BASELINE_REPETITIONS = 5, ATTEMPTS = 4 };
 
-static int describe(char *failure, size_t failure_size, const char *step) {
-    (void)snprintf(failure, failure_size, "%s: %s", step, strerror(errno));
-    return -1;
-}
-
-static int call(lm_step *step, const char *name, uint64_t operations, void *cookie, char *failure,
-                size_t failure_size) {
-    if (step == NULL) {
-        return 0;
-    }
-    errno = 0;
-    return step(operations, cookie) == 0 ? 0 : describe(failure, failure_size, name);
-}
-
-static int time_interval(const struct lm_workload *workload, uint64_t operations,
-                         double *elapsed_ns, char *failure, size_t failure_size) {
-    void *cookie = workload->cookie;
-    if (call(workload->initialise, "initialise", operations, cookie, failure, failure_size) != 0) {
+static int allocate(struct lm_samples *samples, uint64_t children, uint64_t repetitions,
+                    char *failure) {
+    *samples = (struct lm_samples){.children = children, .repetitions = repetitions};
+    samples->value_ns = calloc((size_t)(children * repetitions), sizeof *samples->value_ns);
+    if (samples->value_ns == NULL) {
+        (void)snprintf(failure, LM_FAILURE_BYTES, "no memory for the repetitions");
         return -1;
-    }
-    errno = 0;
-    uint64_t start = lm_now_ns();
-    int status = workload->benchmark(operations, cookie);
-    uint64_t end = lm_now_ns();
-    if (status != 0) {
-        return describe(failure, failure_size, "benchmark");
-    }
-    *elapsed_ns = (double)(end - start);
-    return call(workload->cleanup, "cleanup", operations, cookie, failure, failure_size);
-}
-
-/* The next loop size to try after `operations` took `elapsed_ns`: towards the interval, at most
- * tenfold. */
-static uint64_t grow(uint64_t operations, uint64_t per_turn, double elapsed_ns,
-                     double interval_ns) {
-    double factor = elapsed_ns > 0 ? MARGIN * interval_ns / elapsed_ns : GROWTH;
-    factor = factor > GROWTH ? GROWTH : factor;
-    uint64_t turns = (uint64_t)((double)(operations / per_turn) * factor) + 1;
-    return turns * per_turn;
-}
-
-/* Finds how many operations fill an interval, twice in a row: one disturbed timing must not decide.
- */
-static int find_operations(const struct lm_calibration *calibration,
-                           const struct lm_workload *workload, uint64_t *operations, char *failure,
-                           size_t failure_size) {
-    double interval_ns = (double)calibration->interval_ns;
-    *operations = workload->operations_per_turn;
-    for (int long_enough = 0; long_enough < 2;) {
-        double elapsed_ns = 0;
-        if (time_interval(workload, *operations, &elapsed_ns, failure, failure_size) != 0) {
-            return -1;
-        }
-        if (elapsed_ns >= interval_ns) {
-            long_enough++;
-            continue;
-        }
-        long_enough = 0;
-        *operations = grow(*operations, workload->operations_per_turn, elapsed_ns, interval_ns);
-        if (*operations > MOST_OPERATIONS) {
-            (void)snprintf(
-                failure, failure_size,
-                "the loop stays shorter than %.0f ns however often it runs: no work is done",
-                interval_ns);
-            return -1;
-        }
     }
     return 0;
 }
 
-static int repeat(const struct lm_calibration *calibration, const struct lm_workload *workload,
-                  struct lm_samples *samples, char *failure, size_t failure_size) {
-    if (find_operations(calibration, workload, &samples->operations, failure, failure_size) != 0) {
+/* How many operations last `interval_ns` by what one child alone needs. */
+static int baseline(struct lm_order order, uint64_t interval_ns, uint64_t *operations,
+                    char *failure) {
+    order.children = 1;
+    order.repetitions = BASELINE_REPETITIONS;
+    order.operations = 0;
+    order.interval_ns = order.calibration->trusted_ns;
+    struct lm_samples samples;
+    uint64_t shortest_ns = 0;
+    if (allocate(&samples, 1, BASELINE_REPETITIONS, failure) != 0) {
         return -1;
     }
-    uint64_t turns = samples->operations / workload->operations_per_turn;
-    double overhead_ns =
-        calibration->clock_overhead_ns + calibration->loop_overhead_ns * (double)turns;
-    for (uint64_t i = 0; i < samples->count; i++) {
-        double elapsed_ns = 0;
-        if (time_interval(workload, samples->operations, &elapsed_ns, failure, failure_size) != 0) {
-            return -1;
-        }
-        if (elapsed_ns <= overhead_ns) {
-            (void)snprintf(
-                failure, failure_size,
-                "repetition %llu: %.0f ns are no more than the %.0f ns of the empty loop",
-                (unsigned long long)i, elapsed_ns, overhead_ns);
-            return -1;
-        }
-        samples->value_ns[i] = (elapsed_ns - overhead_ns) / (double)samples->operations;
-    }
-    return 0;
-}
-
-int lm_measure(const struct lm_calibration *calibration, const struct lm_workload *workload,
-               struct lm_samples *samples, char *failure, size_t failure_size) {
-    void *cookie = workload->cookie;
-    int status = call(workload->initialise, "initialise", 0, cookie, failure, failure_size);
+    int status = lm_children_measure(&order, 0, &samples, &shortest_ns, failure);
     if (status == 0) {
-        status = repeat(calibration, workload, samples, failure, failure_size);
+        uint64_t per_turn = order.workload->operations_per_turn;
+        double turn_ns = lm_median(samples.value_ns, BASELINE_REPETITIONS) *
+                             (double)(per_turn != 0 ? per_turn : 1) +
+                         order.calibration->loop_overhead_ns;
+        *operations =
+            (uint64_t)(MARGIN * (double)interval_ns / turn_ns) * (per_turn != 0 ? per_turn : 1);
     }
-    char at_end[160];
-    if (call(workload->cleanup, "cleanup", 0, cookie, at_end, sizeof at_end) != 0 && status == 0) {
-        (void)snprintf(failure, failure_size, "%s", at_end);
-        status = -1;
-    }
+    lm_samples_free(&samples);
     return status;
 }
 
-static int ascending(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
+static uint64_t least_interval_ns(const struct lm_harness *harness) {
+    uint64_t least_ns = harness->settings.interval_us * 1000;
+    if (harness->settings.parallel > 1) {
+        return least_ns != 0 ? least_ns : PARALLEL_INTERVAL_NS;
+    }
+    return least_ns > harness->calibration.trusted_ns ? least_ns : harness->calibration.trusted_ns;
 }
 
-void lm_sort(double *values, size_t count) {
-    qsort(values, count, sizeof *values, ascending);
+/* Again with a longer loop while an interval came out shorter than it must be: what one child alone
+ * had needed was then misleading. */
+static int measure_several(struct lm_order *order, uint64_t warmup_us, struct lm_samples *samples,
+                           char *failure) {
+    bool limited = order->workload->most_operations != 0;
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        uint64_t shortest_ns = 0;
+        if (lm_children_measure(order, warmup_us, samples, &shortest_ns, failure) != 0) {
+            return -1;
+        }
+        if (shortest_ns >= order->interval_ns || limited) {
+            return 0;
+        }
+        double factor = MARGIN * (double)order->interval_ns / (double)shortest_ns;
+        order->operations = (uint64_t)((double)order->operations * factor) + 1;
+    }
+    (void)snprintf(failure, LM_FAILURE_BYTES,
+                   "intervals stay shorter than the %llu ns asked for: the load is too unsteady",
+                   (unsigned long long)order->interval_ns);
+    return -1;
 }
 
-double lm_quantile(const double *sorted, size_t count, double probability) {
-    double position = probability * (double)(count - 1);
-    size_t below = (size_t)position;
-    size_t above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (position - (double)below) * (sorted[above] - sorted[below]);
+static int measure(struct lm_harness *harness, const struct lm_workload *workload,
+                   struct lm_samples *samples, char *failure) {
+    const struct lm_settings *settings = &harness->settings;
+    struct lm_order order = {.calibration = &harness->calibration,
+                             .workload = workload,
+                             .placement = settings->placement,
+                             .repetitions = settings->repetitions,
+                             .children = settings->parallel,
+                             .interval_ns = least_interval_ns(harness)};
+    if (allocate(samples, order.children, order.repetitions, failure) != 0) {
+        return -1;
+    }
+    if (order.children == 1) {
+        uint64_t shortest_ns = 0;
+        return lm_children_measure(&order, settings->warmup_us, samples, &shortest_ns, failure);
+    }
+    if (baseline(order, order.interval_ns, &order.operations, failure) != 0) {
+        return -1;
+    }
+    return measure_several(&order, settings->warmup_us, samples, failure);
+}
+
+void lm_measure(struct lm_harness *harness, const struct lm_workload *workload,
+                struct lm_samples *samples) {
+    char failure[LM_FAILURE_BYTES] = "";
+    if (measure(harness, workload, samples, failure) != 0) {
+        lm_samples_free(samples);
+        lm_fail(harness, failure);
+    }
+}
+
+void lm_samples_free(struct lm_samples *samples) {
+    free(samples->value_ns);
+    samples->value_ns = NULL;
 }

@@ -1,5 +1,5 @@
-/* The command line: `--name value` or `--name=value`, a table for each program and two options for
- * all. */
+/* The command line: `--name value` or `--name=value`, a table for each program and five options
+ * for all. */
 #include "lm.h"
 
 #include <errno.h>
@@ -8,6 +8,9 @@
 
 static const uint64_t MOST_REPETITIONS = 1000000;
 static const uint64_t LONGEST_INTERVAL_US = 60000000;
+static const uint64_t MOST_CHILDREN = 4096;
+/* Several time slices of any scheduler: what several processes did in less says nothing. */
+static const uint64_t LEAST_PARALLEL_INTERVAL_US = 100000;
 
 void lm_usage_error(const char *program, const char *where, const char *expected, const char *got) {
     (void)fprintf(stderr, "%s: %s: expected %s, got %s; `%s --help` tells more\n", program, where,
@@ -54,16 +57,19 @@ static void help_option(const struct lm_option *option) {
     say(printf("\n"));
 }
 
-static void help(const char *program, const char *summary, const struct lm_option *own,
-                 size_t own_count, const struct lm_option *common, size_t common_count) {
-    say(printf("usage: %s [options]\n\n%s\n\noptions:\n", program, summary));
-    for (size_t i = 0; i < own_count; i++) {
-        help_option(&own[i]);
+static void help(const struct lm_program *program, const struct lm_option *common,
+                 size_t common_count) {
+    say(printf("usage: %s [options]\n\n%s\n\noptions:\n", program->name, program->summary));
+    for (size_t i = 0; i < program->option_count; i++) {
+        help_option(&program->options[i]);
     }
     for (size_t i = 0; i < common_count; i++) {
         help_option(&common[i]);
     }
     say(printf("  %-14s print this text and stop\n\n", "--help"));
+    if (program->single != NULL) {
+        say(printf("one process only: %s\n\n", program->single));
+    }
     say(printf(
         "environment:\n  REGATTA_RESULTS  file to which the measurements are appended, a JSON "
         "object a line\n  REGATTA_SEED     seed of everything random\n\n"
@@ -108,9 +114,28 @@ static void assign(const char *program, const struct lm_option *option, const ch
     *option->text = value;
 }
 
-void lm_options_parse(const char *program, const char *summary, const struct lm_option *options,
-                      size_t option_count, struct lm_settings *settings, int argc, char **argv) {
-    *settings = (struct lm_settings){.repetitions = LM_DEFAULT_REPETITIONS, .interval_us = 0};
+static void check(const struct lm_program *program, const struct lm_settings *settings) {
+    char got[200];
+    if (settings->parallel == 1) {
+        return;
+    }
+    if (program->single != NULL) {
+        (void)snprintf(got, sizeof got, "1 (%s)", program->single);
+        lm_usage_error(program->name, "--parallel", got, "more");
+    }
+    if (settings->interval_us != 0 && settings->interval_us < LEAST_PARALLEL_INTERVAL_US) {
+        (void)snprintf(got, sizeof got, "%llu", (unsigned long long)settings->interval_us);
+        lm_usage_error(program->name, "--interval-us",
+                       "0 or at least 100000 (longer than a time slice) with several processes",
+                       got);
+    }
+}
+
+void lm_options_parse(const struct lm_program *program, struct lm_settings *settings, int argc,
+                      char **argv) {
+    static const char *const placements[] = {"free", "compact", "scattered", NULL};
+    *settings = (struct lm_settings){
+        .repetitions = LM_DEFAULT_REPETITIONS, .parallel = 1, .placement = placements[0]};
     const struct lm_option common[] = {
         {.name = "--repetitions",
          .help = "how often each series is measured",
@@ -118,10 +143,24 @@ void lm_options_parse(const char *program, const char *summary, const struct lm_
          .minimum = 1,
          .maximum = MOST_REPETITIONS},
         {.name = "--interval-us",
-         .help = "least duration of a repetition; 0: as short as can be trusted",
+         .help = "least duration of a repetition; 0: as short as can be trusted, 1 s for several",
          .number = &settings->interval_us,
          .minimum = 0,
          .maximum = LONGEST_INTERVAL_US},
+        {.name = "--parallel",
+         .help = "how many processes run it at the same time",
+         .number = &settings->parallel,
+         .minimum = 1,
+         .maximum = MOST_CHILDREN},
+        {.name = "--warmup-us",
+         .help = "how long all of them run before the first is timed",
+         .number = &settings->warmup_us,
+         .minimum = 0,
+         .maximum = LONGEST_INTERVAL_US},
+        {.name = "--placement",
+         .help = "which processors they run on",
+         .text = &settings->placement,
+         .choices = placements},
     };
     const size_t common_count = sizeof common / sizeof common[0];
 
@@ -129,19 +168,21 @@ void lm_options_parse(const char *program, const char *summary, const struct lm_
         const char *equals = strchr(argv[i], '=');
         size_t length = equals != NULL ? (size_t)(equals - argv[i]) : strlen(argv[i]);
         if (strcmp(argv[i], "--help") == 0) {
-            help(program, summary, options, option_count, common, common_count);
+            help(program, common, common_count);
             exit(0);
         }
-        const struct lm_option *option = find(options, option_count, argv[i], length);
+        const struct lm_option *option =
+            find(program->options, program->option_count, argv[i], length);
         if (option == NULL) {
             option = find(common, common_count, argv[i], length);
         }
         if (option == NULL) {
-            lm_usage_error(program, "command line", "an option", argv[i]);
+            lm_usage_error(program->name, "command line", "an option", argv[i]);
         }
         if (equals == NULL && i + 1 == argc) {
-            lm_usage_error(program, option->name, "a value", "nothing");
+            lm_usage_error(program->name, option->name, "a value", "nothing");
         }
-        assign(program, option, equals != NULL ? equals + 1 : argv[++i]);
+        assign(program->name, option, equals != NULL ? equals + 1 : argv[++i]);
     }
+    check(program, settings);
 }

@@ -1,15 +1,17 @@
 /* What is said: lines of docs/protocol.md to the results, a line for people to standard output. */
 #include "lm.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Fewer values have quartiles that say nothing. */
 enum { LEAST_FOR_QUARTILES = 4 };
 
 static void written(struct lm_harness *harness, int status) {
     if (status < 0) {
-        perror(harness->program);
-        (void)fprintf(stderr, "%s: the results could not be written\n", harness->program);
+        (void)fprintf(stderr, "%s: the results could not be written: %s\n", harness->program->name,
+                      strerror(errno));
         exit(LM_EXIT_FAILED);
     }
 }
@@ -28,19 +30,21 @@ static void write_string(struct lm_harness *harness, const char *text) {
     written(harness, fputc('"', harness->results));
 }
 
-static void write_parameters(struct lm_harness *harness, const struct lm_series *series) {
-    for (size_t i = 0; i < series->parameter_count; i++) {
-        const struct lm_parameter *parameter = &series->parameters[i];
-        written(harness, fputs(i == 0 ? "" : ", ", harness->results));
+static void write_parameters(struct lm_harness *harness, const struct lm_result *result) {
+    for (size_t i = 0; i < result->parameter_count; i++) {
+        const struct lm_parameter *parameter = &result->parameters[i];
         write_string(harness, parameter->name);
-        written(harness, fputs(": ", harness->results));
         if (parameter->text != NULL) {
+            written(harness, fputs(": ", harness->results));
             write_string(harness, parameter->text);
+            written(harness, fputs(", ", harness->results));
         } else {
             written(harness,
-                    fprintf(harness->results, "%llu", (unsigned long long)parameter->number));
+                    fprintf(harness->results, ": %llu, ", (unsigned long long)parameter->number));
         }
     }
+    written(harness, fprintf(harness->results, "\"parallel\": %llu",
+                             (unsigned long long)harness->settings.parallel));
 }
 
 void lm_report_info(struct lm_harness *harness) {
@@ -48,33 +52,40 @@ void lm_report_info(struct lm_harness *harness) {
         return;
     }
     const struct lm_calibration *c = &harness->calibration;
-    written(
-        harness,
-        fprintf(harness->results,
-                "{\"info\": {\"clock\": \"CLOCK_MONOTONIC\", \"clock_resolution_ns\": %llu, "
-                "\"clock_overhead_ns\": %.3f, \"loop_overhead_ns\": %.4f, \"interval_ns\": %llu, "
-                "\"interval_error\": %.5f, \"interval_trusted\": %s, \"repetitions\": %llu}}\n",
-                (unsigned long long)c->clock_resolution_ns, c->clock_overhead_ns,
-                c->loop_overhead_ns, (unsigned long long)c->interval_ns, c->interval_error,
-                c->interval_trusted ? "true" : "false",
-                (unsigned long long)harness->settings.repetitions));
+    const struct lm_settings *settings = &harness->settings;
+    written(harness,
+            fprintf(harness->results,
+                    "{\"info\": {\"clock\": \"CLOCK_MONOTONIC\", \"clock_resolution_ns\": %llu, "
+                    "\"clock_overhead_ns\": %.3f, \"loop_overhead_ns\": %.4f, \"subtracted\": "
+                    "\"clock and loop\", \"trusted_interval_ns\": %llu, \"interval_error\": %.5f, "
+                    "\"interval_trusted\": %s, \"repetitions\": %llu, \"parallel\": %llu, "
+                    "\"placement\": \"%s\", \"warmup_us\": %llu}}\n",
+                    (unsigned long long)c->clock_resolution_ns, c->clock_overhead_ns,
+                    c->loop_overhead_ns, (unsigned long long)c->trusted_ns, c->interval_error,
+                    c->interval_trusted ? "true" : "false",
+                    (unsigned long long)settings->repetitions,
+                    (unsigned long long)settings->parallel, settings->placement,
+                    (unsigned long long)settings->warmup_us));
     written(harness, fflush(harness->results));
 }
 
-void lm_report_samples(struct lm_harness *harness, const struct lm_series *series,
-                       const struct lm_samples *samples) {
+void lm_report_lines(struct lm_harness *harness, const struct lm_result *result) {
     if (harness->results == NULL) {
         return;
     }
-    for (uint64_t i = 0; i < samples->count; i++) {
+    for (uint64_t i = 0; i < result->count; i++) {
         written(harness, fprintf(harness->results,
                                  "{\"iteration\": %llu, \"metric\": ", (unsigned long long)i));
-        write_string(harness, series->metric);
-        written(harness, fprintf(harness->results,
-                                 ", \"value\": %.9g, \"unit\": \"ns\", \"operations\": %llu, "
-                                 "\"parameters\": {",
-                                 samples->value_ns[i], (unsigned long long)samples->operations));
-        write_parameters(harness, series);
+        write_string(harness, result->metric);
+        written(harness,
+                fprintf(harness->results, ", \"value\": %.9g, \"unit\": ", result->values[i]));
+        write_string(harness, result->unit);
+        if (result->operations != 0) {
+            written(harness, fprintf(harness->results, ", \"operations\": %llu",
+                                     (unsigned long long)result->operations));
+        }
+        written(harness, fputs(", \"parameters\": {", harness->results));
+        write_parameters(harness, result);
         written(harness, fputs("}}\n", harness->results));
     }
     written(harness, fflush(harness->results));
@@ -90,31 +101,62 @@ void lm_report_error(struct lm_harness *harness, const char *what) {
     written(harness, fflush(harness->results));
 }
 
-void lm_report_summary(const struct lm_harness *harness, const struct lm_series *series,
-                       struct lm_samples *samples) {
-    size_t count = (size_t)samples->count;
-    lm_sort(samples->value_ns, count);
-    int status = printf("%s", harness->program);
-    for (size_t i = 0; i < series->parameter_count && status >= 0; i++) {
-        const struct lm_parameter *parameter = &series->parameters[i];
+static int print_parameters(const struct lm_harness *harness, const struct lm_result *result) {
+    int status = printf("%s", harness->program->name);
+    for (size_t i = 0; i < result->parameter_count && status >= 0; i++) {
+        const struct lm_parameter *parameter = &result->parameters[i];
         status = parameter->text != NULL
                      ? printf(" %s=%s", parameter->name, parameter->text)
                      : printf(" %s=%llu", parameter->name, (unsigned long long)parameter->number);
     }
+    if (status >= 0 && harness->settings.parallel > 1) {
+        status = printf(" parallel=%llu", (unsigned long long)harness->settings.parallel);
+    }
+    return status;
+}
+
+static int print_spread(const struct lm_result *result, const double *sorted, size_t count) {
+    int status = 0;
+    size_t low = 0, high = 0;
+    if (count >= LEAST_FOR_QUARTILES) {
+        status = printf(" (quartiles %.4g and %.4g", lm_quantile(sorted, count, 0.25),
+                        lm_quantile(sorted, count, 0.75));
+        if (status >= 0 && lm_median_ranks(count, &low, &high)) {
+            status = printf("; 95 %% interval %.4g to %.4g", sorted[low], sorted[high]);
+        }
+        if (status >= 0) {
+            status = printf(")");
+        }
+    }
     if (status >= 0) {
-        status = printf(": %s %.4g ns", series->metric, lm_quantile(samples->value_ns, count, 0.5));
+        status = printf(", %s of %zu repetitions", result->least ? "least" : "median", count);
     }
-    if (status >= 0 && count >= LEAST_FOR_QUARTILES) {
-        status = printf(" (quartiles %.4g and %.4g)", lm_quantile(samples->value_ns, count, 0.25),
-                        lm_quantile(samples->value_ns, count, 0.75));
+    if (status >= 0 && result->operations != 0) {
+        status = printf(" of %llu operations", (unsigned long long)result->operations);
+    }
+    return status >= 0 ? printf("\n") : status;
+}
+
+void lm_report(struct lm_harness *harness, const struct lm_result *result) {
+    lm_report_lines(harness, result);
+    size_t count = (size_t)result->count;
+    double *sorted = calloc(count, sizeof *sorted);
+    if (sorted == NULL) {
+        lm_fail(harness, "no memory for the results");
+    }
+    (void)memcpy(sorted, result->values, count * sizeof *sorted);
+    lm_sort(sorted, count);
+    int status = print_parameters(harness, result);
+    if (status >= 0) {
+        double value = result->least ? sorted[0] : lm_quantile(sorted, count, 0.5);
+        status = printf(": %s %.4g %s", result->metric, value, result->unit);
     }
     if (status >= 0) {
-        status =
-            printf(", median of %llu repetitions of %llu operations\n",
-                   (unsigned long long)samples->count, (unsigned long long)samples->operations);
+        status = print_spread(result, sorted, count);
     }
+    free(sorted);
     if (status < 0 || fflush(stdout) != 0) {
-        perror(harness->program);
+        (void)fprintf(stderr, "%s: standard output: %s\n", harness->program->name, strerror(errno));
         exit(LM_EXIT_FAILED);
     }
 }

@@ -3,43 +3,122 @@
 
 #include "lm.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
-void lm_open(struct lm_harness *harness, const char *program, const struct lm_settings *settings) {
+void lm_open(struct lm_harness *harness, const struct lm_program *program,
+             const struct lm_settings *settings) {
     *harness = (struct lm_harness){.program = program, .settings = *settings};
     const char *path = getenv("REGATTA_RESULTS");
     if (path != NULL) {
-        harness->results = fopen(path, "a");
+        /* "e": what a benchmark starts by exec has not this descriptor. */
+        harness->results = fopen(path, "ae");
         if (harness->results == NULL) {
-            perror(path);
-            (void)fprintf(stderr, "%s: REGATTA_RESULTS cannot be opened for appending\n", program);
+            (void)fprintf(stderr, "%s: REGATTA_RESULTS: %s: cannot be opened for appending: %s\n",
+                          program->name, path, strerror(errno));
             exit(LM_EXIT_FAILED);
         }
     }
-    lm_calibrate(&harness->calibration, settings->interval_us * 1000);
+    lm_calibrate(&harness->calibration);
     lm_report_info(harness);
+}
+
+/* What one repetition was in all children. */
+struct across {
+    double median, least, greatest, sum;
+};
+
+static struct across across_children(const struct lm_samples *samples, uint64_t repetition,
+                                     double *sorted, double numerator) {
+    struct across across = {0};
+    for (uint64_t child = 0; child < samples->children; child++) {
+        double value_ns = samples->value_ns[child * samples->repetitions + repetition];
+        /* Bandwidth: bytes in ns are GB/s; 1000 MB/s. */
+        sorted[child] = numerator > 0 ? numerator * 1000 / value_ns : value_ns;
+        across.sum += sorted[child];
+    }
+    lm_sort(sorted, (size_t)samples->children);
+    across.median = lm_quantile(sorted, (size_t)samples->children, 0.5);
+    across.least = sorted[0];
+    across.greatest = sorted[samples->children - 1];
+    return across;
+}
+
+enum column { MIDDLE, FASTEST, SLOWEST, SYSTEM, COLUMNS };
+
+/* One row a column, one value a repetition. */
+static void tabulate(const struct lm_samples *samples, uint64_t bytes_per_operation, double *sorted,
+                     double *table) {
+    bool bandwidth = bytes_per_operation != 0;
+    for (uint64_t i = 0; i < samples->repetitions; i++) {
+        struct across across = across_children(samples, i, sorted, (double)bytes_per_operation);
+        table[MIDDLE * samples->repetitions + i] = across.median;
+        table[FASTEST * samples->repetitions + i] = bandwidth ? across.greatest : across.least;
+        table[SLOWEST * samples->repetitions + i] = bandwidth ? across.least : across.greatest;
+        table[SYSTEM * samples->repetitions + i] = across.sum;
+    }
+}
+
+static void report_all(struct lm_harness *harness, const struct lm_series *series,
+                       const struct lm_samples *samples, const double *table) {
+    static const char *const latency[] = {"latency", "latency_fastest", "latency_slowest"};
+    static const char *const bandwidth[] = {"bandwidth", "bandwidth_fastest", "bandwidth_slowest",
+                                            "bandwidth_system"};
+    bool is_bandwidth = series->bytes_per_operation != 0;
+    struct lm_result result = {.unit = is_bandwidth ? "MB/s" : "ns",
+                               .count = samples->repetitions,
+                               .operations = samples->operations,
+                               .parameters = series->parameters,
+                               .parameter_count = series->parameter_count};
+    int columns = samples->children == 1 ? 1 : is_bandwidth ? COLUMNS : SYSTEM;
+    for (int column = 0; column < columns; column++) {
+        result.metric = is_bandwidth ? bandwidth[column] : latency[column];
+        result.values = table + (uint64_t)column * samples->repetitions;
+        if (column == MIDDLE) {
+            lm_report(harness, &result);
+        } else {
+            lm_report_lines(harness, &result);
+        }
+    }
 }
 
 void lm_run(struct lm_harness *harness, const struct lm_workload *workload,
             const struct lm_series *series) {
-    struct lm_samples samples = {.count = harness->settings.repetitions};
-    samples.value_ns = calloc((size_t)samples.count, sizeof *samples.value_ns);
-    if (samples.value_ns == NULL) {
-        lm_fail(harness, "no memory for the repetitions");
+    struct lm_samples samples;
+    lm_measure(harness, workload, &samples);
+    double *sorted = calloc((size_t)samples.children, sizeof *sorted);
+    double *table = calloc((size_t)(COLUMNS * samples.repetitions), sizeof *table);
+    if (sorted == NULL || table == NULL) {
+        free(sorted);
+        free(table);
+        lm_samples_free(&samples);
+        lm_fail(harness, "no memory for the results");
     }
-    char failure[200];
-    if (lm_measure(&harness->calibration, workload, &samples, failure, sizeof failure) != 0) {
-        free(samples.value_ns);
-        lm_fail(harness, failure);
-    }
-    lm_report_samples(harness, series, &samples);
-    lm_report_summary(harness, series, &samples);
-    free(samples.value_ns);
+    tabulate(&samples, series->bytes_per_operation, sorted, table);
+    report_all(harness, series, &samples, table);
+    free(sorted);
+    free(table);
+    lm_samples_free(&samples);
+}
+
+int lm_latency_main(const char *name, const char *summary, lm_step *benchmark, int argc,
+                    char **argv) {
+    const struct lm_program program = {.name = name, .summary = summary};
+    const struct lm_workload workload = {.benchmark = benchmark};
+    const struct lm_series series = {0};
+    struct lm_settings settings;
+    struct lm_harness harness;
+    lm_options_parse(&program, &settings, argc, argv);
+    lm_open(&harness, &program, &settings);
+    lm_run(&harness, &workload, &series);
+    return lm_close(&harness);
 }
 
 int lm_close(struct lm_harness *harness) {
     if (harness->results != NULL && fclose(harness->results) != 0) {
-        perror(harness->program);
+        perror(harness->program->name);
         return LM_EXIT_FAILED;
     }
     harness->results = NULL;
@@ -47,7 +126,7 @@ int lm_close(struct lm_harness *harness) {
 }
 
 void lm_fail(struct lm_harness *harness, const char *what) {
-    (void)fprintf(stderr, "%s: %s\n", harness->program, what);
+    (void)fprintf(stderr, "%s: %s\n", harness->program->name, what);
     lm_report_error(harness, what);
     (void)lm_close(harness);
     exit(LM_EXIT_FAILED);

@@ -1,0 +1,35 @@
+/* What a benchmark needs of the system, asked for before it is measured. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "lm.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* Standard streams, the results, the harness' pipes, and some that the C library opens. */
+static const uint64_t ALREADY_OPEN = 16;
+
+void lm_need_descriptors(struct lm_harness *harness, uint64_t count) {
+    struct rlimit limit;
+    uint64_t needed = count + ALREADY_OPEN;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        lm_fail(harness, strerror(errno));
+    }
+    if (limit.rlim_cur >= needed) {
+        return;
+    }
+    if (limit.rlim_max >= needed) {
+        limit.rlim_cur = needed;
+        if (setrlimit(RLIMIT_NOFILE, &limit) == 0) {
+            return;
+        }
+    }
+    char what[200];
+    (void)snprintf(what, sizeof what,
+                   "too few descriptors: expected a limit of at least %llu, got %llu; "
+                   "raise it (ulimit -n %llu)",
+                   (unsigned long long)needed, (unsigned long long)limit.rlim_max,
+                   (unsigned long long)needed);
+    lm_fail(harness, what);
+}
