@@ -78,7 +78,8 @@ def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
 
 
 def _program(label: str) -> str:
-    return label.rsplit("/", 1)[-1].split(":", 1)[0]
+    # Parameters come after a space, and their values may hold anything.
+    return label.split(" ", 1)[0].rsplit("/", 1)[-1].split(":", 1)[0]
 
 
 def _show(value: Scalar) -> str:

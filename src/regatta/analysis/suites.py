@@ -51,7 +51,7 @@ def judge_suites(
 
 
 def _suite(pair: Pair) -> str:
-    suite, slash, _ = pair.cell.benchmark.rpartition("/")
+    suite, slash, _ = pair.cell.benchmark.split(" ", 1)[0].rpartition("/")
     return suite if slash else ""
 
 

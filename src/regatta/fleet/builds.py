@@ -14,7 +14,7 @@ from regatta.fleet.commands import run_command
 from regatta.fleet.sources import source_files
 from regatta.model.experiment import Benchmark, Build, Input
 from regatta.model.resolved import File
-from regatta.model.template import fill, placeholders
+from regatta.model.template import fill, placeholders, scalar_text
 
 
 def build(build: Build, home: Path) -> dict[str, File]:
@@ -70,7 +70,8 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
         HostError: the program fails or makes nothing.
     """
     where = f"input {source.name} of {benchmark.label}"
-    values = {name: str(value) for name, value in benchmark.parameters.items()} | {"seed": str(seed)}
+    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
+    values["seed"] = str(seed)
     used = {
         name: values[name]
         for argument in source.command

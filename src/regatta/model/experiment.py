@@ -5,9 +5,12 @@ Frozen values, no I/O. `regatta.spec` makes them; the planner, the runner's plan
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
+
+from regatta.model.template import scalar_text
 
 Scalar = str | int | float | bool
 RuntimeKind = Literal["java", "native"]
@@ -126,7 +129,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One program with one size."""
+    """One program with one size, and the parameters that the spec chose beside it."""
 
     suite: str
     name: str
@@ -148,11 +151,21 @@ class Benchmark:
     #: only the builds and inputs that the templates name
     builds: Mapping[str, Build]
     inputs: Mapping[str, Input]
+    #: those of `parameters` that the spec chose; the others are the size's
+    chosen: Mapping[str, Scalar] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        """`suite/name:size`, unique in an experiment."""
-        return f"{self.suite}/{self.name}:{self.size}"
+        """`suite/name:size`, then what the spec chose (`suite/name:size parallel=2`), by name; unique in an experiment."""
+        chosen = "".join(f" {name}={_label_text(value)}" for name, value in sorted(self.chosen.items()))
+        return f"{self.suite}/{self.name}:{self.size}{chosen}"
+
+
+def _label_text(value: Scalar) -> str:
+    """In quotes where a label's reader could not tell where the value ends."""
+    text = scalar_text(value)
+    plain = text.isprintable() and text and not set(text) & set(" =\"'")
+    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,11 @@ def placeholders(argument: str) -> list[str]:
     return [m.group(1) for m in _PLACEHOLDER.finditer(argument) if m.group(1)]
 
 
+def scalar_text(value: object) -> str:
+    """A parameter's value as commands have it: `true`, not `True`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def fill(argument: str, values: Mapping[str, str]) -> str:
     """Replace every `{name}`; what is put in is never read again for names.
 

@@ -12,7 +12,7 @@ from regatta.errors import Problem, SpecError
 from regatta.model.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
 from regatta.model.experiment import Benchmark, Collector, Exclude, Experiment, Heap, Modifier, Runtime
 from regatta.model.resolved import File, ResolvedHost
-from regatta.model.template import fill, placeholders
+from regatta.model.template import fill, placeholders, scalar_text
 
 #: (benchmark label, runtime name) -> minheap in MiB
 Minheaps = Mapping[tuple[str, str], int]
@@ -188,7 +188,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
     ]
     flags = [*plain, *(flag for modifier in choice.modifiers for flag in modifier.flags)]
     training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
-    values = {name: _text(value) for name, value in benchmark.parameters.items()}
+    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
     values.update(iterations=str(experiment.steady.iterations), seed=str(experiment.seed))
     named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
     named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
@@ -256,10 +256,6 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         files=tuple(_unique(files)),
         training=run,
     )
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _unique(files: list[File]) -> list[File]:

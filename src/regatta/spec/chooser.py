@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 from regatta.errors import Problem
-from regatta.model.experiment import Benchmark
+from regatta.model.experiment import Benchmark, Scalar
+from regatta.model.template import placeholders, scalar_text
+from regatta.spec.fields import MAX_ITEMS
 from regatta.spec.problems import shown, unknown
 from regatta.spec.registries import read_registry
 from regatta.spec.spec_schema import BenchmarkChoice, Spec
@@ -40,7 +44,7 @@ class Chooser:
     def benchmarks(self) -> list[Benchmark]:
         """All that are chosen, in the spec's order; each with one label."""
         self.read_extra()
-        found: dict[str, Benchmark] = {}
+        found: dict[tuple[object, ...], Benchmark] = {}
         for index, choice in enumerate(self.spec.benchmarks):
             path = self.item("benchmarks", index)
             suite = self.suite(choice.suite, path)
@@ -48,12 +52,16 @@ class Chooser:
                 self.incomplete = True
                 continue
             for benchmark in self.chosen(suite, choice, path):
-                if benchmark.label in found:
+                key = _identity(benchmark)
+                if key in found:
                     where = self.document.where(path)
-                    self.problems.append(
-                        Problem(where, "every benchmark and size once", benchmark.label, "remove one")
+                    what = (
+                        "benchmark, size and parameters"
+                        if benchmark.chosen or found[key].chosen
+                        else "benchmark and size"
                     )
-                found[benchmark.label] = benchmark
+                    self.problems.append(Problem(where, f"every {what} once", benchmark.label, "remove one"))
+                found[key] = benchmark
         return list(found.values())
 
     def read_extra(self) -> None:
@@ -121,11 +129,62 @@ class Chooser:
                     self.problems.append(unknown(where, what, size, table[name].sizes))
                     self.incomplete = True
                     continue
-                found.append(resolve_benchmark(suite, name, size, self.problems))
+                found += self.crossed(suite, choice, name, size, path)
         return found
+
+    def crossed(
+        self, suite: Suite, choice: BenchmarkChoice, name: str, size: str, path: KeyPath
+    ) -> list[Benchmark]:
+        """One benchmark and size with every combination of the chosen parameters."""
+        label = f"{suite.model.suite}/{name}:{size}"
+        has = suite.model.benchmarks[name].sizes[size].parameters
+        unknown_ones = [given for given in choice.parameters if given not in has]
+        for given in unknown_ones:
+            where = self.document.where((*path, "parameters", given))
+            self.refuse(unknown(where, f"a parameter of `{label}`", given, has))
+        many = math.prod(len(values) for values in choice.parameters.values())
+        if many > MAX_ITEMS:
+            where = self.document.where((*path, "parameters"))
+            self.refuse(
+                Problem(where, f"at most {MAX_ITEMS} combinations", f"{many} of them", "fewer values")
+            )
+        if unknown_ones or many > MAX_ITEMS:
+            return []
+        found = [
+            resolve_benchmark(
+                suite, name, size, self.problems, dict(zip(choice.parameters, values, strict=True))
+            )
+            for values in product(*choice.parameters.values())
+        ]
+        for given in set(choice.parameters) - _used(found[0]):
+            where = self.document.where((*path, "parameters", given))
+            expected = f"a parameter that a command, an input or a file of `{label}` depends on"
+            self.refuse(Problem(where, expected, f"{shown(given)}, which none names", "remove it"))
+        return found
+
+    def refuse(self, problem: Problem) -> None:
+        """Note what is wrong with a key, once, though each benchmark and size of an entry meets it."""
+        self.incomplete = True
+        if problem.where not in {other.where for other in self.problems}:
+            self.problems.append(problem)
 
     def inner(self, path: KeyPath, key: str, index: int) -> KeyPath:
         """The path of a name in a list, or of the single name that stands for one."""
         entry = self.document.value["benchmarks"]
         entry = entry[path[1]] if len(path) > 1 else entry
         return (*path, key, index) if isinstance(entry.get(key), list) else (*path, key)
+
+
+def _identity(benchmark: Benchmark) -> tuple[object, ...]:
+    """What is the same measurement, whoever chose its parameters: the size or the spec."""
+    parameters: dict[str, Scalar] = dict(benchmark.parameters)
+    texts = frozenset((name, scalar_text(value)) for name, value in parameters.items())
+    return benchmark.suite, benchmark.name, benchmark.size, texts
+
+
+def _used(benchmark: Benchmark) -> set[str]:
+    """The names in a benchmark's templates."""
+    templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
+    for source in benchmark.inputs.values():
+        templates += source.command
+    return {name for template in templates for name in placeholders(template)}

@@ -189,6 +189,12 @@ Command = Annotated[list[Line], AfterValidator(_check_program), Field(max_length
 Flags = Annotated[list[Line], Field(max_length=MAX_ITEMS)]
 Environment = dict[Variable, Line]
 ScalarValue = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema(_TEXT_SCHEMA)]
+Scalars = Annotated[
+    list[ScalarValue],
+    BeforeValidator(_listed),
+    Field(min_length=1, max_length=MAX_ITEMS),
+    _one_or_list(_TEXT_SCHEMA),
+]
 Exact = Annotated[Decimal, BeforeValidator(_decimal), WithJsonSchema({"type": "number"})]
 Names = Annotated[
     list[Name], BeforeValidator(_listed), Field(max_length=MAX_ITEMS), _one_or_list(_NAME_SCHEMA)

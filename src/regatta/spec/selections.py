@@ -9,6 +9,7 @@ from decimal import Decimal
 from regatta.errors import Problem
 from regatta.model.cell import NO_MODIFIERS
 from regatta.model.experiment import Baseline, Benchmark, Exclude, Modifier
+from regatta.model.template import scalar_text
 from regatta.spec.problems import unknown
 from regatta.spec.spec_schema import BaselineSpec, ExcludeSpec
 from regatta.spec.yaml_lines import Document, KeyPath
@@ -99,24 +100,49 @@ class Selector:
     def benchmarks(self, given: ExcludeSpec, path: KeyPath) -> list[str | None]:
         """The labels that an exclude means; one None when it says nothing of benchmarks."""
         wanted = {"suite": given.suite, "benchmark": given.benchmark, "size": given.size}
-        named = {key: value for key, value in wanted.items() if value is not None}
+        named: dict[tuple[str, ...], str] = {
+            (key,): value for key, value in wanted.items() if value is not None
+        }
+        values = given.parameters or {}
+        named |= {("parameters", name): scalar_text(value) for name, value in values.items()}
         if not named:
             return [None]
         chosen = self.used.benchmarks
         if chosen is None:
             return []
-        parts = {b.label: {"suite": b.suite, "benchmark": b.name, "size": b.size} for b in chosen}
+        parts = {benchmark.label: _parts(benchmark) for benchmark in chosen}
         labels = [label for label, part in parts.items() if named.items() <= part.items()]
         if labels:
             return list(labels)
         before = len(self.problems)
         for key, value in named.items():
-            self.one_of((*path, key), f"{key}s", value, [part[key] for part in parts.values()])
+            of = [part[key] for part in parts.values() if key in part]
+            if of:
+                self.one_of(
+                    (*path, *key), f"{key[-1]}s" if len(key) == 1 else f"values of `{key[-1]}`", value, of
+                )
+            else:
+                names = {name for part in parts.values() for _, *rest in part for name in rest}
+                where = self.document.where((*path, *key))
+                self.problems.append(unknown(where, "a parameter of the spec's benchmarks", key[-1], names))
         if len(self.problems) == before:
             where = self.document.where(path)
             expected = "a benchmark and size that the spec chooses together"
+            if values:
+                expected = "a benchmark, size and parameters that the spec chooses together"
             self.problems.append(unknown(where, expected, " ".join(named.values()), parts))
         return []
+
+
+def _parts(benchmark: Benchmark) -> dict[tuple[str, ...], str]:
+    """What an exclude can name of a benchmark, under the keys at which it does."""
+    named: dict[tuple[str, ...], str] = {
+        ("suite",): benchmark.suite,
+        ("benchmark",): benchmark.name,
+        ("size",): benchmark.size,
+    }
+    named |= {("parameters", key): scalar_text(value) for key, value in benchmark.parameters.items()}
+    return named
 
 
 def _text(value: str | int | Decimal) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from regatta.model.experiment import LEAST_JUDGED_ITERATIONS, Factor, Order, SteadyMethod
+from regatta.model.experiment import LEAST_JUDGED_ITERATIONS, Factor, Order, Scalar, SteadyMethod
+from regatta.model.template import scalar_text
 from regatta.spec.fields import (
     LEFT_OUT,
     MAX_ITEMS,
@@ -18,6 +19,9 @@ from regatta.spec.fields import (
     ModifierNames,
     Name,
     Names,
+    ParameterName,
+    Scalars,
+    ScalarValue,
     Strict,
     Text,
     refusal,
@@ -29,6 +33,7 @@ from regatta.spec.registry_schema import CollectorSpec, ModifierSpec, RuntimeSpe
 
 MAX_SEED = 2**63 - 1
 MAX_LABELS = 32
+MAX_PARAMETERS = 32
 
 
 class BenchmarkChoice(Strict):
@@ -43,6 +48,24 @@ class BenchmarkChoice(Strict):
         description="A size or a list of sizes that the suite gives the benchmark. A benchmark without sizes has `default`.",
         examples=["small", ["small", "default"]],
     )
+    parameters: dict[ParameterName, Scalars] = Field(
+        {},
+        description="Parameters of the size to a value or a list of values, which take the place of the size's own. Lists are "
+        f"crossed, the last varying fastest, to at most {MAX_ITEMS} combinations. Each combination is a benchmark by itself, as each size is. "
+        "What the size expects (`expect`) holds for all of them: what a correct run gives must not depend on how it was run.",
+        max_length=MAX_PARAMETERS,
+        examples=[{"parallel": [1, 2, 3, 4], "placement": ["free", "compact"]}],
+    )
+
+    @field_validator("parameters")
+    @classmethod
+    def _once(cls, parameters: dict[str, list[Scalar]]) -> dict[str, list[Scalar]]:
+        for name, values in parameters.items():
+            texts = [scalar_text(value) for value in values]
+            twice = [text for index, text in enumerate(texts) if text in texts[:index]]
+            if twice:
+                raise refusal("every value once", f"remove one `{twice[0]}`", key=name)
+        return parameters
 
 
 class Iterations(Strict):
@@ -123,6 +146,13 @@ class ExcludeSpec(Strict):
     suite: Name | None = Field(None, description="Benchmarks of this suite.", examples=["first"])
     benchmark: Name | None = Field(None, description="This benchmark.", examples=["h2"])
     size: Name | None = Field(None, description="This size.", examples=["small"])
+    parameters: dict[ParameterName, ScalarValue] | None = Field(
+        None,
+        description="Benchmarks whose parameters have these values.",
+        min_length=1,
+        max_length=MAX_PARAMETERS,
+        examples=[{"parallel": 4, "placement": "compact"}],
+    )
     runtime: Name | None = Field(None, description="This runtime.", examples=["temurin-21"])
     collector: Name | None = Field(None, description="This collector.", examples=["z"])
     modifiers: ModifierNames | None = Field(

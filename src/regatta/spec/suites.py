@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
 from regatta.errors import Problem
-from regatta.model.experiment import Benchmark, Build, Expectation, Input
+from regatta.model.experiment import Benchmark, Build, Expectation, Input, Scalar
 from regatta.spec.problems import check, shown, unknown
 from regatta.spec.suite_schema import KNOWN_ADAPTERS, BenchmarkSpec, SizeSpec, SuiteFile
 from regatta.spec.templates import names_in
@@ -54,7 +54,13 @@ def check_suite(
     return Suite(document, model, root)
 
 
-def resolve_benchmark(suite: Suite, name: str, size: str, problems: list[Problem]) -> Benchmark:
+def resolve_benchmark(
+    suite: Suite,
+    name: str,
+    size: str,
+    problems: list[Problem],
+    chosen: Mapping[str, Scalar] | None = None,
+) -> Benchmark:
     """Make the benchmark of one size, with only the builds and inputs that it uses.
 
     Args:
@@ -62,6 +68,7 @@ def resolve_benchmark(suite: Suite, name: str, size: str, problems: list[Problem
         name: the benchmark.
         size: one of its sizes.
         problems: every problem of its templates is appended.
+        chosen: values that take the place of parameters that the size has.
     """
     spec = suite.model.benchmarks[name]
     sized = spec.sizes[size]
@@ -82,12 +89,14 @@ def resolve_benchmark(suite: Suite, name: str, size: str, problems: list[Problem
     for used in sorted(checker.inputs):
         checker.input(used)
     _check_adapter(suite, path, spec, checker)
-    return _assemble(suite, name, size, spec, sized, checker)
+    return _assemble(suite, name, size, checker, chosen or {})
 
 
 def _assemble(
-    suite: Suite, name: str, size: str, spec: BenchmarkSpec, sized: SizeSpec, used: _Templates
+    suite: Suite, name: str, size: str, used: _Templates, chosen: Mapping[str, Scalar]
 ) -> Benchmark:
+    spec = suite.model.benchmarks[name]
+    sized = spec.sizes[size]
     builds = {
         build: Build(
             name=build,
@@ -115,13 +124,14 @@ def _assemble(
         adapter_options=dict(spec.adapter_options),
         metric=spec.metric,
         better=spec.better,
-        parameters=dict(sized.parameters),
+        parameters={**sized.parameters, **chosen},
         environment=dict(spec.environment),
         arrange=dict(spec.arrange),
         check=tuple(spec.check.command) if spec.check else (),
         expect=Expectation(expect.digest or "", expect.stdout_sha256 or "", expect.check_sha256 or ""),
         builds=builds,
         inputs=inputs,
+        chosen=dict(chosen),
     )
 
 

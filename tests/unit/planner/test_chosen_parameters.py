@@ -1,0 +1,82 @@
+"""Benchmarks whose parameters a spec chose: each its own cell, in its own blocks, as sizes are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from made_experiments import java_benchmark
+
+from regatta.model.experiment import Baseline, Benchmark, Exclude, Experiment, Modifier, Runtime, Scalar
+from regatta.model.resolved import ResolvedHost
+from regatta.planner.cells import cross
+from regatta.planner.plan import plan_host
+
+
+def program(command: tuple[str, ...] = ("true", "{parallel}"), **chosen: Scalar) -> Benchmark:
+    return java_benchmark(
+        "t", kind="native", command=command, adapter="process", parameters={"parallel": 1, **chosen}, chosen=chosen
+    )  # fmt: skip
+
+
+def of(experiment: Experiment, *benchmarks: Benchmark, **changes: object) -> Experiment:
+    native = Runtime("native", "native", "none")
+    return replace(experiment, benchmarks=benchmarks, runtimes=(native,), **changes)  # type: ignore[arg-type]
+
+
+def test_a_chosen_value_is_in_the_command_and_in_the_label(
+    experiment: Experiment, host: ResolvedHost
+) -> None:
+    (cell,) = cross(of(experiment, program(parallel=4)), host, {}).cells
+    assert cell.argv == ("/bin/true", "4")
+    assert cell.label == "s/t:small parallel=4 · native"
+
+
+def test_each_value_is_a_cell_even_where_the_command_does_not_show_it(
+    experiment: Experiment, host: ResolvedHost
+) -> None:
+    """A parameter may change an input alone, whose bytes may happen to be equal."""
+    benchmarks = [program(("true",), parallel=n) for n in (1, 2, 3)]
+    cells = cross(of(experiment, *benchmarks), host, {}).cells
+    assert len({cell.cell_id for cell in cells}) == 3
+
+
+def test_another_value_beside_it_leaves_a_cell_what_it_was(
+    experiment: Experiment, host: ResolvedHost
+) -> None:
+    (alone,) = cross(of(experiment, program(parallel=2)), host, {}).cells
+    both = cross(of(experiment, program(parallel=1), program(parallel=2)), host, {}).cells
+    assert alone.cell_id in {cell.cell_id for cell in both}
+
+
+def test_cells_of_different_values_share_no_block(experiment: Experiment, host: ResolvedHost) -> None:
+    modifiers = ((), (Modifier("utf8", environment={"LC_ALL": "C.UTF-8"}),))
+    many = of(
+        experiment,
+        program(parallel=1),
+        program(parallel=2),
+        modifiers=modifiers,
+        baseline=Baseline(modifiers="none"),
+    )
+    plan = plan_host(many, host, cross(many, host, {}))
+    assert plan.group_sizes == [2, 2]
+    assert [cell.benchmark.label for cell in plan.cells] == ["s/t:small parallel=1"] * 2 + [
+        "s/t:small parallel=2"
+    ] * 2
+
+
+def test_one_value_can_be_excluded(experiment: Experiment, host: ResolvedHost) -> None:
+    without = of(
+        experiment,
+        program(parallel=1),
+        program(parallel=2),
+        excludes=(Exclude(benchmark="s/t:small parallel=2"),),
+    )
+    crossing = cross(without, host, {})
+    assert [cell.benchmark.label for cell in crossing.cells] == ["s/t:small parallel=1"]
+    assert crossing.excluded == 1
+
+
+def test_truth_is_written_as_yaml_writes_it(experiment: Experiment, host: ResolvedHost) -> None:
+    (cell,) = cross(of(experiment, program(parallel=True)), host, {}).cells
+    assert cell.argv == ("/bin/true", "true")
+    assert cell.benchmark.label == "s/t:small parallel=true"

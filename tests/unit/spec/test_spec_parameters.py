@@ -1,0 +1,177 @@
+"""Parameters that a spec chooses beside a size: crossed, named, and refused where the benchmark has no such thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from spec_examples import write
+
+from regatta.errors import Problem
+from regatta.model.experiment import Exclude, Experiment
+
+Load = Callable[..., Experiment]
+One = Callable[..., tuple[str, str, str, str]]
+Wrong = Callable[..., tuple[Problem, ...]]
+
+SPEC = """
+    name: scaled
+    benchmarks: [{suite: scale, benchmark: select, parameters: PARAMETERS}]
+    invocations: {fixed: 3}
+    """
+
+
+@pytest.fixture(autouse=True)
+def suite(home: Path) -> None:
+    write(
+        home / "configs/suites/scale.yml",
+        """
+        suite: scale
+        inputs: {text: {command: [make-text, --kib, "{kib}", "{output}"]}}
+        benchmarks:
+          select:
+            command: [sel, --parallel, "{parallel}", --placement, "{placement}", --of, "{kind}"]
+            sizes:
+              default:
+                parameters: {placement: free, parallel: 1, kind: file, idle: 0}
+                expect: {stdout_sha256: "0000000000000000000000000000000000000000000000000000000000000000"}
+              large: {parameters: {placement: free, parallel: 8, kind: file, idle: 0}}
+          pack:
+            command: [pack, copy.txt]
+            arrange: {copy.txt: "{input.text}"}
+            sizes: {default: {parameters: {kib: 4}}}
+          plain: {command: [plain]}
+        """,
+    )
+
+
+def chosen(parameters: str) -> str:
+    return SPEC.replace("PARAMETERS", parameters)
+
+
+def test_lists_are_crossed_in_the_given_order_and_take_the_place_of_the_size_s_values(load: Load) -> None:
+    found = load(chosen("{parallel: [4, 1], placement: [free, compact]}")).benchmarks
+    assert [(b.parameters["parallel"], b.parameters["placement"]) for b in found] == [
+        (4, "free"), (4, "compact"), (1, "free"), (1, "compact"),
+    ]  # fmt: skip
+    assert all(b.parameters["kind"] == "file" for b in found)
+    assert {b.expect.stdout_sha256 for b in found} == {"0" * 64}
+
+
+def test_a_label_tells_what_was_chosen_by_name_and_nothing_else(load: Load) -> None:
+    (one,) = load(chosen("{placement: compact, parallel: 2}")).benchmarks
+    assert one.label == "scale/select:default parallel=2 placement=compact"
+    (plain,) = load(chosen("{}")).benchmarks
+    assert plain.label == "scale/select:default"
+
+
+def test_values_that_would_blur_a_label_are_in_quotes(load: Load) -> None:
+    found = load(chosen('{kind: [true, "a b", "x=1", "", a/b:c]}')).benchmarks
+    assert [b.label.removeprefix("scale/select:default ") for b in found] == [
+        "kind=true", 'kind="a b"', 'kind="x=1"', 'kind=""', "kind=a/b:c",
+    ]  # fmt: skip
+
+
+def test_parameters_go_with_every_benchmark_and_size_of_the_entry(load: Load) -> None:
+    text = chosen("{parallel: [1, 2]}").replace(
+        "benchmark: select", "benchmark: select, size: [default, large]"
+    )
+    assert [b.label for b in load(text).benchmarks] == [
+        "scale/select:default parallel=1",
+        "scale/select:default parallel=2",
+        "scale/select:large parallel=1",
+        "scale/select:large parallel=2",
+    ]
+
+
+def test_a_parameter_of_an_input_alone_can_be_chosen(load: Load) -> None:
+    text = chosen("{kib: [1, 2]}").replace("benchmark: select", "benchmark: pack")
+    assert [b.parameters["kib"] for b in load(text).benchmarks] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "place", "expected", "got", "fix"),
+    [
+        ("{paralel: 2}", "parameters.paralel", "a parameter of `scale/select:default` (idle, kind, parallel, placement)", "'paralel'", "`parallel`"),
+        ("{parallel: [1, 2, 1]}", "parameters.parallel", "every value once", "a list of 3", "remove one `1`"),
+        ("{parallel: [1, '1']}", "parameters.parallel", "every value once", "a list of 2", "remove one `1`"),
+        ("{parallel: []}", "parameters.parallel", "at least 1 entry", "an empty list", ""),
+        ("{parallel: [[1]]}", "parameters.parallel[0]", "text, a number, true or false", "a list of 1", ""),
+        ("{parallel: null}", "parameters.parallel", "text, a number, true or false", "nothing", "put it in quotes"),
+        ("{seed: 2}", "parameters.seed", "a name other than `seed`, which every command already knows", "'seed'", "another name"),
+        ("{idle: [1, 2]}", "parameters.idle", "a parameter that a command, an input or a file of `scale/select:default` depends on", "'idle', which none names", "remove it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_chosen_is_told(
+    one: One, parameters: str, place: str, expected: str, got: str, fix: str
+) -> None:
+    where, *rest = one(chosen(parameters))
+    assert (where, *rest) == (f"spec.yml:2:benchmarks[0].{place}", expected, got, fix)
+
+
+def test_a_benchmark_without_parameters_has_none_to_choose(one: One) -> None:
+    _, expected, _, _ = one(chosen("{parallel: 2}").replace("benchmark: select", "benchmark: plain"))
+    assert expected == "a parameter of `scale/plain:default` (there is none)"
+
+
+def test_an_unknown_parameter_is_told_once_though_every_benchmark_lacks_it(wrong: Wrong) -> None:
+    problems = wrong(chosen("{nonsense: 2}").replace("benchmark: select", "benchmark: all"))
+    assert len(problems) == 1
+
+
+def test_more_combinations_than_any_list_may_have_are_refused_before_they_are_made(one: One) -> None:
+    numbers = "[" + ", ".join(map(str, range(1000))) + "]"
+    _, expected, got, _ = one(chosen(f"{{parallel: {numbers}, placement: {numbers}, kind: {numbers}}}"))
+    assert (expected, got) == ("at most 1000 combinations", "1000000000 of them")
+
+
+@pytest.mark.parametrize("again", ["{parallel: 2}", "{parallel: '2', placement: free}"])
+def test_the_same_parameters_twice_are_one_measurement_too_many(one: One, again: str) -> None:
+    entry = f"\n  - {{suite: scale, benchmark: select, parameters: {again}}}"
+    text = f"""
+name: scaled
+invocations: {{fixed: 3}}
+benchmarks:
+  - {{suite: scale, benchmark: select, parameters: {{parallel: [2, 3]}}}}{entry}
+"""
+    where, expected, _, fix = one(text)
+    assert (where, expected) == ("spec.yml:5:benchmarks[1]", "every benchmark, size and parameters once")
+    assert fix == "remove one"
+
+
+def test_what_the_size_says_already_is_no_second_benchmark(one: One) -> None:
+    text = """
+name: scaled
+invocations: {fixed: 3}
+benchmarks:
+  - {suite: scale, benchmark: select}
+  - {suite: scale, benchmark: select, parameters: {parallel: [1, 2]}}
+"""
+    _, expected, got, _ = one(text)
+    assert expected == "every benchmark, size and parameters once"
+    assert got == "scale/select:default parallel=1"
+
+
+def test_an_exclude_names_parameters_by_their_values(load: Load) -> None:
+    text = chosen("{parallel: [1, 2], placement: [free, compact]}")
+    more = "exclude: [{benchmark: select, parameters: {parallel: 1, placement: compact}}, {parameters: {parallel: 2}}]"
+    assert load(text, more).excludes == tuple(
+        Exclude(benchmark=f"scale/select:default parallel={n} placement={where}")
+        for n, where in ((1, "compact"), (2, "free"), (2, "compact"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("exclude", "expected", "got"),
+    [
+        ("{parameters: {parallel: 7}}", "one of the spec's values of `parallel` (1, 2)", "'7'"),
+        ("{parameters: {paralel: 1}}", "a parameter of the spec's benchmarks (idle, kind, parallel, placement)", "'paralel'"),
+        ("{size: default, parameters: {parallel: 1, placement: compact}}", "one of the spec's values of `placement` (free)", "'compact'"),
+    ],
+)  # fmt: skip
+def test_an_exclude_of_parameters_that_nothing_has_is_told(
+    one: One, exclude: str, expected: str, got: str
+) -> None:
+    _, said, was, _ = one(chosen("{parallel: [1, 2]}"), f"exclude: [{exclude}]")
+    assert (said, was) == (expected, got)
