@@ -1,10 +1,12 @@
-"""What several tests of workloads share: the Java suite is built once."""
+"""What several tests of workloads share: each suite is built once."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from pathlib import Path
 
+import lm_runs
 import pytest
 from java_runs import ROOT, SUITE, Jar, java_release
 
@@ -22,3 +24,14 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Jar:
     built = subprocess.run(build["command"], cwd=copy, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     return Jar(copy / build["outputs"]["jar"], tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def lm_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the micro-benchmarks' sources in which the suite's own build command has run."""
+    if lm_runs.MISSING:
+        pytest.skip(f"THE MICRO-BENCHMARKS ARE NOT TESTED: {', '.join(lm_runs.MISSING)} is not on PATH")
+    copy = tmp_path_factory.mktemp("lm") / "lm"
+    shutil.copytree(lm_runs.ROOT / lm_runs.BUILD["directory"], copy, ignore=shutil.ignore_patterns("build"))
+    subprocess.run(lm_runs.BUILD["command"], cwd=copy, check=True)
+    return copy

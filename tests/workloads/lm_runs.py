@@ -1,0 +1,92 @@
+"""Running a micro-benchmark as a user would, and reading what it said."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITE = YAML(typ="safe").load(ROOT / "configs/suites/lm.yml")
+BUILD = SUITE["builds"]["lm"]
+MISSING = [program for program in ("gcc", "make") if shutil.which(program) is None]
+
+Series = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    exit_code: int
+    stdout: str
+    stderr: str
+    lines: list[dict[str, Any]]
+
+    @property
+    def info(self) -> dict[str, Any]:
+        (info,) = (line["info"] for line in self.lines if "info" in line)
+        return info
+
+    def of(self, metric: str) -> dict[Series, list[dict[str, Any]]]:
+        """Lines of a metric by their parameters."""
+        found: dict[Series, list[dict[str, Any]]] = {}
+        for line in self.lines:
+            if line.get("metric") == metric:
+                found.setdefault(tuple(line["parameters"].items()), []).append(line)
+        return found
+
+    @property
+    def series(self) -> dict[Series, list[dict[str, Any]]]:
+        """All of a program that reports one metric."""
+        metrics = {line["metric"] for line in self.lines if "metric" in line}
+        assert len(metrics) <= 1, metrics
+        return self.of(*metrics) if metrics else {}
+
+
+def run(command: list[str | Path], directory: Path, timeout_s: float = 60, **environment: str) -> Run:
+    """Run in `directory`, which is made; what is reported goes beside it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    results = directory.parent / f"{directory.name}.jsonl"
+    made = {"PATH": os.environ["PATH"], "REGATTA_RESULTS": str(results), **environment}
+    ended = subprocess.run(
+        command, cwd=directory, env=made, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+    lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    return Run(ended.returncode, ended.stdout, ended.stderr, lines)
+
+
+def command_of(name: str, size: str, sources: Path, **overrides: object) -> list[str]:
+    """The suite's command for a size; `overrides` stand in for parameters of the size."""
+    benchmark = SUITE["benchmarks"][name]
+    values = {f"lm.{output}": str(sources / path) for output, path in BUILD["outputs"].items()}
+    given = benchmark["sizes"][size]["parameters"] | overrides
+    values.update({key: str(value) for key, value in given.items()})
+    return [
+        re.sub(r"\{([^}]+)\}", lambda match: values[match[1]], argument) for argument in benchmark["command"]
+    ]
+
+
+def assert_conforms(outcome: Run, repetitions: int, metric: str = "latency", unit: str = "ns") -> None:
+    """Every series of the metric has its repetitions, in order, finite and positive; nothing was complained of."""
+    assert outcome.exit_code == 0, outcome.stderr
+    assert outcome.stderr == ""
+    assert list(outcome.lines[0]) == ["info"]
+    found = outcome.of(metric)
+    assert found
+    for lines in found.values():
+        assert [line["iteration"] for line in lines] == list(range(repetitions))
+        for line in lines:
+            assert set(line) >= {"iteration", "metric", "value", "unit", "parameters"}
+            assert line["unit"] == unit
+            assert math.isfinite(line["value"])
+            assert line["value"] > 0
+            assert line.get("operations", 1) >= 1
+            assert line["parameters"]["parallel"] >= 1
+    assert len(outcome.stdout.splitlines()) == len(found)
