@@ -157,6 +157,7 @@ def write_facts(
     level: float = 0.95,
     impossible: Sequence[Sequence[str]] = (),
     labels: Mapping[str, str] | None = None,
+    host_facts: Mapping[str, Mapping[str, str]] | None = None,
     **steady: Any,
 ) -> None:
     """Write `plan/experiment.json`. `steady`: further keys of the steady state, such as `window`."""
@@ -167,7 +168,7 @@ def write_facts(
             "labels": dict(labels or {}),
             "baseline": {"runtime": None, "collector": None, "modifiers": None, **(baseline or {})},
         },
-        "hosts": {"alpha": {"cpu": "a processor"}},
+        "hosts": host_facts or {"alpha": {"cpu": "a processor"}},
         "runtimes": {"jdk-21": "21.0.2"},
         "impossible": [list(item) for item in impossible],
     }  # fmt: skip

@@ -23,6 +23,8 @@ from regatta.analysis.overheads import judge_overheads
 from regatta.analysis.pairs import pairs_of
 from regatta.analysis.replay import judge_control
 from regatta.analysis.samples import load_samples
+from regatta.analysis.scaling import judge_scaling, usable_cpus
+from regatta.analysis.scaling_words import scaling_words
 from regatta.analysis.shortfalls import shortfalls
 from regatta.analysis.steady import judge_steadiness
 from regatta.analysis.steady_words import steadiness_words
@@ -65,6 +67,7 @@ def answer_experiment(
         samples = load_samples(connection, facts.steady)
         levels = variance_by_level(connection, samples, facts.steady)
         names = Names(samples.cells)
+        cpus = usable_cpus(connection, facts)
         steadiness = judge_steadiness(
             connection, samples, facts.steady, facts.level, facts.theta_percent, names
         )
@@ -89,6 +92,7 @@ def answer_experiment(
     effects = judge_effects(samples, anova_type, facts.level, names)
     depending = dependences(cells, facts.level)
     overheads = judge_overheads(samples, facts.level, facts.seed)
+    scaling = judge_scaling(samples, facts.level, facts.theta_percent, cpus)
     stopped = judge_stops(stops, samples, facts.level, names)
     compilation = judge_control(families, facts.controlled, facts.steady.method)
     findings = {
@@ -100,6 +104,7 @@ def answer_experiment(
         "Hosts": host_words(over_hosts),
         "Startup and steady state": steadiness_words(steadiness, facts.steady),
         "Collectors": collector_words(overheads, samples, cells, names),
+        "Load": scaling_words(scaling, facts.theta_percent),
         "What explains how much": effect_words(effects),
         "Where the variance is": level_words(levels, names),
         "Outliers": outlier_words(outliers, names),
@@ -134,6 +139,7 @@ def answer_experiment(
         effects=effects,
         levels=tuple(levels),
         overheads=overheads,
+        scaling=scaling,
         stopping=stopped,
         steadiness=steadiness,
         compilation=compilation,

@@ -10,8 +10,10 @@ from regatta.analysis.methods import GEORGES_2007
 from regatta.analysis.samples import PlannedCell, Samples, Series
 from regatta.analysis.words import counted, listed
 from regatta.model.answer import CellAnswer
+from regatta.model.experiment import Better
 from regatta.stats.estimate import undefined
 from regatta.stats.intervals import mean_interval
+from regatta.units import UNITS
 
 
 def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer]:
@@ -61,13 +63,19 @@ def _with_values(
         empty,
         metric=series.metric,
         parameters=series.parameters,
-        # Only the cell's own metric has a direction; of the others less is taken to be better (user, system, max_rss).
-        better=series.cell.better if series.metric == series.cell.metric else "lower",
+        better=_better(series),
         estimate=estimate,
         samples=series.samples,
         perturbed=series.perturbed,
         discarded=series.discarded,
     )
+
+
+def _better(series: Series) -> Better:
+    """A cell's own metric says what is better; of others more of a bandwidth or rate, less of all else (user, max_rss)."""
+    if series.metric == series.cell.metric:
+        return series.cell.better
+    return "higher" if UNITS.get(series.unit, ("", 1.0))[0] in ("bandwidth", "rate") else "lower"
 
 
 def _without_values(

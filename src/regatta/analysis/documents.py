@@ -56,6 +56,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
             for one in answer.levels
         ],
         "overheads": plain(answer.overheads),
+        "scaling": _scaling(answer),
         "stopping": plain(answer.stopping),
         "steadiness": _steadiness(answer),
         "gates": plain(answer.gates),
@@ -71,6 +72,15 @@ def _steadiness(answer: Answer) -> Any:
         del found["curves"]
         for series in found["series"]:
             del series["curve"]
+    return found
+
+
+def _scaling(answer: Answer) -> Any:
+    """Without the values of the invocations."""
+    found = plain(answer.scaling)
+    for curve in found["curves"]:
+        for point in curve["points"]:
+            del point["values"]
     return found
 
 

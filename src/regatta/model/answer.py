@@ -21,6 +21,7 @@ from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
 from regatta.model.overheads import Overheads
 from regatta.model.replay import CompilationControl
+from regatta.model.scaling import Scaling
 from regatta.model.steady import Steadiness
 from regatta.model.stopped import StoppedGroup
 from regatta.model.suites import SuiteComparison
@@ -185,6 +186,8 @@ class Answer:
     effects: Effects = field(default_factory=Effects)
     #: what collectors cost at least
     overheads: Overheads = field(default_factory=Overheads)
+    #: every series over the number of processes at a time
+    scaling: Scaling = field(default_factory=Scaling)
     #: where the variance of each series is
     levels: tuple[CellLevels, ...] = ()
     #: block groups whose number of rounds was not fixed

@@ -1,0 +1,247 @@
+"""What load does: every series that was measured with several numbers of processes at a time, over that number.
+
+How many run at a time is told by the parameter `parallel` of a series. Beside the value of the median process, programs
+report `*_system` (all processes together), `*_fastest` and `*_slowest` from two processes on; one alone is all of these.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import duckdb
+
+from regatta.analysis.comparisons import contrasts_of
+from regatta.analysis.estimates import estimate_of
+from regatta.analysis.facts import Facts
+from regatta.analysis.pairs import Pair
+from regatta.analysis.samples import Samples, Series
+from regatta.analysis.words import practical, shows_difference
+from regatta.model.estimate import Estimate
+from regatta.model.experiment import Scalar
+from regatta.model.scaling import Aspect, LoadCurve, LoadPoint, LoadStep, Scaling, Verdict
+from regatta.stats.intervals import mean_interval
+from regatta.stats.multiplicity import holm
+from regatta.units import UNITS
+
+LOAD = "parallel"
+_ASPECTS: tuple[Aspect, ...] = ("each", "system", "fastest", "slowest")
+#: what a spec that crosses the load adds to a benchmark's label
+_IN_LABEL = re.compile(rf" {LOAD}=\d+(?= |$)")
+_SHARED = ("bandwidth", "rate")
+
+
+@dataclass
+class _Found:
+    """One series over the load, as read. `by_load`: aspect -> load -> series."""
+
+    program: str
+    metric: str
+    parameters: Mapping[str, Scalar]
+    by_load: dict[Aspect, dict[int, Series]] = field(default_factory=lambda: {one: {} for one in _ASPECTS})
+
+
+def judge_scaling(samples: Samples, level: float, theta_percent: float, cpus: Mapping[str, int]) -> Scaling:
+    """Every series over the load.
+
+    Args:
+        samples: of the experiment; series of cells' own metrics with the parameter `parallel`, and what stands beside them.
+        level: confidence of each interval by itself, between 0 and 1.
+        theta_percent: changes below it do not matter.
+        cpus: host -> CPUs that measured processes could use, where that is known (`usable_cpus`).
+
+    Returns:
+        A curve for each benchmark, host, configuration, other parameters and aspect with two loads or more, in the order of
+        the plan. Steps: loads are compared by contrasts (paired where the two share blocks, else Welch's), and a change
+        counts as shown where it is still shown after Holm, over every pair of loads of every curve that has steps.
+    """
+    found = [one for one in _read(samples) if len(one.by_load["each"]) > 1]
+    spoken: list[tuple[_Found, Aspect]] = [(one, _spoken(one)) for one in found]
+    steps = _steps([one.by_load[aspect] for one, aspect in spoken], level, theta_percent)
+    told = {(id(one), aspect): some for (one, aspect), some in zip(spoken, steps, strict=True)}
+    curves = [
+        _curve(one, aspect, level, told.get((id(one), aspect), ()))
+        for one in found
+        for aspect in _ASPECTS
+        if len(one.by_load[aspect]) > 1
+    ]
+    return Scaling(tuple(curves), dict(cpus) if curves else {})
+
+
+def usable_cpus(connection: duckdb.DuckDBPyConnection, facts: Facts) -> dict[str, int]:
+    """Host -> how many CPUs its measured processes could use, by the records, else by the plan's facts.
+
+    Args:
+        connection: to the experiment's database.
+        facts: of the plan.
+    """
+    known = {host: int(of["cpus"]) for host, of in facts.hosts.items() if str(of.get("cpus", "")).isdecimal()}
+    rows = connection.execute(
+        "select host, max(len(cores)) from last_attempts where len(cores) > 0 group by host"
+    ).fetchall()
+    return known | {host: int(count) for host, count in rows}
+
+
+def _read(samples: Samples) -> list[_Found]:
+    """Every series of which loads are known, in the order of the plan, with what stands beside it."""
+    groups: dict[tuple[object, ...], list[tuple[int, Aspect, Series]]] = {}
+    settings: dict[str, set[str]] = {}
+    for cell in samples.cells:
+        for series in samples.series.get(cell.number, ()):
+            aspect, given = _aspect(series), dict(series.parameters)
+            load = given.pop(LOAD, None)
+            if aspect is None or type(load) is not int or load < 1 or not series.samples:
+                continue
+            # The load is the series' own word; the label only tells other settings of the program apart.
+            setting = _IN_LABEL.sub("", cell.benchmark)
+            settings.setdefault(_program(setting), set()).add(setting)
+            key = (
+                *(setting, cell.host, cell.runtime, cell.collector, cell.modifiers, cell.heap),
+                *(cell.metric, series.unit, json.dumps(given, sort_keys=True)),
+            )
+            groups.setdefault(key, []).append((load, aspect, series))
+    found = []
+    for many in groups.values():
+        first = many[0][2]
+        setting = _IN_LABEL.sub("", first.cell.benchmark)
+        program = _program(setting)
+        shown = program if len(settings[program]) == 1 else setting.rsplit("/", 1)[-1]
+        others = {name: value for name, value in first.parameters.items() if name != LOAD}
+        one = _Found(shown, first.cell.metric, others)
+        for load, aspect, series in many:
+            one.by_load[aspect].setdefault(load, series)
+        _let_one_be_all(one.by_load)
+        found.append(one)
+    return found
+
+
+def _let_one_be_all(by_load: dict[Aspect, dict[int, Series]]) -> None:
+    """One process alone is the whole system, the fastest and the slowest."""
+    alone = by_load["each"].get(1)
+    for aspect in _ASPECTS[1:]:
+        if alone is not None and by_load[aspect]:
+            by_load[aspect].setdefault(1, alone)
+
+
+def _aspect(series: Series) -> Aspect | None:
+    if series.metric == series.cell.metric:
+        return "each"
+    stem, _, last = series.metric.rpartition("_")
+    return next((one for one in _ASPECTS[1:] if stem == series.cell.metric and last == one), None)
+
+
+def _program(label: str) -> str:
+    return label.split(":", 1)[0].rsplit("/", 1)[-1]
+
+
+def _dimension(one: _Found) -> str:
+    series = next(iter(one.by_load["each"].values()))
+    return UNITS.get(series.unit, ("", 1.0))[0]
+
+
+def _spoken(one: _Found) -> Aspect:
+    """Of bandwidths and rates the whole system is spoken of, of times the median process."""
+    return "system" if _dimension(one) in _SHARED and len(one.by_load["system"]) > 1 else "each"
+
+
+def _steps(
+    curves: Sequence[Mapping[int, Series]], level: float, theta_percent: float
+) -> list[tuple[LoadStep, ...]]:
+    """The steps of each curve: each load against the last one at which a change was shown, at first the lightest."""
+    places = [
+        (number, *loads) for number, curve in enumerate(curves) for loads in combinations(sorted(curve), 2)
+    ]
+    contrasts = _contrasts([(curves[n][heavy], curves[n][light]) for n, light, heavy in places], level)
+    adjusted = holm([p for _, p in contrasts]).tolist() if contrasts else []
+    steps = {
+        (n, light, heavy): LoadStep(light, heavy, ratio, p, p_holm, _verdict(ratio, p_holm, theta_percent))
+        for (n, light, heavy), (ratio, p), p_holm in zip(places, contrasts, adjusted, strict=True)
+    }
+    return [tuple(_walk(n, sorted(curve), steps)) for n, curve in enumerate(curves)]
+
+
+def _walk(
+    number: int, loads: Sequence[int], steps: Mapping[tuple[int, int, int], LoadStep]
+) -> Iterator[LoadStep]:
+    last = loads[0]
+    for load in loads[1:]:
+        step = steps[number, last, load]
+        yield step
+        if step.verdict in ("up", "down"):
+            last = load
+
+
+def _contrasts(pairs: Sequence[tuple[Series, Series]], level: float) -> list[tuple[Estimate, float]]:
+    """Ratio a/b and p of each pair of series."""
+    found = contrasts_of([Pair(a.cell, b.cell, a, b) for a, b in pairs], level)
+    return [(estimate_of(one.contrast.interval), one.contrast.p) for one in found]
+
+
+def _verdict(ratio: Estimate, p_holm: float, theta_percent: float) -> Verdict:
+    if math.isnan(ratio.low):
+        return "unknown"
+    if practical(ratio, theta_percent) == "no":
+        return "same"
+    if shows_difference(ratio) and p_holm <= 1.0 - ratio.level:
+        return "up" if ratio.point > 1.0 else "down"
+    return "open"
+
+
+def _curve(one: _Found, aspect: Aspect, level: float, steps: tuple[LoadStep, ...]) -> LoadCurve:
+    series = one.by_load[aspect]
+    cell = series[min(series)].cell
+    throughput = _throughput(one, aspect, level)
+    points = tuple(
+        LoadPoint(
+            load,
+            series[load].cell.cell_id,
+            estimate_of(mean_interval(series[load].values, level)),
+            tuple(series[load].values.tolist()),
+            throughput.get(load),
+        )
+        for load in sorted(series)
+    )
+    return LoadCurve(
+        host=cell.host,
+        program=one.program,
+        runtime=cell.runtime,
+        collector=cell.collector,
+        modifiers=cell.modifiers,
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib,
+        metric=one.metric,
+        aspect=aspect,
+        unit=series[min(series)].unit,
+        better=cell.better,
+        parameters=one.parameters,
+        points=points,
+        steps=steps,
+    )
+
+
+def _throughput(one: _Found, aspect: Aspect, level: float) -> dict[int, Estimate]:
+    """Load -> what all do together over what one does alone.
+
+    Where a process takes r times as long among n as alone, n of them do n/r times as much as it does alone (for the median
+    process); a bandwidth of the whole system is such a number as it is.
+    """
+    series = one.by_load[aspect]
+    dimension = _dimension(one)
+    time = dimension == "time" and aspect == "each"
+    if 1 not in series or not (time or (dimension in _SHARED and aspect == "system")):
+        return {}
+    loads = [load for load in sorted(series) if load > 1]
+    ratios = _contrasts([(series[load], series[1]) for load in loads], level)
+    found = {load: ratio for load, (ratio, _) in zip(loads, ratios, strict=True)}
+    if time:
+        found = {load: _shared(load, ratio) for load, ratio in found.items()}
+    return found
+
+
+def _shared(load: int, ratio: Estimate) -> Estimate:
+    """`load` over a ratio of times; its ends change places."""
+    return replace(ratio, point=load / ratio.point, low=load / ratio.high, high=load / ratio.low)
