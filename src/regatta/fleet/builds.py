@@ -11,7 +11,7 @@ from pathlib import Path
 from regatta.errors import HostError
 from regatta.fleet.cache import cache_dir, file_sha256, made_directory
 from regatta.fleet.commands import run_command
-from regatta.fleet.sources import source_files
+from regatta.fleet.sources import generator_files, source_files
 from regatta.model.experiment import Benchmark, Build, Input
 from regatta.model.resolved import File
 from regatta.model.template import fill, placeholders, scalar_text
@@ -67,7 +67,7 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
     """Run the seeded program that makes an input, unless it was made before.
 
     Raises:
-        HostError: the program fails or makes nothing.
+        HostError: the program fails, makes nothing, or makes another file than the suite expects.
     """
     where = f"input {source.name} of {benchmark.label}"
     values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
@@ -78,7 +78,7 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
         for name in placeholders(argument)
         if name != "output"
     }
-    scripts = [home / argument for argument in source.command if (home / argument).is_file()]
+    scripts = generator_files(source.command, home)
     key = json.dumps([source.command, used, [file_sha256(path) for path in scripts]])
 
     def make(directory: Path) -> None:
@@ -91,4 +91,9 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
 
     name = f"{source.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
     path = made_directory(cache_dir() / "inputs" / name, make) / source.name
-    return File(str(path), file_sha256(path))
+    made = File(str(path), file_sha256(path))
+    expected = benchmark.expect.inputs.get(source.name, made.sha256)
+    if made.sha256 != expected:
+        fix = "correct the generator, or `expect.inputs` of the size if the file shall be another one"
+        raise HostError(where, f"SHA-256 {expected}", f"{made.sha256} ({path})", fix)
+    return made

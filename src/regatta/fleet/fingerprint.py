@@ -14,7 +14,7 @@ from pathlib import Path
 import regatta
 from regatta.fleet.local import MEASURED_PATH, measured_environment
 from regatta.fleet.runtimes import installed_program
-from regatta.fleet.sources import source_files
+from regatta.fleet.sources import generator_files, source_files
 from regatta.model.experiment import Experiment
 from regatta.planner.cells import digest_of
 from regatta.store.folder import write_json
@@ -60,9 +60,9 @@ def _files(experiment: Experiment, home: Path) -> Iterator[Path]:
         for build in benchmark.builds.values():
             yield from source_files(home, build.directory)
         for source in benchmark.inputs.values():
-            yield from (home / word for word in source.command if (home / word).is_file())
-        for command in (benchmark.command, benchmark.check):
-            found = shutil.which(command[0], path=path) if command and "{" not in command[0] else None
+            yield from generator_files(source.command, home)
+        for name in benchmark.programs:
+            found = shutil.which(name, path=path)
             if found:
                 yield Path(found)
     for runtime in experiment.runtimes:

@@ -62,9 +62,8 @@ def build_workloads(
     }
     programs: dict[str, File] = {}
     for benchmark in experiment.benchmarks:
-        for command in (benchmark.command, benchmark.check):
-            name = command[0] if command else ""
-            if not name or "{" in name or name in programs or name.startswith("./"):
+        for name in benchmark.programs:
+            if name in programs:
                 continue
             path = experiment.environment.set.get("PATH", MEASURED_PATH)
             found = shutil.which(name, path=path)

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regatta.model.template import scalar_text
+from regatta.model.template import placeholders, scalar_text
 
 Scalar = str | int | float | bool
+#: what the name of an installed program follows in a command: `{program.gzip}`
+PROGRAM = "program."
 RuntimeKind = Literal["java", "native"]
 Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
 Better = Literal["lower", "higher"]
@@ -125,6 +127,8 @@ class Expectation:
     digest: str = ""
     stdout_sha256: str = ""
     check_sha256: str = ""
+    #: input name -> of the file that is read
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,16 @@ class Benchmark:
         """`suite/name:size`, then what the spec chose (`suite/name:size parallel=2`), by name; unique in an experiment."""
         chosen = "".join(f" {name}={_label_text(value)}" for name, value in sorted(self.chosen.items()))
         return f"{self.suite}/{self.name}:{self.size}{chosen}"
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the programs to be found on PATH: those that its commands begin with, then every `{program.name}`."""
+        commands = [command for command in (self.command, self.check) if command]
+        found = [c[0] for c in commands if "{" not in c[0] and not c[0].startswith("./")]
+        for template in (*self.command, *self.check, *self.arrange.values()):
+            named = placeholders(template)
+            found += [name.removeprefix(PROGRAM) for name in named if name.startswith(PROGRAM)]
+        return tuple(dict.fromkeys(found))
 
 
 def _label_text(value: Scalar) -> str:

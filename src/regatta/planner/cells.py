@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 
 from regatta.errors import Problem, SpecError
 from regatta.model.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
-from regatta.model.experiment import Benchmark, Collector, Exclude, Experiment, Heap, Modifier, Runtime
+from regatta.model.experiment import (
+    PROGRAM,
+    Benchmark,
+    Collector,
+    Exclude,
+    Experiment,
+    Heap,
+    Modifier,
+    Runtime,
+)
 from regatta.model.resolved import File, ResolvedHost
 from regatta.model.template import fill, placeholders, scalar_text
 
@@ -192,6 +201,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
     values.update(iterations=str(experiment.steady.iterations), seed=str(experiment.seed))
     named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
     named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
+    named.update({PROGRAM + p: host.programs[p] for p in benchmark.programs if p in host.programs})
     values.update({name: file.path for name, file in named.items()})
     templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}

@@ -32,9 +32,9 @@ _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def _check_build(text: str) -> str:
-    if not _BUILD.fullmatch(text) or text == "input":
+    if not _BUILD.fullmatch(text) or text in ("input", "program"):
         raise refusal(
-            "a name of letters, digits, _ and - that is not `input` (commands say `{build.output}`)"
+            "a name of letters, digits, _ and - that is neither `input` nor `program` (commands say `{build.output}`)"
         )
     return text
 
@@ -95,6 +95,12 @@ class ExpectSpec(Strict):
     check_sha256: Sha256 | None = Field(
         None, description="SHA-256 of the standard output of `check`.", examples=["0" * 64]
     )
+    inputs: dict[PartName, Sha256] = Field(
+        {},
+        description="Input to the SHA-256 of its file, for the parameters of this size. Another file is an error before "
+        "anything is measured.",
+        examples=[{"text": "0" * 64}],
+    )
 
 
 class SizeSpec(Strict):
@@ -115,7 +121,8 @@ class BenchmarkSpec(Strict):
     )
     command: Command = Field(
         description="Program and arguments; no shell reads them. `{name}` is replaced inside an argument: a parameter of the "
-        "size, `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`. `{runtime}` stands alone and becomes the "
+        "size, `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`, `{program.name}` (the path of an installed program, "
+        "which belongs to what is measured). `{runtime}` stands alone and becomes the "
         "runtime's program and flags; a java benchmark has it once. `{{` and `}}` are braces.",
         examples=[["gzip", "-9", "-n", "-c", "{input.text}"]],
     )

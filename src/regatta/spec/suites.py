@@ -88,6 +88,10 @@ def resolve_benchmark(
         checker.command(spec.check.command, (*path, "check", "command"), runtime=spec.kind == "java")
     for used in sorted(checker.inputs):
         checker.input(used)
+    for expected in sized.expect.inputs:
+        if expected not in checker.inputs:
+            where = suite.document.where((*path, "sizes", size, "expect", "inputs", expected))
+            checker.add(unknown(where, "an input that the benchmark reads", expected, checker.inputs))
     _check_adapter(suite, path, spec, checker)
     return _assemble(suite, name, size, checker, chosen or {})
 
@@ -128,7 +132,9 @@ def _assemble(
         environment=dict(spec.environment),
         arrange=dict(spec.arrange),
         check=tuple(spec.check.command) if spec.check else (),
-        expect=Expectation(expect.digest or "", expect.stdout_sha256 or "", expect.check_sha256 or ""),
+        expect=Expectation(
+            expect.digest or "", expect.stdout_sha256 or "", expect.check_sha256 or "", dict(expect.inputs)
+        ),
         builds=builds,
         inputs=inputs,
         chosen=dict(chosen),
@@ -181,11 +187,13 @@ class _Templates:
         return names
 
     def reference(self, name: str, where: str, inputs: bool, extra: tuple[str, ...]) -> None:
-        """`{build.output}` or `{input.name}`; anything else is a problem."""
+        """`{build.output}`, `{input.name}` or `{program.name}`; anything else is a problem."""
         model = self.suite.model
         first, _, second = name.partition(".")
         if first == "input" and inputs and second in model.inputs:
             self.inputs.add(second)
+        elif first == "program" and inputs and second:
+            pass
         elif first in model.builds and second in model.builds[first].outputs:
             self.builds.add(first)
         else:

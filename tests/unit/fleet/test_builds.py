@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -86,3 +87,24 @@ def test_a_changed_generator_makes_its_inputs_again(home: Path) -> None:
     first = generate_input(source, benchmark(), home, seed=1)
     (home / "make.py").write_text("import sys; open(sys.argv[1], 'w').write('b')")
     assert generate_input(source, benchmark(), home, seed=1).sha256 != first.sha256
+
+
+def test_a_changed_part_of_a_directory_that_python_runs_makes_its_inputs_again(home: Path) -> None:
+    (home / "make").mkdir()
+    (home / "make/__main__.py").write_text("import part, sys; open(sys.argv[1], 'w').write(part.TEXT)")
+    (home / "make/part.py").write_text("TEXT = 'a'")
+    source = Input("i", (sys.executable, "-B", "make", "{output}"))
+    first = generate_input(source, benchmark(), home, seed=1)
+    assert generate_input(source, benchmark(), home, seed=1) == first
+    (home / "make/part.py").write_text("TEXT = 'b'")
+    assert generate_input(source, benchmark(), home, seed=1).sha256 != first.sha256
+
+
+def test_an_input_that_is_another_file_than_the_suite_expects_is_refused(home: Path) -> None:
+    source = Input("i", (sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write('a')", "{output}"))
+    right = hashlib.sha256(b"a").hexdigest()
+    expecting = replace(benchmark(), expect=Expectation(inputs={"i": right}))
+    assert generate_input(source, expecting, home, seed=1).sha256 == right
+    wrong = replace(benchmark(), expect=Expectation(inputs={"i": "0" * 64}))
+    with pytest.raises(HostError, match=rf"(?s)input i of s/n:z.*SHA-256 {'0' * 64}.*{right}"):
+        generate_input(source, wrong, home, seed=1)

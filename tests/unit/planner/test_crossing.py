@@ -8,8 +8,9 @@ import pytest
 from made_experiments import java_benchmark, native_benchmark, resolved_runtime
 
 from regatta.errors import SpecError
+from regatta.model.cell import Cell
 from regatta.model.experiment import Collector, Exclude, Experiment, Heap, Modifier, Runtime, SteadyState
-from regatta.model.resolved import ResolvedHost
+from regatta.model.resolved import File, ResolvedHost
 from regatta.planner.cells import cross
 
 Minheaps = dict[tuple[str, str], int]
@@ -179,3 +180,25 @@ def test_how_long_it_waits_and_when_it_is_disturbed_are_no_part_of_the_identity(
 ) -> None:
     patient = replace(experiment, timeout_s=99.0, limits=replace(experiment.limits, retries=9))
     assert ids(experiment, host, minheaps) == ids(patient, host, minheaps)
+
+
+def test_a_program_that_a_command_starts_is_a_part_of_what_is_measured(
+    experiment: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    started = replace(
+        native_benchmark("t"), command=("true", "--", "{program.gzip}", "-9"), check=("./prog",)
+    )
+    assert started.programs == ("true", "gzip")
+    native = replace(
+        experiment, benchmarks=(started,), runtimes=(Runtime("native", "native", "none"),), collectors=()
+    )
+
+    def cell(gzip: File) -> Cell:
+        programs = {**host.programs, "gzip": gzip}
+        (found,) = cross(native, replace(host, programs=programs), minheaps).cells
+        return found
+
+    first = cell(File("/usr/bin/gzip", "1" * 64))
+    assert first.argv == ("/bin/true", "--", "/usr/bin/gzip", "-9")
+    assert File("/usr/bin/gzip", "1" * 64) in first.files
+    assert cell(File("/usr/bin/gzip", "2" * 64)).cell_id != first.cell_id
