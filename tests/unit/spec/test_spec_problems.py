@@ -298,7 +298,7 @@ def test_mistakes_of_registries_and_suites_come_along_with_the_spec_s(wrong: Wro
         ("command: [x], sizes: {default: {expect: {digest: ABC}}}", "sizes.default.expect.digest",
          "a SHA-256: 64 hexadecimal digits in lower case", "'ABC'"),
         (f"command: [x], sizes: {{default: {{expect: {{inputs: {{text: '{'0' * 64}'}}}}}}}}",
-         "sizes.default.expect.inputs.text", "an input that the benchmark reads", "'text'"),
+         "sizes.default.expect.inputs.text", "an input that the benchmark reads (there is none)", "'text'"),
     ],
 )  # fmt: skip
 def test_mistakes_in_a_benchmark(
