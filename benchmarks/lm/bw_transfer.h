@@ -1,0 +1,199 @@
+/*
+ * One-way transfer from a writer to the child that is measured: the part that bw_pipe, bw_unix and
+ * bw_tcp have in common.
+ *
+ * Each child has a writer of its own. It asks for the bytes of an interval over a control pipe,
+ * within the timed part, and reads until it has them all. So the connection is empty when an
+ * interval begins and when it ends: nothing that was sent before it, or not received in it, is
+ * counted, however large the buffers in between are.
+ */
+#ifndef LM_BW_TRANSFER_H
+#define LM_BW_TRANSFER_H
+
+#include "harness/lm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { BW_MOST_KIB = 1 << 20, BW_PAGE_BYTES = 4096 };
+
+/* Makes a connection within one process: what is written to ends[1] can be read from ends[0].
+ * Returns 0, or -1 with errno. */
+typedef int bw_connect(int ends[2]);
+
+struct bw_transfer {
+    bw_connect *connect;
+    size_t message_bytes;
+    uint64_t operation_bytes; /* a multiple of message_bytes */
+    int ends[2], control[2];
+    pid_t writer;
+    char *buffer;
+};
+
+static int bw_write_all(int descriptor, const char *from, size_t bytes) {
+    while (bytes > 0) {
+        ssize_t written = write(descriptor, from, bytes);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return -1;
+        }
+        from += written;
+        bytes -= (size_t)written;
+    }
+    return 0;
+}
+
+/* The writer: for each number it is sent, so many messages. It ends when the reader is gone. */
+static int bw_writer_run(void *cookie) {
+    struct bw_transfer *transfer = cookie;
+    uint64_t messages = 0;
+    (void)close(transfer->ends[0]);
+    (void)close(transfer->control[1]);
+    for (;;) {
+        /* So few bytes pass a pipe whole. */
+        ssize_t got = read(transfer->control[0], &messages, sizeof messages);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got != (ssize_t)sizeof messages) {
+            return got == 0 ? 0 : LM_EXIT_FAILED;
+        }
+        for (; messages > 0; messages--) {
+            if (bw_write_all(transfer->ends[1], transfer->buffer, transfer->message_bytes) != 0) {
+                return errno == EPIPE || errno == ECONNRESET ? 0 : LM_EXIT_FAILED;
+            }
+        }
+    }
+}
+
+static int bw_benchmark(uint64_t operations, void *cookie) {
+    struct bw_transfer *transfer = cookie;
+    uint64_t left_bytes = operations * transfer->operation_bytes;
+    uint64_t messages = left_bytes / transfer->message_bytes;
+    if (bw_write_all(transfer->control[1], (const char *)&messages, sizeof messages) != 0) {
+        return -1;
+    }
+    while (left_bytes > 0) {
+        size_t wanted =
+            left_bytes < transfer->message_bytes ? (size_t)left_bytes : transfer->message_bytes;
+        ssize_t got = read(transfer->ends[0], transfer->buffer, wanted);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            /* At its end although more was asked for: the writer has died. */
+            errno = got == 0 ? EPIPE : errno;
+            return -1;
+        }
+        left_bytes -= (uint64_t)got;
+    }
+    lm_keep(transfer->buffer);
+    return 0;
+}
+
+static int bw_initialise(uint64_t operations, void *cookie) {
+    struct bw_transfer *transfer = cookie;
+    if (operations != 0) {
+        return 0;
+    }
+    void *buffer = NULL;
+    int status = posix_memalign(&buffer, BW_PAGE_BYTES, transfer->message_bytes);
+    if (status != 0) {
+        errno = status;
+        return -1;
+    }
+    transfer->buffer = buffer;
+    /* Every page is there, for the writer too, before anything is timed. */
+    (void)memset(buffer, 'x', transfer->message_bytes);
+    if (transfer->connect(transfer->ends) != 0 || pipe(transfer->control) != 0) {
+        return -1;
+    }
+    transfer->writer = lm_helper_start(bw_writer_run, transfer);
+    if (transfer->writer < 0) {
+        return -1;
+    }
+    /* Only the writer has them now: when it dies, the reader sees the end. */
+    if (close(transfer->ends[1]) != 0 || close(transfer->control[0]) != 0) {
+        return -1;
+    }
+    transfer->ends[1] = transfer->control[0] = -1;
+    return 0;
+}
+
+static int bw_cleanup(uint64_t operations, void *cookie) {
+    struct bw_transfer *transfer = cookie;
+    int left_bytes = 0;
+    if (operations != 0) {
+        /* More than was asked for would be counted in the next interval. */
+        if (ioctl(transfer->ends[0], FIONREAD, &left_bytes) != 0) {
+            return -1;
+        }
+        errno = EPROTO;
+        return left_bytes == 0 ? 0 : -1;
+    }
+    int *const all[] = {&transfer->ends[0], &transfer->ends[1], &transfer->control[0],
+                        &transfer->control[1]};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (*all[i] >= 0) {
+            (void)close(*all[i]);
+            *all[i] = -1;
+        }
+    }
+    free(transfer->buffer);
+    transfer->buffer = NULL;
+    pid_t writer = transfer->writer;
+    transfer->writer = -1;
+    return writer > 0 ? lm_helper_stop(writer) : 0;
+}
+
+/* All of main(), for a connection made by `connect`. */
+static int bw_main(const char *name, const char *summary, bw_connect *connect, int argc,
+                   char **argv) {
+    uint64_t message_kib = 64, total_kib = 1024;
+    const struct lm_option options[] = {
+        {.name = "--message-kib",
+         .help = "bytes of one write and at most of one read, in KiB",
+         .number = &message_kib,
+         .minimum = 1,
+         .maximum = BW_MOST_KIB},
+        {.name = "--total-kib",
+         .help = "bytes of an operation, in KiB, made up to whole messages",
+         .number = &total_kib,
+         .minimum = 1,
+         .maximum = BW_MOST_KIB},
+    };
+    const struct lm_program program = {.name = name,
+                                       .summary = summary,
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0]};
+    struct lm_settings settings;
+    lm_options_parse(&program, &settings, argc, argv);
+
+    uint64_t message_bytes = message_kib * 1024;
+    uint64_t messages = (total_kib + message_kib - 1) / message_kib;
+    struct bw_transfer transfer = {.connect = connect,
+                                   .message_bytes = (size_t)message_bytes,
+                                   .operation_bytes = messages * message_bytes,
+                                   .ends = {-1, -1},
+                                   .control = {-1, -1},
+                                   .writer = -1};
+    const struct lm_workload workload = {.initialise = bw_initialise,
+                                         .benchmark = bw_benchmark,
+                                         .cleanup = bw_cleanup,
+                                         .cookie = &transfer};
+    const struct lm_parameter parameter = {.name = "message_bytes", .number = message_bytes};
+    const struct lm_series series = {.bytes_per_operation = transfer.operation_bytes,
+                                     .parameters = &parameter,
+                                     .parameter_count = 1};
+    struct lm_harness harness;
+    lm_open(&harness, &program, &settings);
+    lm_run(&harness, &workload, &series);
+    return lm_close(&harness);
+}
+
+#endif
