@@ -162,11 +162,11 @@ static struct invariants observe(const struct cluster *cluster) {
 }
 
 static void check(const struct invariants *before, const struct invariants *after) {
-    /* The largest drift of energy seen over sizes, seeds and 10,000 steps is 2e-4; what rounding
-     * leaves of the two momenta is below 1e-14. */
+    /* Over 100 to 500 bodies and up to 10,000 steps the energy was seen to drift by 3e-5 of itself;
+     * what rounding leaves of the two momenta is below 1e-14. */
     double energy = before->kinetic + before->potential;
     sp_check_close(PROGRAM, "energy at the end", after->kinetic + after->potential, energy,
-                   1e-3 * fabs(energy));
+                   3e-4 * fabs(energy));
     for (int axis = 0; axis < AXES; axis++) {
         sp_check_close(PROGRAM, "momentum", after->momentum[axis], 0, 1e-12);
         sp_check_close(PROGRAM, "angular momentum", after->angular[axis], before->angular[axis],

@@ -23,9 +23,23 @@ double sp_exp(double x) {
     int64_t exponent = (int64_t)(x * LOG2_E + (x < 0 ? -0.5 : 0.5));
     double r = (x - (double)exponent * LN2_HIGH) - (double)exponent * LN2_LOW;
     /* Taylor: |r| <= 0.35, so that the first term left out is below 1e-17. */
-    double sum = 1;
-    for (int term = 14; term >= 1; term--) {
-        sum = 1 + sum * r / term;
+    static const double coefficients[] = {1.0 / 6227020800,
+                                          1.0 / 479001600,
+                                          1.0 / 39916800,
+                                          1.0 / 3628800,
+                                          1.0 / 362880,
+                                          1.0 / 40320,
+                                          1.0 / 5040,
+                                          1.0 / 720,
+                                          1.0 / 120,
+                                          1.0 / 24,
+                                          1.0 / 6,
+                                          1.0 / 2,
+                                          1.0,
+                                          1.0};
+    double sum = 0;
+    for (size_t i = 0; i < sizeof coefficients / sizeof coefficients[0]; i++) {
+        sum = sum * r + coefficients[i];
     }
     return scale_by_power_of_two(sum, exponent);
 }
@@ -43,9 +57,12 @@ double sp_log(double x) {
         exponent--;
     }
     /* ln m = 2 artanh f; |f| <= 0.172, so that the first term left out is below 1e-19. */
+    static const double coefficients[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17,
+                                          1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9,
+                                          1.0 / 7,  1.0 / 5,  1.0 / 3};
     double f = (m - 1) / (m + 1), f2 = f * f, sum = 0;
-    for (int power = 23; power >= 3; power -= 2) {
-        sum = (sum + 1.0 / power) * f2;
+    for (size_t i = 0; i < sizeof coefficients / sizeof coefficients[0]; i++) {
+        sum = (sum + coefficients[i]) * f2;
     }
     double k = (double)exponent;
     return k * LN2_HIGH + (k * LN2_LOW + 2 * f * sum + 2 * f);
