@@ -1,0 +1,118 @@
+"""Every program of the suite `lm`: by other compilers, under sanitizers, on another architecture, and its bad input."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from lm_runs import SUITE, command_of, run
+
+BENCHMARKS = sorted(SUITE["benchmarks"])
+#: with the harness' own options: all but those that have a command line of another kind
+WITH_OPTIONS = [name for name in BENCHMARKS if "--repetitions" in SUITE["benchmarks"][name]["command"]]
+AARCH64_GCC, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
+
+#: what the emulator of another architecture does not have
+NOT_EMULATED = {"lat_io_uring": "qemu-user has no io_uring"}
+
+
+def quickly(name: str, sources: Path, build: Path) -> list[str]:
+    """The command of the quick size on the programs in `build`, each series measured once."""
+    once = {"repetitions": 1} if name in WITH_OPTIONS else {}
+    command = command_of(name, "quick", sources, **once)
+    return [argument.replace(str(sources / "build"), str(build)) for argument in command]
+
+
+def built(sources: Path, place: Path, *arguments: str) -> Path:
+    """Where `make` put the programs of a copy of the sources."""
+    copy = place / "lm"
+    shutil.copytree(sources, copy, ignore=shutil.ignore_patterns("build"))
+    subprocess.run(["make", "-s", "-j2", *arguments], cwd=copy, check=True)
+    return copy / "build"
+
+
+@pytest.fixture(scope="module")
+def sanitized(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("sanitized")
+    (place / "probe.c").write_text("int main(void) { return 0; }\n")
+    flags = ["-fsanitize=address,undefined", "-o", place / "probe", place / "probe.c"]
+    if subprocess.run(["gcc", *flags], capture_output=True, check=False).returncode != 0:
+        pytest.skip("NOT TESTED: this gcc has no AddressSanitizer")
+    return built(lm_sources, place, "sanitized") / "sanitized"
+
+
+@pytest.fixture(scope="module")
+def emulated(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    missing = [program for program in (AARCH64_GCC, QEMU) if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"NOT TESTED ON AARCH64: {', '.join(missing)} is not on PATH")
+    return built(lm_sources, tmp_path_factory.mktemp("aarch64"), f"CC={AARCH64_GCC}", "LDFLAGS=-static")
+
+
+def test_the_suite_has_an_entry_for_every_program(lm_sources: Path) -> None:
+    sources = {path.stem for path in lm_sources.glob("*.c")}
+    assert sources == set(SUITE["builds"]["lm"]["outputs"]) == set(BENCHMARKS)
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="NOT TESTED: clang is not on PATH")
+def test_clang_compiles_all_of_it_without_a_warning(lm_sources: Path, tmp_path: Path) -> None:
+    assert (built(lm_sources, tmp_path, "CC=clang") / "lat_syscall").exists()
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_program_runs_clean_under_the_sanitizers(
+    name: str, lm_sources: Path, sanitized: Path, tmp_path: Path
+) -> None:
+    outcome = run(quickly(name, lm_sources, sanitized), tmp_path / "work")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_program_runs_on_aarch64(name: str, lm_sources: Path, emulated: Path, tmp_path: Path) -> None:
+    if name in NOT_EMULATED:
+        pytest.skip(f"NOT TESTED ON AARCH64: {NOT_EMULATED[name]}")
+    command = quickly(name, lm_sources, emulated)
+    outcome = run([QEMU, *command], tmp_path / "work")
+    assert (outcome.exit_code, outcome.stderr) == (0, "")
+    assert any("metric" in line for line in outcome.lines)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_help_names_every_option_that_the_suite_uses(name: str, lm_sources: Path, tmp_path: Path) -> None:
+    command = command_of(name, "default", lm_sources)
+    outcome = run([command[0], "--help"], tmp_path / "work")
+    assert (outcome.exit_code, outcome.stderr, outcome.lines) == (0, "", [])
+    used = {argument for argument in command if argument.startswith("--")}
+    assert {option for option in used if option not in outcome.stdout} == set()
+
+
+@pytest.mark.parametrize("name", WITH_OPTIONS)
+def test_no_process_at_all_is_refused(name: str, lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run([lm_sources / "build" / name, "--parallel", "0"], tmp_path / "work")
+    assert outcome.exit_code == 2
+    assert "--parallel: expected an integer from 1 to" in outcome.stderr
+
+
+@pytest.mark.parametrize("name", WITH_OPTIONS)
+def test_a_program_is_scaled_by_the_suite_or_says_why_it_cannot_be(
+    name: str, lm_sources: Path, tmp_path: Path
+) -> None:
+    scaled = "--parallel" in SUITE["benchmarks"][name]["command"]
+    program = lm_sources / "build" / name
+    told = run([program, "--help"], tmp_path / "help").stdout
+    assert ("one process only: " in told) != scaled
+    if not scaled:
+        outcome = run([program, "--parallel", "2"], tmp_path / "work")
+        assert outcome.exit_code == 2
+        assert "--parallel: expected 1 (" in outcome.stderr
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_program_leaves_nothing_in_its_directory(name: str, lm_sources: Path, tmp_path: Path) -> None:
+    command = quickly(name, lm_sources, lm_sources / "build")
+    outcome = run(command, tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert os.listdir(tmp_path / "work") == []
