@@ -27,7 +27,7 @@ from regatta.analysis.scaling import judge_scaling, usable_cpus
 from regatta.analysis.scaling_words import scaling_words
 from regatta.analysis.shortfalls import shortfalls
 from regatta.analysis.steady import judge_steadiness
-from regatta.analysis.steady_words import steadiness_words
+from regatta.analysis.steady_words import steadiness_words, summary_words
 from regatta.analysis.stopping import judge_stops, read_stops, stop_words
 from regatta.analysis.suites import judge_suites
 from regatta.model.answer import Answer
@@ -102,7 +102,10 @@ def answer_experiment(
         "Stopping": stop_words(stopped),
         "Over a suite": tuple(suite.words for suite in suites),
         "Hosts": host_words(over_hosts),
-        "Startup and steady state": steadiness_words(steadiness, facts.steady),
+        "Startup and steady state": (
+            *summary_words(samples.cells, names),
+            *steadiness_words(steadiness, facts.steady),
+        ),
         "Collectors": collector_words(overheads, samples, cells, names),
         "Load": scaling_words(scaling, facts.theta_percent),
         "What explains how much": effect_words(effects),

@@ -68,6 +68,7 @@ def _with_values(
         samples=series.samples,
         perturbed=series.perturbed,
         discarded=series.discarded,
+        summary=series.cell.summary_of(series.metric),
     )
 
 
@@ -100,6 +101,7 @@ def _without_values(
         perturbed=(),
         statuses=dict(statuses),
         planned=cell.planned,
+        summary=cell.summary,
     )
 
 

@@ -148,6 +148,7 @@ def _cell(cell: CellAnswer) -> dict[str, Any]:
         **_place(cell),
         "collector": cell.collector,
         "parameters": dict(cell.parameters),
+        "summary": cell.summary,
         "n": estimate.n,
         "mean": _finite(estimate.point),
         "low": _finite(estimate.low),

@@ -123,7 +123,7 @@ def _key(cell: PlannedCell, series: Series, steady: SteadyState) -> _Key:
         series.metric,
         series.unit,
         series.parameters_text,
-        _steady(steady),
+        _steady(steady) + ("" if cell.summary == "mean" else f", {cell.summary}"),
     )
 
 
@@ -270,6 +270,14 @@ def _warnings(
     if len(ways) > 1:
         each = "; ".join(f"{way} in {listed(those)}" for way, those in ways.items())
         warnings.append(f"numbers of invocations are made in different ways, which are not compared: {each}")
+    ways_of: dict[tuple[Any, ...], set[str]] = {}
+    for key, points in many.items():
+        ways_of.setdefault(key[:-1], set()).add(points[-1][1].cell.summary)
+    mixed = sorted({str(key[1]) for key, summaries in ways_of.items() if len(summaries) > 1})
+    if mixed:
+        warnings.append(
+            f"the suite took another statistic of an invocation's repetitions in some experiments, which are not compared: {listed(mixed)}"
+        )
     moved = {
         points[-1][1].cell.label
         for points in many.values()

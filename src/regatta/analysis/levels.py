@@ -36,7 +36,7 @@ with one as (
     select c.cell, i.record, i.unit, coalesce(i.parameters, '') as parameters, count(*) as r, avg(i.value) as mean,
            var_samp(i.value) as variance, any_value(c.elapsed_ns) as elapsed_ns, count(i.operations) as with_operations
     from iterations i join counted c using (record) join planned p on p.cell = c.cell and p.metric = i.metric {join}
-    where c.status = 'ok' and not c.discarded and isfinite(i.value) and {steady} group by all
+    where c.status = 'ok' and not c.discarded and isfinite(i.value) and p.summary = 'mean' and {steady} group by all
 ), usual as (
     select cell, unit, parameters, mode(r) as r from one group by all
 )
@@ -72,7 +72,8 @@ def variance_by_level(
         steady: which iterations count.
 
     Returns:
-        Series with at least two iterations after warm-up, in the order of the plan; nothing with `startup` and `replay`. Over hosts, where
+        Series with at least two iterations after warm-up, in the order of the plan; nothing with `startup` and `replay`, nor of
+        benchmarks whose invocations are summarised otherwise than by means, which levels are made of. Over hosts, where
         equally many invocations of the same configuration were measured on each.
     """
     if steady.method in ("startup", "replay"):

@@ -61,12 +61,18 @@ def _of_host(
     as_if = experiment.stopping or Stopping("stein", 10, 30, rule.target_percent)
     groups = block_groups(experiment, as_if, plan.cells, plan.group_sizes)
     cells = [
-        {"cell_id": cell.cell_id, "label": cell.label, "metric": cell.benchmark.metric} for cell in plan.cells
+        {
+            "cell_id": cell.cell_id,
+            "label": cell.label,
+            "metric": cell.benchmark.metric,
+            "summary": cell.benchmark.summary,
+        }
+        for cell in plan.cells
     ]
     labels = {cell["cell_id"]: cell["label"] for cell in cells}
     rounds = range(experiment.discarded_rounds, _ALL_ROUNDS)
-    metrics = {cell["cell_id"]: cell["metric"] for cell in cells}
-    recorded = read_rounds(folder.journal / host, metrics, rounds, vars(experiment.steady))
+    by_id = {cell["cell_id"]: cell for cell in cells}
+    recorded = read_rounds(folder.journal / host, by_id, rounds, vars(experiment.steady))
     return [
         {
             "host": host,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from regatta.analysis.iterations import find_steady_windows
 from regatta.model.answer import Failure, Sample
-from regatta.model.experiment import Better, Scalar, SteadyState
+from regatta.model.experiment import Better, Scalar, SteadyState, Summary
 from regatta.model.record import FAILURES
 
 #: what makes two samples partners: plan, round and block; None where an invocation has none
@@ -42,9 +42,18 @@ select row_number() over (order by host, place) - 1 as cell, * from cells order 
 _VALUES = {
     "startup": "arg_min(value, iteration)",
     "fixed": "case when count(*) = 1 then any_value(value) else favg(value) filter (iteration >= $warmup) end",
+    "summarised": "case when count(*) = 1 then any_value(value) else case any_value({summary})"
+    " when 'median' then median(value) filter (iteration >= $warmup)"
+    " when 'minimum' then min(value) filter (iteration >= $warmup)"
+    " when 'maximum' then max(value) filter (iteration >= $warmup)"
+    " else favg(value) filter (iteration >= $warmup) end end",
     "found": "case when count(*) = 1 then any_value(value)"
     " else favg(value) filter (iteration between first_iteration and last_iteration) end",
 }
+
+#: As `PlannedCell.summary_of` has it.
+_SUMMARY = "case when i.metric = p.metric or p.summary = 'median' then p.summary else 'mean' end"
+_SUMMARISED = "join counted using (record) join planned p using (cell)"
 
 #: Where an invocation is steady is decided by its cell's own metric; the others follow it, with equal parameters, or
 #: where it has no such parameters (percentiles of pauses beside an elapsed time) with none.
@@ -67,8 +76,8 @@ create temp table counted as
 """
 
 _ONE_NUMBER = """
-    select i.record, metric, unit, coalesce(i.parameters, '') as parameters, {value} as value
-    from iterations i semi join counted using (record) {found} group by all
+    select i.record, i.metric, i.unit, coalesce(i.parameters, '') as parameters, {value} as value
+    from iterations i {joined} group by all
 """
 
 #: Replay compilation's two: the first iteration and those after warm-up, told apart by a parameter. A series of one
@@ -118,6 +127,12 @@ class PlannedCell:
     twin_of: str = ""
     #: rounds before the first that counts
     discarded_rounds: int = 0
+    #: what the repetitions of an invocation after warm-up become, where the experiment's method is `fixed`
+    summary: Summary = "mean"
+
+    def summary_of(self, metric: str) -> Summary:
+        """A median holds for every metric; which end of another metric is undisturbed nobody said, so it keeps its mean."""
+        return self.summary if metric == self.metric or self.summary == "median" else "mean"
 
     @property
     def heap(self) -> tuple[str, float]:
@@ -195,6 +210,9 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     connection.execute(_CELLS)
     result = Samples()
     result.cells = _read_cells(connection)
+    if steady.method != "fixed":
+        # A plan may hold what its spec cannot have asked for: nothing else than `fixed` takes it.
+        result.cells = [replace(cell, summary="mean") for cell in result.cells]
     _read_statuses(connection, result)
     connection.execute(_COUNTED.format(close=_CLOSE_NS))
     found = steady.method in ("cov", "changepoints")
@@ -204,13 +222,22 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     if steady.method == "replay":
         reduced = _TWO_PHASES
     else:
-        value = _VALUES["found" if found else steady.method]
-        reduced = _ONE_NUMBER.format(value=value, found=_FOUND if found else "")
+        reduced = _one_number(steady, any(cell.summary != "mean" for cell in result.cells))
     query = _SAMPLES.format(reduced=reduced)
     parameters = {"warmup": steady.warmup} if steady.method in ("fixed", "replay") else {}
     _fill_series(result, connection.execute(query, parameters).fetchnumpy())
     _set_twins_apart(result)
     return result
+
+
+def _one_number(steady: SteadyState, summarised: bool) -> str:
+    """The query; medians take memory, so that only experiments that have some look for them."""
+    if steady.method in ("cov", "changepoints"):
+        return _ONE_NUMBER.format(value=_VALUES["found"], joined=f"semi join counted using (record) {_FOUND}")
+    if steady.method == "fixed" and summarised:
+        value = _VALUES["summarised"].format(summary=_SUMMARY)
+        return _ONE_NUMBER.format(value=value, joined=_SUMMARISED)
+    return _ONE_NUMBER.format(value=_VALUES[steady.method], joined="semi join counted using (record)")
 
 
 def _set_twins_apart(result: Samples) -> None:
@@ -223,7 +250,7 @@ def _set_twins_apart(result: Samples) -> None:
 def _read_cells(connection: duckdb.DuckDBPyConnection) -> list[PlannedCell]:
     rows = connection.execute(
         "select cell, host, platform, cell_id, label, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
-        " metric, better, planned, twin_of, discarded_rounds from planned order by cell"
+        " metric, better, planned, twin_of, discarded_rounds, summary from planned order by cell"
     ).fetchall()
     return [PlannedCell(*row) for row in rows]
 

@@ -201,7 +201,10 @@ def _series(
         cov_over_changepoints=estimate_of(ratio),
         agreement=_agreement(ratio.point, ratio.low, ratio.high, theta_percent),
         after_warmup=len(found.late) if steady.method == "fixed" else 0,
-        bias=estimate_of(geometric_mean(found.late if steady.method == "fixed" else (), level)),
+        # Beside other summaries than the mean a level that is one says nothing.
+        bias=estimate_of(
+            geometric_mean(found.late if steady.method == "fixed" and cell.summary == "mean" else (), level)
+        ),
         curve=_curve("", [row for _, row in found.relative]),
     )
 

@@ -6,6 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from regatta.analysis.names import Names
+from regatta.analysis.samples import PlannedCell
 from regatta.analysis.words import counted, how_much, listed
 from regatta.model.experiment import SteadyState
 from regatta.model.steady import SeriesSteadiness, Steadiness
@@ -42,6 +44,24 @@ def steadiness_words(found: Steadiness | None, steady: SteadyState) -> tuple[str
             f"Judged on at most {found.judged_at_most} invocations of each cell, evenly spread over time"
         )
     return tuple(sentences)
+
+
+def summary_words(cells: Sequence[PlannedCell], names: Names) -> tuple[str, ...]:
+    """What the repetitions of an invocation became, where that is not their mean everywhere."""
+    benchmarks: dict[str, list[str]] = {}
+    for label, summary in dict.fromkeys((cell.benchmark, cell.summary) for cell in cells):
+        benchmarks.setdefault(summary, []).append(label)
+    if benchmarks.keys() <= {"mean"}:
+        return ()
+    parts = []
+    for name, labels in benchmarks.items():
+        some = [names.benchmark(label) for label in labels[:_NAMED]]
+        if len(labels) > _NAMED:
+            some.append(f"{len(labels) - _NAMED} more")
+        parts.append(f"the {name} of its repetitions after warm-up in {listed(some)}")
+    return (
+        f"An invocation's number is {', '.join(parts)}; what is shown are means of these over invocations",
+    )
 
 
 def _classes(found: Steadiness) -> str:

@@ -15,7 +15,7 @@ from regatta.model.dependence import Dependence
 from regatta.model.effects import Effects
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
-from regatta.model.experiment import Better, Scalar
+from regatta.model.experiment import Better, Scalar, Summary
 from regatta.model.hosts import OverHosts
 from regatta.model.levels import CellLevels
 from regatta.model.outliers import Outliers
@@ -55,6 +55,8 @@ class CellAnswer:
     planned: int
     #: those of the rounds before the first that counts, in no estimate
     discarded: tuple[Sample, ...] = ()
+    #: what the repetitions of each invocation became
+    summary: Summary = "mean"
 
     @property
     def configuration(self) -> str:

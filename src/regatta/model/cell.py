@@ -85,6 +85,7 @@ class Cell:
             "platform": self.platform,
             "metric": benchmark.metric,
             "better": benchmark.better,
+            "summary": benchmark.summary,
             "argv": list(self.argv),
             "environment": dict(self.environment),
             "timeout_s": timeout_s,

@@ -21,9 +21,11 @@ Better = Literal["lower", "higher"]
 Factor = Literal["runtime", "collector", "modifiers", "heap"]
 SteadyMethod = Literal["startup", "fixed", "cov", "changepoints", "replay"]
 StoppingRule = Literal["fixed", "stein", "javastats"]
+Summary = Literal["mean", "median", "minimum", "maximum"]
 
 #: In fewer iterations no change point is looked for (`regatta.stats.warmup` says why).
 LEAST_JUDGED_ITERATIONS = 20
+SUMMARIES: tuple[Summary, ...] = ("mean", "median", "minimum", "maximum")
 ORDERS: tuple[Order, ...] = ("randomized-blocks", "interleaved", "williams", "back-to-back")
 
 
@@ -157,6 +159,8 @@ class Benchmark:
     inputs: Mapping[str, Input]
     #: those of `parameters` that the spec chose; the others are the size's
     chosen: Mapping[str, Scalar] = field(default_factory=dict)
+    #: what the repetitions of an invocation after warm-up become
+    summary: Summary = "mean"
 
     @property
     def label(self) -> str:
@@ -246,9 +250,9 @@ class Rlimits:
 class SteadyState:
     """How the iterations of an invocation become its one number.
 
-    `startup`: the first iteration. `fixed`: the mean of those after the first `warmup`. `cov`: the mean of the first
-    `window` iterations in a row whose coefficient of variation is below `threshold`. `changepoints`: the mean of those
-    after the last change point, where the series ends in a steady state. `replay`: two numbers, the first iteration (phase
+    `startup`: the first iteration. `fixed`: the mean of those after the first `warmup`, or what the benchmark's `summary` says
+    instead. `cov`: the mean of the first `window` iterations in a row whose coefficient of variation is below `threshold`.
+    `changepoints`: the mean of those after the last change point, where the series ends in a steady state. `replay`: two numbers, the first iteration (phase
     `mix`) and the mean of those after the first `warmup` (phase `stable`).
     """
 

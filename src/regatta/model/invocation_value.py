@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 
 def invocation_values(
-    iterations: Iterable[Sequence[Any]], metric: str, steady: Mapping[str, Any]
+    iterations: Iterable[Sequence[Any]], metric: str, steady: Mapping[str, Any], summary: str = "mean"
 ) -> dict[tuple[str, str], float]:
     """The number of each series of a metric.
 
@@ -22,6 +22,7 @@ def invocation_values(
         iterations: rows of a record: iteration, metric, value, unit, operations, parameters.
         metric: the cell's own.
         steady: `method`, `warmup`, `window`, `threshold` of the experiment.
+        summary: of the cell's benchmark: what `fixed` makes of the iterations after warm-up, one of `SUMMARIES`.
 
     Returns:
         (unit, parameters) -> number; a series that gives none (the steady state was not reached) is not in it.
@@ -33,7 +34,7 @@ def invocation_values(
             series.setdefault((unit, text), []).append((iteration, float(value)))
     found = {}
     for key, rows in series.items():
-        for phased, number in _numbers(key, sorted(rows), steady):
+        for phased, number in _numbers(key, sorted(rows), {**steady, "summary": summary}):
             if number is not None and math.isfinite(number):
                 found[phased] = number
     return found
@@ -49,7 +50,8 @@ def _numbers(
     # The phase last, as the analysis' query appends it.
     names = ({**given, "phase": phase} for phase in ("mix", "stable"))
     mix, stable = (json.dumps(name, separators=(",", ":"), ensure_ascii=False) for name in names)
-    return [((unit, mix), rows[0][1]), ((unit, stable), _number(rows, {**steady, "method": "fixed"}))]
+    later = {**steady, "method": "fixed", "summary": "mean"}
+    return [((unit, mix), rows[0][1]), ((unit, stable), _number(rows, later))]
 
 
 def _canonical(parameters: Any) -> str:
@@ -65,9 +67,22 @@ def _number(rows: list[tuple[int, float]], steady: Mapping[str, Any]) -> float |
         return values[0]
     if method == "cov":
         return _first_steady_mean(values, steady["window"], steady["threshold"])
-    first = steady["warmup"] if method == "fixed" else None
-    rest = values[len(values) // 2 :] if first is None else [v for i, v in rows if i >= first]
-    return math.fsum(rest) / len(rest) if rest else None
+    if method == "changepoints":
+        return _mean(values[len(values) // 2 :])
+    rest = [value for iteration, value in rows if iteration >= steady["warmup"]]
+    return _SUMMARY[steady["summary"]](rest) if rest else None
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+_SUMMARY: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": _mean,
+    "median": statistics.median,
+    "minimum": min,
+    "maximum": max,
+}
 
 
 def _first_steady_mean(values: Sequence[float], window: int, threshold: float) -> float | None:

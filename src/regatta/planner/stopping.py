@@ -56,6 +56,9 @@ def block_groups(
             "steady": vars(experiment.steady),
             "seed": experiment.seed,
         }
+        # The cells of a group are of one benchmark. A mean is not named, so that decisions already made stay.
+        if (summary := cells[first].benchmark.summary) != "mean":
+            identity["summary"] = summary
         groups.append(
             {"key": digest_of(identity), "cells": list(members), "pairs": [list(p) for p in placed]}
         )

@@ -19,6 +19,7 @@ from regatta.model.experiment import (
     ProcessEnvironment,
     Rlimits,
     Runtime,
+    SteadyMethod,
     SteadyState,
     Stopping,
 )
@@ -105,9 +106,10 @@ class Resolver:
         ]
         baseline = selector.baseline(spec.baseline)
         stopping = self.stopping()
+        method = spec.iterations.method or ("startup" if spec.iterations.count == 1 else "fixed")
+        self.summaries(benchmarks, method)
         if self.problems:
             return None
-        method = spec.iterations.method or ("startup" if spec.iterations.count == 1 else "fixed")
         warmup = max(1, spec.iterations.warmup) if method == "replay" else spec.iterations.warmup
         return Experiment(
             name=spec.name,
@@ -161,6 +163,21 @@ class Resolver:
                 "`randomized-blocks`, or `invocations: {fixed: 30}`",
             )  # fmt: skip
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
+
+    def summaries(self, benchmarks: list[Benchmark], method: SteadyMethod) -> None:
+        """Only `fixed` knows other summaries than the mean: the first iteration is none, and the rest rest on means."""
+        others = [benchmark for benchmark in benchmarks if benchmark.summary != "mean"]
+        if not others or method == "fixed" or "iterations" in self.partial:
+            return
+        first = others[0]
+        more = f" and {len(others) - 1} more benchmarks" if len(others) > 1 else ""
+        given = self.spec.iterations.method is not None
+        self.problem(
+            ("iterations", "method") if given else ("iterations",),
+            f"`method: fixed`, because the suite takes the {first.summary} of the repetitions of {first.label}{more}",
+            method if given else f"{method}, as `count` is 1",
+            "`iterations: {method: fixed}`",
+        )
 
     def define(self) -> None:
         """Add the spec's own runtimes and collectors to the registries."""

@@ -88,7 +88,7 @@ class Iterations(Strict):
     method: SteadyMethod | None = Field(
         None,
         description="`startup`: the first iteration is the invocation's number (count 1, warmup 0). "
-        "`fixed`: the mean of those after `warmup`. `cov`: the mean of the first `window` in a row that vary less than "
+        "`fixed`: the mean of those after `warmup`, or the benchmark's `summary` of them (suite). `cov`: the mean of the first `window` in a row that vary less than "
         "`threshold_percent`. `changepoints`: the mean of those after the last change of level, where the last quarter has none "
         f"(count {LEAST_JUDGED_ITERATIONS} or more). The last two take no `warmup`, and an invocation that reaches no steady state "
         "gives no number. `replay`: two numbers, the first iteration (phase `mix`) and the mean of those after `warmup` (phase "

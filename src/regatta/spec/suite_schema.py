@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
+from regatta.model.experiment import Summary
 from regatta.spec.fields import (
     LEFT_OUT,
     Command,
@@ -141,6 +142,14 @@ class BenchmarkSpec(Strict):
     better: Literal["lower", "higher"] = Field(
         "lower", description="Which values of the metric are better.", examples=["higher"]
     )
+    summary: Summary = Field(
+        "mean",
+        description="What the repetitions of one invocation after warm-up become. `mean`. `median`: for operations of which a few "
+        "are disturbed. `minimum`, or `maximum` where `better: higher`: for what can only be disturbed one way, such as a clock's "
+        "frequency. All but `mean` need `iterations: {method: fixed}` in the spec. `median` holds for every metric of the benchmark; "
+        "beside a `minimum` or `maximum` the other metrics keep their mean.",
+        examples=["median"],
+    )
     environment: Environment = Field({}, description="Variables set for it.", examples=[{"LC_ALL": "C"}])
     arrange: dict[FileName, Line] = Field(
         {},
@@ -156,6 +165,14 @@ class BenchmarkSpec(Strict):
         min_length=1,
         examples=[{"small": {"parameters": {"kib": 256}}}],
     )
+
+    @model_validator(mode="after")
+    def _undisturbed(self) -> BenchmarkSpec:
+        other = {"minimum": "maximum", "maximum": "minimum"}.get(self.summary, "")
+        if other and (self.summary == "minimum") == (self.better == "higher"):
+            expected = f"no `summary: {self.summary}` with `better: {self.better}`: that is the repetition that was disturbed most"
+            raise refusal(expected, f"`summary: {other}` or `summary: median`", key="summary")
+        return self
 
 
 class SuiteFile(Strict):

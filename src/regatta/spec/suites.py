@@ -138,6 +138,7 @@ def _assemble(
         builds=builds,
         inputs=inputs,
         chosen=dict(chosen),
+        summary=spec.summary,
     )
 
 

@@ -7,7 +7,7 @@ failed ones give no number, and blocks whose parts were measured far apart are n
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class _Last:
 class _Wanted:
     """The invocation ids of some cells in some rounds, without a list of them."""
 
-    def __init__(self, cells: Mapping[str, str], rounds: range) -> None:
+    def __init__(self, cells: Container[str], rounds: range) -> None:
         self._cells, self._rounds = cells, rounds
 
     def __contains__(self, invocation_id: object) -> bool:
@@ -58,13 +58,13 @@ class _Wanted:
 
 
 def read_rounds(
-    journal: Path, cells: Mapping[str, str], rounds: range, steady: Mapping[str, Any]
+    journal: Path, cells: Mapping[str, Mapping[str, Any]], rounds: range, steady: Mapping[str, Any]
 ) -> dict[str, CellRounds]:
     """Read the numbers of some cells in some rounds.
 
     Args:
         journal: folder of one host's journal files.
-        cells: cell id -> its metric.
+        cells: cell id -> the cell as a plan holds it, of which `metric` and `summary` are read.
         rounds: as the plan counts them, those that are discarded included.
         steady: how iterations become one number (`invocation_values`).
 
@@ -81,7 +81,7 @@ def read_rounds(
             attempts = last[record["cell_id"]]
             before = attempts.get(record["round"])
             if before is None or record["attempt"] >= before.attempt:
-                attempts[record["round"]] = _last(record, cells, steady)
+                attempts[record["round"]] = _last(record, cells[record["cell_id"]], steady)
     close = _close_blocks(last)
     found = {}
     for cell_id, attempts in last.items():
@@ -95,8 +95,11 @@ def read_rounds(
     return found
 
 
-def _last(record: Mapping[str, Any], cells: Mapping[str, str], steady: Mapping[str, Any]) -> _Last:
-    ok = record["status"] == "ok"
+def _last(record: Mapping[str, Any], cell: Mapping[str, Any], steady: Mapping[str, Any]) -> _Last:
+    numbers = {}
+    if record["status"] == "ok":
+        summary = cell.get("summary", "mean")
+        numbers = invocation_values(record["iterations"], cell["metric"], steady, summary)
     return _Last(
         record["attempt"],
         record["status"],
@@ -104,7 +107,7 @@ def _last(record: Mapping[str, Any], cells: Mapping[str, str], steady: Mapping[s
         None if record["order"] == "back-to-back" else (record["plan_id"], record["round"], record["block"]),
         record["started_utc_ns"],
         record["elapsed_ns"],
-        invocation_values(record["iterations"], cells[record["cell_id"]], steady) if ok else {},
+        numbers,
     )
 
 

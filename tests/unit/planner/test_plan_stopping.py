@@ -126,3 +126,20 @@ def test_a_groups_key_is_the_same_until_what_it_depends_on_changes(
         replace(adaptive, collectors=adaptive.collectors[:2]),
     ):
         assert not set(keys(other)) & set(own)
+
+
+def test_decisions_rest_on_the_summary_but_what_is_measured_does_not(
+    adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps
+) -> None:
+    def made(summary: str) -> tuple[list[str], list[str], set[str]]:
+        benchmarks = tuple(replace(b, summary=summary) for b in adaptive.benchmarks)  # type: ignore[arg-type]
+        header = plan_of(replace(adaptive, benchmarks=benchmarks), host, minheaps).header("")
+        keys = [group["key"] for group in header["stopping"]["groups"]]
+        cells = header["cells"]
+        return keys, [cell["cell_id"] for cell in cells], {cell["summary"] for cell in cells}
+
+    mean, median, minimum = made("mean"), made("median"), made("minimum")
+    assert mean[1] == median[1] == minimum[1]
+    assert not set(mean[0]) & set(median[0])
+    assert not set(median[0]) & set(minimum[0])
+    assert (mean[2], median[2]) == ({"mean"}, {"median"})

@@ -171,3 +171,23 @@ def test_an_alternative_that_always_fails_does_not_hold_the_others_up(runner: Ru
     assert [p["reason"] for p in decision(runner)["pairs"]][1:] == [
         "left out: hand/c:default · native has no valid invocation"
     ] * 2
+
+
+@pytest.mark.parametrize(("summary", "enough"), [("median", True), ("mean", False)])
+def test_a_decision_rests_on_the_summary_of_the_repetitions(
+    runner: Runner, summary: str, enough: bool
+) -> None:
+    """One of five repetitions is disturbed, in every round by another amount: the median is calm, the mean is not."""
+
+    def repeating(name: str, level: float) -> dict[str, Any]:
+        code = (
+            "import json, os; r = int(os.environ['REGATTA_INVOCATION'].rpartition('-r')[2]); "
+            f"v = [{level} * (1 + i * 1e-4) for i in range(5)]; v[r % 5] *= 1 + (r * 7 % 5) / 4; "
+            "open(os.environ['REGATTA_RESULTS'], 'w').writelines(json.dumps({'iteration': i, 'metric': 'elapsed',"
+            " 'value': x, 'unit': 'ns'}) + '\\n' for i, x in enumerate(v))"
+        )
+        return python(name, code, adapter={"name": "regatta", "options": {}}, summary=summary)
+
+    plan(runner, [repeating("a", 1e6), reporting("b", [2e6])])
+    runner.run(0)
+    assert decision(runner)["met"] is enough
