@@ -77,7 +77,8 @@ static int mem_read(uint64_t operations, void *cookie) {
 
 static int mem_write(uint64_t operations, void *cookie) {
     struct areas *areas = cookie;
-    uint64_t *at = areas->target;
+    /* volatile, or a compiler would make vectors of the words. */
+    volatile uint64_t *at = areas->target;
     const uint64_t words = word_count(areas);
     for (uint64_t pass = 0; pass < operations; pass++) {
         uint64_t value = ++areas->passes;
@@ -90,8 +91,6 @@ static int mem_write(uint64_t operations, void *cookie) {
             at[i + 5] = value + 5;
             at[i + 6] = value + 6;
             at[i + 7] = value + 7;
-            /* The value is hidden: the compiler would make vectors of it. */
-            __asm__ volatile("" : "+r"(value));
         }
         lm_keep(areas);
     }
