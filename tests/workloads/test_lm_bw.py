@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -109,3 +110,158 @@ def test_too_few_descriptors_are_an_error_with_its_cause(lm_sources: Path, tmp_p
     )
     assert outcome.exit_code == 1
     assert "Too many open files" in outcome.stderr
+
+
+def test_a_disk_is_measured_at_points_from_its_beginning_to_its_end(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("disk_zones", "quick", lm_sources), tmp_path / "work")
+    assert_conforms(outcome, repetitions=5, metric="bandwidth", unit="MB/s")
+    zones = [dict(parameters) for parameters in outcome.of("bandwidth")]
+    size, zone = 8 << 20, (8 << 20) // 3 // 262144 * 262144
+    assert [parameters["offset_bytes"] for parameters in zones] == [0, (size - zone) // 2, size - zone]
+    assert {parameters["direct"] for parameters in zones} <= {"true", "false"}
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_seeks_are_measured_over_growing_distances(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("disk_seeks", "quick", lm_sources), tmp_path / "work")
+    assert_conforms(outcome, repetitions=5)
+    distances = [dict(parameters)["distance_bytes"] for parameters in outcome.of("latency")]
+    assert distances == [262144, 1048576, 4194304]
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_a_disk_given_by_the_user_is_only_read(lm_sources: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk.img"
+    content = bytes(range(256)) * 16384
+    disk.write_bytes(content)
+    disk.chmod(0o444)
+    before = disk.stat()
+    outcome = run(
+        [lm_sources / "build/disk", "--file", disk, "--zones=2", "--repetitions=1"], tmp_path / "work"
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    after = disk.stat()
+    assert (after.st_mtime_ns, after.st_ctime_ns) == (before.st_mtime_ns, before.st_ctime_ns)
+    assert disk.read_bytes() == content
+
+
+def test_seeks_go_where_they_say(lm_sources: Path, tmp_path: Path) -> None:
+    """Each read of one sector lies half to one and a half of the distance from the one before, within the file."""
+    if shutil.which("strace") is None:
+        pytest.skip("NOT TESTED: strace is not on PATH")
+    trace = tmp_path / "trace"
+    command = [lm_sources / "build/disk", "--test=seeks", "--mib=8", "--direct=no", "--repetitions=1"]
+    outcome = run(["strace", "-f", "-qq", "-e", "trace=pread64", "-o", trace, *command], tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    offsets: dict[str, list[int]] = {}
+    for pid, offset in re.findall(
+        r"^(\d+) +pread64\(.*, 4096, (\d+)\) += 4096$", trace.read_text(), re.MULTILINE
+    ):
+        offsets.setdefault(pid, []).append(int(offset))
+    assert len(offsets) == 3
+    for distance, found in zip([262144, 1048576, 4194304], offsets.values(), strict=True):
+        assert all(0 <= offset <= (8 << 20) - 4096 and offset % 4096 == 0 for offset in found)
+        jumps = [abs(after - before) for before, after in itertools.pairwise(found)]
+        assert len(jumps) >= 3
+        assert min(jumps) >= distance // 2 - 4096
+        assert max(jumps) <= distance * 3 // 2 + 4096
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--file", "not-there"],
+            "--file: expected a file or a block device that can be read, got not-there",
+        ),
+        (["--file", "."], "--file: expected a file or a block device, got ."),
+        (["--file", "/dev/null"], "--file: expected a file or a block device, got /dev/null"),
+        (["--file", "small"], "--file: expected at least 1310720 bytes"),
+        (["--mib", "0"], "--mib: expected an integer from 1 to"),
+        (["--zones", "0"], "--zones: expected an integer from 1 to"),
+        (["--block-kib", "6"], "--block-kib: expected a multiple of 4, got 6"),
+        (["--parallel", "2"], "--parallel: expected 1 (processes that read one disk"),
+    ],
+)
+def test_what_is_no_disk_is_refused(
+    lm_sources: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/small").write_bytes(b"x" * 4096)
+    outcome = run([lm_sources / "build/disk", *arguments], tmp_path / "work")
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert (outcome.stdout, outcome.lines) == ("", [])
+
+
+def test_lmdd_reports_one_bandwidth(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("lmdd", "quick", lm_sources), tmp_path / "work")
+    assert_conforms(outcome, repetitions=1, metric="bandwidth", unit="MB/s")
+    ((parameters, _),) = outcome.of("bandwidth").items()
+    assert dict(parameters) == {
+        "input": "/dev/zero", "output": "/dev/null", "block_bytes": 65536, "bytes": 1 << 30, "parallel": 1,
+    }  # fmt: skip
+
+
+def test_lmdd_copies_every_byte_through_pipes(lm_sources: Path, tmp_path: Path) -> None:
+    content = bytes(range(251)) * 1000
+    copied = subprocess.run(
+        [lm_sources / "build/lmdd", "bs=4k"], input=content, cwd=tmp_path, capture_output=True, check=True
+    )
+    assert copied.stdout == content
+    assert copied.stderr.startswith(b"lmdd block_bytes=4096: bandwidth ")
+
+
+def test_lmdd_skips_and_seeks_as_dd_does(lm_sources: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").write_bytes(b"aaaabbbbccccdd")
+    for name, program in {"dd": ["dd"], "lmdd": [lm_sources / "build/lmdd"]}.items():
+        (tmp_path / name).write_bytes(b"0123456789ABCDEFGHIJ")
+        keys = ["if=in", f"of={name}", "bs=4", "skip=1", "seek=2"]
+        subprocess.run([*program, *keys], cwd=tmp_path, capture_output=True, check=True)
+    assert (tmp_path / "lmdd").read_bytes() == b"01234567bbbbccccdd"
+    assert (tmp_path / "lmdd").read_bytes() == (tmp_path / "dd").read_bytes()
+
+
+def test_lmdd_finds_a_block_in_the_wrong_place(lm_sources: Path, tmp_path: Path) -> None:
+    lmdd = lm_sources / "build/lmdd"
+    made = run([lmdd, "if=internal", "of=file", "bs=4k", "count=8", "opat=1", "fsync=1"], tmp_path / "work")
+    assert made.exit_code == 0, made.stderr
+    checked = run([lmdd, "if=file", "of=internal", "bs=1k", "skip=3", "ipat=1"], tmp_path / "work")
+    assert checked.exit_code == 0, checked.stderr
+    file = tmp_path / "work/file"
+    content = file.read_bytes()
+    file.write_bytes(content[:8192] + content[12288:16384] + content[12288:])
+    wrong = run([lmdd, "if=file", "of=internal", "bs=4k", "ipat=1"], tmp_path / "work")
+    assert wrong.exit_code == 1
+    assert "at byte 8192 expected the pattern's 8192, got 12288" in wrong.stderr
+    assert "error" in wrong.lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        (["bs=0"], 2, "bs: expected an integer from 1 to"),
+        (["bs=64q"], 2, "bs: expected an integer"),
+        (["bs=9999999999999999999g"], 2, "bs: expected an integer"),
+        (["count=0", "if=internal"], 2, "count: expected an integer from 1"),
+        (["if="], 2, "if: expected a file, or internal, got nothing"),
+        (["if=internal", "of=internal"], 2, "count: expected a number with if=internal"),
+        (["if=internal", "of=internal", "count=1"], 2, "or nothing is done"),
+        (["if=internal", "of=internal", "count=1", "opat=1", "bs=12"], 2, "bs: expected a multiple of 8"),
+        (["if=internal", "of=file", "count=1", "ipat=1"], 2, "ipat: expected a file as input"),
+        (["if=internal", "count=9223372036854775807"], 2, "less than 2^63 bytes"),
+        (["--parallel", "2"], 2, "expected one of if= of= bs="),
+        (["if=not-there", "of=internal"], 1, "not-there: No such file"),
+        (["if=/dev/null", "of=internal"], 1, "no bytes, and so no bandwidth"),
+        (["if=same", "of=same"], 1, "expected another file than the input"),
+    ],
+)  # fmt: skip
+def test_lmdd_refuses_what_it_cannot_copy(
+    lm_sources: Path, tmp_path: Path, arguments: list[str], exit_code: int, message: str
+) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/same").write_text("kept")
+    outcome = run([lm_sources / "build/lmdd", *arguments], tmp_path / "work")
+    assert outcome.exit_code == exit_code
+    assert message in outcome.stderr
+    assert (tmp_path / "work/same").read_text() == "kept"
