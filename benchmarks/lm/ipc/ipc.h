@@ -1,0 +1,67 @@
+/*
+ * What the benchmarks of communication between processes share: the "hot potato" that goes to and
+ * fro, and sockets on the loopback interface.
+ */
+#ifndef LM_IPC_H
+#define LM_IPC_H
+
+#include "harness/lm.h"
+
+#include <netinet/in.h>
+
+/* How long a process waits for a message before it takes it for lost. */
+enum { LM_TIME_LIMIT_S = 10 };
+
+/* ---- the potato (potato.c) ---- */
+
+/* The ends of a channel both ways: [0] is read from, [1] written to. They may be the same. */
+struct lm_ends {
+    int own[2];     /* of the child that is timed */
+    int partner[2]; /* of its helper */
+};
+
+/* Makes a channel within one process. Returns 0, or -1 with errno, all it opened closed. */
+typedef int lm_channel(struct lm_ends *ends);
+
+/* All of the main() of a benchmark whose operation is a round trip: a byte goes to a helper of the
+ * child's own and comes back. */
+int lm_potato_main(const char *name, const char *summary, lm_channel *channel, int argc,
+                   char **argv);
+
+/* Closes a descriptor that may be -1, and makes it -1; errno stays as it was. */
+void lm_shut(int *descriptor);
+
+/* A pipe, FIFO or socket whose read() gave `got`, not the bytes that were asked for: sets errno to
+ * what that means (EPIPE: the other side has ended; ETIMEDOUT) and returns -1. */
+int lm_not_received(ssize_t got);
+
+/* ---- processes that must not be missed (partner.c) ---- */
+
+/* Where a partner's end cannot be seen on the channel (locks, semaphores): from now on
+ * `*ended` becomes 1 when a helper of this process ends, and `wake`, unless NULL, is called with
+ * `cookie` in the signal handler. Returns 0, or -1 with errno. */
+int lm_watch_helpers(volatile int *ended, void (*wake)(void *cookie), void *cookie);
+
+/* ---- sockets on 127.0.0.1 (sockets.c); all return -1 with errno when they fail ---- */
+
+/* A socket of `type` bound to a port that the system chooses; `address` gets it. */
+int lm_socket_bound(int type, struct sockaddr_in *address);
+
+/* The same for TCP, listening with a queue of `queue` connections. */
+int lm_socket_listening(int queue, struct sockaddr_in *address);
+
+/* From now on close() ends the connection by a reset: none is left in TIME_WAIT. */
+int lm_socket_resets(int descriptor);
+
+/* Waiting to send, connect or receive fails after LM_TIME_LIMIT_S. */
+int lm_socket_limits(int descriptor);
+
+/* Messages are sent at once, however small. */
+int lm_socket_undelayed(int descriptor);
+
+/* Connects `from`, a fresh TCP socket, with `listening`, both of this process. Returns the other
+ * end. Both ends reset and are undelayed; `from` is limited, the other is a server's and waits for
+ * as long as it takes. */
+int lm_socket_join(int from, int listening, const struct sockaddr_in *address);
+
+#endif

@@ -1,0 +1,64 @@
+/* Sockets on the loopback interface. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "ipc/ipc.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+int lm_socket_bound(int type, struct sockaddr_in *address) {
+    socklen_t bytes = sizeof *address;
+    *address = (struct sockaddr_in){.sin_family = AF_INET};
+    address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int descriptor = socket(AF_INET, type, 0);
+    if (descriptor < 0 || bind(descriptor, (struct sockaddr *)address, sizeof *address) != 0 ||
+        getsockname(descriptor, (struct sockaddr *)address, &bytes) != 0) {
+        lm_shut(&descriptor);
+    }
+    return descriptor;
+}
+
+int lm_socket_listening(int queue, struct sockaddr_in *address) {
+    int descriptor = lm_socket_bound(SOCK_STREAM, address);
+    if (descriptor >= 0 && listen(descriptor, queue) != 0) {
+        lm_shut(&descriptor);
+    }
+    return descriptor;
+}
+
+int lm_socket_resets(int descriptor) {
+    const struct linger linger = {.l_onoff = 1, .l_linger = 0};
+    return setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
+int lm_socket_limits(int descriptor) {
+    const struct timeval limit = {.tv_sec = LM_TIME_LIMIT_S};
+    if (setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0) {
+        return -1;
+    }
+    return setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+int lm_socket_undelayed(int descriptor) {
+    const int on = 1;
+    return setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static int prepare(int descriptor) {
+    return lm_socket_resets(descriptor) != 0 || lm_socket_undelayed(descriptor) != 0 ? -1 : 0;
+}
+
+int lm_socket_join(int from, int listening, const struct sockaddr_in *address) {
+    if (prepare(from) != 0 || lm_socket_limits(from) != 0 ||
+        connect(from, (const struct sockaddr *)address, sizeof *address) != 0) {
+        return lm_not_received(-1);
+    }
+    int other = accept(listening, NULL, NULL);
+    if (other >= 0 && prepare(other) != 0) {
+        lm_shut(&other);
+    }
+    return other;
+}
