@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from regatta.analysis.samples import PlannedCell
+from regatta.model.benchmark_label import parts_of_label
 from regatta.model.cell import NO_MODIFIERS, configuration_name
 from regatta.model.experiment import Scalar
 
@@ -78,8 +79,7 @@ def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
 
 
 def _program(label: str) -> str:
-    # Parameters come after a space, and their values may hold anything.
-    return label.split(" ", 1)[0].rsplit("/", 1)[-1].split(":", 1)[0]
+    return parts_of_label(label).name
 
 
 def _show(value: Scalar) -> str:

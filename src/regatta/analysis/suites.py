@@ -11,6 +11,7 @@ from regatta.analysis.comparisons import estimate_of
 from regatta.analysis.names import Names, configuration, heap_words, short_names
 from regatta.analysis.pairs import Pair
 from regatta.analysis.words import bound_words, compared, how_much, listed, practical, shows_difference
+from regatta.model.benchmark_label import parts_of_label
 from regatta.model.estimate import Estimate
 from regatta.model.suites import SuiteComparison, SuiteMember
 from regatta.stats.estimate import Contrast, Interval
@@ -51,8 +52,7 @@ def judge_suites(
 
 
 def _suite(pair: Pair) -> str:
-    suite, slash, _ = pair.cell.benchmark.split(" ", 1)[0].rpartition("/")
-    return suite if slash else ""
+    return parts_of_label(pair.cell.benchmark).suite
 
 
 def _one(measured: _Measured, level: float, theta_percent: float, names: Names) -> SuiteComparison | None:

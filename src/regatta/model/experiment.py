@@ -5,12 +5,12 @@ Frozen values, no I/O. `regatta.spec` makes them; the planner, the runner's plan
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regatta.model.template import placeholders, scalar_text
+from regatta.model.benchmark_label import benchmark_label
+from regatta.model.template import placeholders
 
 Scalar = str | int | float | bool
 #: what the name of an installed program follows in a command: `{program.gzip}`
@@ -165,8 +165,7 @@ class Benchmark:
     @property
     def label(self) -> str:
         """`suite/name:size`, then what the spec chose (`suite/name:size parallel=2`), by name; unique in an experiment."""
-        chosen = "".join(f" {name}={_label_text(value)}" for name, value in sorted(self.chosen.items()))
-        return f"{self.suite}/{self.name}:{self.size}{chosen}"
+        return benchmark_label(self.suite, self.name, self.size, self.chosen)
 
     @property
     def programs(self) -> tuple[str, ...]:
@@ -177,13 +176,6 @@ class Benchmark:
             named = placeholders(template)
             found += [name.removeprefix(PROGRAM) for name in named if name.startswith(PROGRAM)]
         return tuple(dict.fromkeys(found))
-
-
-def _label_text(value: Scalar) -> str:
-    """In quotes where a label's reader could not tell where the value ends."""
-    text = scalar_text(value)
-    plain = text.isprintable() and text and not set(text) & set(" =\"'")
-    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
