@@ -151,7 +151,8 @@ int main(int argc, char **argv) {
          .number = &block_kib,
          .minimum = 1,
          .maximum = UINT64_C(1) << 20},
-        LM_FILE_OPTIONS(reading.use),
+        LM_FILE_OPTION(reading.use),
+        LM_FILE_CACHE_OPTION(reading.use),
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -135,7 +135,8 @@ int main(int argc, char **argv) {
          .number = &kib,
          .minimum = 1,
          .maximum = UINT64_C(1) << 30},
-        LM_FILE_OPTIONS(mapping.use),
+        LM_FILE_OPTION(mapping.use),
+        LM_FILE_CACHE_OPTION(mapping.use),
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

@@ -44,17 +44,17 @@ struct lm_file_use {
     struct lm_file file; /* in a child, and in main where it is shared */
 };
 
-/* The two options; `use` is the one that they set. */
-#define LM_FILE_OPTIONS(use)                                                                       \
+/* Entries of a table of options; `use` is what they set. */
+#define LM_FILE_OPTION(use)                                                                        \
     {.name = "--file",                                                                             \
      .help = "one file for all processes, or one for each",                                        \
      .text = &(use).sharing,                                                                       \
-     .choices = LM_FILE_SHARINGS},                                                                 \
-    {                                                                                              \
-        .name = "--cache",                                                                         \
-        .help = "whether the page cache holds the file when a repetition begins",                  \
-        .text = &(use).cache, .choices = LM_FILE_CACHES                                            \
-    }
+     .choices = LM_FILE_SHARINGS}
+#define LM_FILE_CACHE_OPTION(use)                                                                  \
+    {.name = "--cache",                                                                            \
+     .help = "whether the page cache holds the file when a repetition begins",                     \
+     .text = &(use).cache,                                                                         \
+     .choices = LM_FILE_CACHES}
 
 extern const char *const LM_FILE_SHARINGS[], *const LM_FILE_CACHES[];
 
