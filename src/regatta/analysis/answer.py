@@ -16,6 +16,7 @@ from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
 from regatta.analysis.hosts import host_words, judge_hosts
 from regatta.analysis.levels import level_words, variance_by_level
+from regatta.analysis.memory import memory_words
 from regatta.analysis.methods import GEORGES_2007, REGATTA, check_method, method_words
 from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
@@ -25,7 +26,9 @@ from regatta.analysis.replay import judge_control
 from regatta.analysis.samples import load_samples
 from regatta.analysis.scaling import judge_scaling, usable_cpus
 from regatta.analysis.scaling_words import scaling_words
+from regatta.analysis.scores import find_references, judge_scores
 from regatta.analysis.shortfalls import shortfalls
+from regatta.analysis.sleeps import sleep_words
 from regatta.analysis.steady import judge_steadiness
 from regatta.analysis.steady_words import steadiness_words, summary_words
 from regatta.analysis.stopping import judge_stops, read_stops, stop_words
@@ -83,6 +86,7 @@ def answer_experiment(
         pairs, found, facts.level, names, facts.theta_percent, adjust=method != GEORGES_2007
     )
     suites = judge_suites(pairs, [r.contrast for r in ratios], facts.level, facts.theta_percent, names)
+    scores = judge_scores(cells, find_references(cells), facts.level, len({c.host for c in cells}) > 1)
     families, unblocked = judge_families(samples, facts.level, names, method)
     gates = judge_gates(samples, facts.level)
     outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names, stops.pilot_pairs)
@@ -101,6 +105,7 @@ def answer_experiment(
         ),
         "Stopping": stop_words(stopped),
         "Over a suite": tuple(suite.words for suite in suites),
+        "Scores": tuple(score.words for score in scores),
         "Hosts": host_words(over_hosts),
         "Startup and steady state": (
             *summary_words(samples.cells, names),
@@ -108,6 +113,8 @@ def answer_experiment(
         ),
         "Collectors": collector_words(overheads, samples, cells, names),
         "Load": scaling_words(scaling, facts.theta_percent),
+        "Memory": memory_words(cells, facts.hosts),
+        "Sleeps": sleep_words(cells),
         "What explains how much": effect_words(effects),
         "Where the variance is": level_words(levels, names),
         "Outliers": outlier_words(outliers, names),
@@ -138,6 +145,7 @@ def answer_experiment(
         method=method,
         theta_percent=facts.theta_percent,
         suites=tuple(suites),
+        scores=scores,
         over_hosts=over_hosts,
         effects=effects,
         levels=tuple(levels),
