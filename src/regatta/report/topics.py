@@ -16,10 +16,13 @@ from regatta.report.figure_topics import curves_topic, heap_topic, order_topic, 
 from regatta.report.hosts import hosts_topic
 from regatta.report.latency import latency_topic
 from regatta.report.looks import Looks
+from regatta.report.memory import memory_topic
 from regatta.report.outliers import outliers_topic
 from regatta.report.panels import Panel
 from regatta.report.replay import replay_topic
 from regatta.report.runs import runs_topic
+from regatta.report.scaling import scaling_topic
+from regatta.report.sleeps import sleeps_topic
 from regatta.report.steady import steady_topic
 from regatta.report.stopping import stopping_topic
 from regatta.report.suites import suites_topic
@@ -41,6 +44,9 @@ TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     heap_topic,
     collectors_topic,
     latency_topic,
+    scaling_topic,
+    memory_topic,
+    sleeps_topic,
     curves_topic,
     effects_topic,
     replay_topic,
