@@ -113,7 +113,7 @@ def test_too_few_descriptors_are_an_error_with_its_cause(lm_sources: Path, tmp_p
 
 
 def test_a_disk_is_measured_at_points_from_its_beginning_to_its_end(lm_sources: Path, tmp_path: Path) -> None:
-    outcome = run(command_of("disk_zones", "quick", lm_sources), tmp_path / "work")
+    outcome = run(command_of("disk", "quick", lm_sources, test="zones"), tmp_path / "work")
     assert_conforms(outcome, repetitions=5, metric="bandwidth", unit="MB/s")
     zones = [dict(parameters) for parameters in outcome.of("bandwidth")]
     size, zone = 8 << 20, (8 << 20) // 3 // 262144 * 262144
@@ -123,7 +123,7 @@ def test_a_disk_is_measured_at_points_from_its_beginning_to_its_end(lm_sources: 
 
 
 def test_seeks_are_measured_over_growing_distances(lm_sources: Path, tmp_path: Path) -> None:
-    outcome = run(command_of("disk_seeks", "quick", lm_sources), tmp_path / "work")
+    outcome = run(command_of("disk", "quick", lm_sources, test="seeks"), tmp_path / "work")
     assert_conforms(outcome, repetitions=5)
     distances = [dict(parameters)["distance_bytes"] for parameters in outcome.of("latency")]
     assert distances == [262144, 1048576, 4194304]

@@ -1,0 +1,124 @@
+"""The two programs that look at the host rather than at an operation: cpu_noise and clock_order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from lm_runs import Run, command_of, run
+
+NOISE = [
+    "quantum_median",
+    "quantum_p99",
+    "slowdown_p99",
+    "interrupted",
+    "interruptions",
+    "interruption_longest",
+]
+PROCESSORS = sorted(os.sched_getaffinity(0))
+several = pytest.mark.skipif(len(PROCESSORS) < 2, reason="NOT TESTED: there is one processor only")
+
+
+def noise(sources: Path, directory: Path, processor: int) -> Run:
+    command = command_of("cpu_noise", "quick", sources)
+    outcome = run(["taskset", "-c", str(processor), *command], directory)
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome
+
+
+def values(outcome: Run, metric: str) -> list[float]:
+    (lines,) = outcome.of(metric).values()
+    return [line["value"] for line in lines]
+
+
+def test_noise_is_told_of_the_processor_that_it_was_measured_on(lm_sources: Path, tmp_path: Path) -> None:
+    for processor in PROCESSORS[:2]:
+        outcome = noise(lm_sources, tmp_path / str(processor), processor)
+        for metric in NOISE:
+            ((parameters, lines),) = outcome.of(metric).items()
+            assert dict(parameters)["processor"] == str(processor)
+            assert len(lines) == 5
+        for middle, late, ratio in zip(*(values(outcome, metric) for metric in NOISE[:3]), strict=True):
+            assert late >= middle
+            assert ratio == pytest.approx(late / middle, rel=1e-6)
+
+
+def test_a_processor_that_is_shared_is_found_to_be_interrupted(lm_sources: Path, tmp_path: Path) -> None:
+    """The scheduler gives each of the two half of the processor, or less where still others want it."""
+    processor = str(PROCESSORS[-1])
+    busy = subprocess.Popen(["taskset", "-c", processor, "sh", "-c", "while :; do :; done"])
+    try:
+        outcome = run(
+            [
+                "taskset",
+                "-c",
+                processor,
+                lm_sources / "build/cpu_noise",
+                "--period-ms=100",
+                "--repetitions=5",
+            ],
+            tmp_path / "work",
+        )
+    finally:
+        busy.kill()
+        busy.wait()
+    assert outcome.exit_code == 0, outcome.stderr
+    assert sorted(values(outcome, "interrupted"))[2] > 20
+    assert max(values(outcome, "interruption_longest")) > 500_000
+
+
+@several
+def test_time_goes_forward_from_one_processor_to_each_of_the_others(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("clock_order", "quick", lm_sources), tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    pairs = [(dict(key)["from"], dict(key)["to"]) for key in outcome.of("clock_step")]
+    assert pairs == [(PROCESSORS[0], other) for other in PROCESSORS[1:]]
+    assert all(line["value"] >= 0 for lines in outcome.of("clock_step").values() for line in lines)
+
+
+@several
+def test_a_clock_that_differs_between_processors_is_an_error(lm_sources: Path, tmp_path: Path) -> None:
+    """The clock is replaced by one that is 100 us behind on the highest processor."""
+    planted = tmp_path / "planted.c"
+    planted.write_text(
+        "#define _GNU_SOURCE\n#include <sched.h>\n#include <stdint.h>\n"
+        "uint64_t __real_lm_now_ns(void);\nuint64_t __wrap_lm_now_ns(void);\n"
+        "uint64_t __wrap_lm_now_ns(void) {\n"
+        f"    return __real_lm_now_ns() - (sched_getcpu() == {PROCESSORS[-1]} ? 100000 : 0);\n}}\n"
+    )
+    objects = sorted((lm_sources / "build/harness").glob("*.o"))
+    program = tmp_path / "clock_order"
+    subprocess.run(
+        ["gcc", "-std=c11", "-O2", "-I.", "-Wl,--wrap=lm_now_ns", "-o", program, "clock_order.c", planted, *objects, "-pthread", "-lm"],
+        cwd=lm_sources, check=True,
+    )  # fmt: skip
+    outcome = run([program, "--repetitions=3"], tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "the clock goes back: -" in outcome.stderr
+    assert "the clock goes back: -" in outcome.lines[-1]["error"]
+
+
+def test_one_processor_alone_has_no_order(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(["taskset", "-c", str(PROCESSORS[0]), lm_sources / "build/clock_order"], tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "expected two processors that may be used, got one" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "message"),
+    [
+        ("cpu_noise", ["--quantum-us=0"], "--quantum-us: expected an integer from 10 to"),
+        ("cpu_noise", ["--quantum-us=50", "--period-ms=1"], "--period-ms: expected at least 100 quanta"),
+        ("cpu_noise", ["--parallel=2"], "it measures one processor"),
+        ("clock_order", ["--exchanges=1"], "--exchanges: expected an integer from 2 to"),
+        ("clock_order", ["--parallel=2"], "it needs two processors for itself"),
+    ],
+)
+def test_what_says_nothing_is_refused(
+    lm_sources: Path, tmp_path: Path, program: str, arguments: list[str], message: str
+) -> None:
+    outcome = run([lm_sources / "build" / program, *arguments], tmp_path / "work")
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
