@@ -8,6 +8,7 @@
 #include "harness/lm.h"
 
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 /* How long a process waits for a message before it takes it for lost. */
 enum { LM_TIME_LIMIT_S = 10 };
@@ -59,9 +60,37 @@ int lm_socket_limits(int descriptor);
 /* Messages are sent at once, however small. */
 int lm_socket_undelayed(int descriptor);
 
+/* Connects a new socket with `address`; where that is TCP, closing it will be a reset. A connection
+ * that is not there within half a second fails: after a second TCP would try again, and the time
+ * measured would be that of its timer. Returns the socket. */
+int lm_socket_connected(const struct sockaddr *address, socklen_t address_bytes);
+
+/* A server's loop: accepts connections and hands each to `serve`, which closes it. Returns an exit
+ * code when accepting fails. */
+int lm_serve(int listening, int (*serve)(int connection, void *cookie), void *cookie);
+
 /* Connects `from`, a fresh TCP socket, with `listening`, both of this process. Returns the other
  * end. Both ends reset and are undelayed; `from` is limited, the other is a server's and waits for
  * as long as it takes. */
 int lm_socket_join(int from, int listening, const struct sockaddr_in *address);
+
+/* ---- a server that accepts and closes (connect.c) ---- */
+
+struct lm_accepting {
+    int listening; /* -1: none, or given to the server */
+    pid_t server;
+    const struct sockaddr *address;
+    socklen_t address_bytes;
+};
+
+/* Starts the server on `listening`. Returns 0, or -1 with errno. */
+int lm_accepting_start(struct lm_accepting *accepting);
+
+/* A benchmark's step with a struct lm_accepting: connects, waits until the server has accepted and
+ * closed, and closes. */
+int lm_accepting_benchmark(uint64_t operations, void *cookie);
+
+/* Ends the server. Returns 0, or -1 with errno when it had failed. */
+int lm_accepting_stop(struct lm_accepting *accepting);
 
 #endif

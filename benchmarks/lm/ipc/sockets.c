@@ -4,8 +4,8 @@
 #include "ipc/ipc.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -49,6 +49,40 @@ int lm_socket_undelayed(int descriptor) {
 
 static int prepare(int descriptor) {
     return lm_socket_resets(descriptor) != 0 || lm_socket_undelayed(descriptor) != 0 ? -1 : 0;
+}
+
+/* TCP sends a SYN again after a second (RFC 6298). */
+static const struct timeval CONNECT_LIMIT = {.tv_usec = 500000};
+
+int lm_socket_connected(const struct sockaddr *address, socklen_t address_bytes) {
+    int descriptor = socket(address->sa_family, SOCK_STREAM, 0);
+    if (descriptor < 0) {
+        return -1;
+    }
+    if ((address->sa_family == AF_INET && lm_socket_resets(descriptor) != 0) ||
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &CONNECT_LIMIT, sizeof CONNECT_LIMIT) !=
+            0) {
+        lm_shut(&descriptor);
+        return -1;
+    }
+    if (connect(descriptor, address, address_bytes) != 0) {
+        lm_shut(&descriptor);
+        return lm_not_received(-1);
+    }
+    return descriptor;
+}
+
+int lm_serve(int listening, int (*serve)(int connection, void *cookie), void *cookie) {
+    for (;;) {
+        int connection = accept(listening, NULL, NULL);
+        if (connection >= 0) {
+            if (serve(connection, cookie) != 0) {
+                return LM_EXIT_FAILED;
+            }
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return LM_EXIT_FAILED;
+        }
+    }
 }
 
 int lm_socket_join(int from, int listening, const struct sockaddr_in *address) {
