@@ -93,4 +93,27 @@ int lm_accepting_benchmark(uint64_t operations, void *cookie);
 /* Ends the server. Returns 0, or -1 with errno when it had failed. */
 int lm_accepting_stop(struct lm_accepting *accepting);
 
+/* ---- many descriptors (descriptors.c) ---- */
+
+struct lm_many {
+    const char *kind; /* file (each opened by itself), pipe or tcp */
+    uint64_t count;
+    int *looked_at; /* [count]; with tcp and pipe nothing can be read from them until it is sent */
+    int *other;     /* [count] what sends to them; -1 with file */
+};
+
+/* Returns 0, or -1 with errno; lm_many_close() closes what is open either way. */
+int lm_many_open(struct lm_many *many);
+void lm_many_close(struct lm_many *many);
+
+/* How many descriptors they may take. */
+static inline uint64_t lm_many_needed(uint64_t count) {
+    return 2 * count + 2;
+}
+
+/* Runs a series of parameters `kind` and `descriptors` for each of the NULL-terminated `kinds` that
+ * is `chosen`; kinds[0] means all. `many` is (the first member of) the workload's cookie. */
+void lm_many_run(struct lm_harness *harness, struct lm_workload *workload, struct lm_many *many,
+                 const char *chosen, const char *const *kinds);
+
 #endif
