@@ -17,10 +17,15 @@ from regatta.model.answer import Answer
 from regatta.report import write_report
 from regatta.report.browser import find_browser
 from regatta.report.gallery import gallery
+from regatta.report.looks import Looks
+from regatta.report.page import write_topics_page
+from regatta.report.panels import panels_of
 from regatta.report.pictures import write_pictures
+from regatta.report.topics import topics_of
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from rich_experiment import write_rich_experiment
+from scaling_experiment import write_scaling_experiment
 from test_report_in_chromium import FLAGS, facts
 
 try:
@@ -32,6 +37,7 @@ pytestmark = pytest.mark.skipif(
 )
 TOPICS = ("ratios", "pairs", "suites", "hosts", "heap", "collectors", "latency", "effects", "spread", "levels",
           "steady", "order", "runs", "aa", "failures", "method")  # fmt: skip
+LOAD_TOPICS = ("load", "memory", "sleeps")
 
 
 @dataclass
@@ -45,9 +51,25 @@ class Rich:
 @pytest.fixture(scope="module")
 def rich(tmp_path_factory: pytest.TempPathFactory) -> Rich:
     folder = tmp_path_factory.mktemp("rich")
-    answer = answer_experiment(write_rich_experiment(folder / "made-up"))
+    return shown(answer_experiment(write_rich_experiment(folder / "made-up")), folder)
+
+
+@pytest.fixture(scope="module")
+def scalable(tmp_path_factory: pytest.TempPathFactory) -> Rich:
+    folder = tmp_path_factory.mktemp("scalable")
+    return shown(
+        answer_experiment(write_scaling_experiment(folder / "made-up", rounds=6)), folder, LOAD_TOPICS
+    )
+
+
+def shown(answer: Answer, folder: Path, only: tuple[str, ...] = ()) -> Rich:
+    """The page of an answer, or of some of its topics, as the browser leaves it."""
     page = folder / "report.html"
-    write_report(answer, page)
+    if only:
+        topics = topics_of(answer, panels_of(answer), Looks(answer.cells))
+        write_topics_page("made-up", "", (), [topic for topic in topics if topic.anchor in only], page)
+    else:
+        write_report(answer, page)
     command = [
         BROWSER,
         *FLAGS,
@@ -74,6 +96,29 @@ def test_no_topic_is_empty_and_no_number_is_spelled_wrong(rich: Rich) -> None:
         assert re.search(r"<(table|figure|dl|li)\b", section), section[:200]
     words = re.sub(r"<(script|style|svg)\b.*?</\1>|<[^>]*>", " ", rich.dom, flags=re.DOTALL)
     assert not re.search(r"\b(nan|inf|None|undefined|NaN)\b|@(ink|muted|c\d)\b", words)
+
+
+def test_figures_against_load_are_drawn_with_their_names_and_marks_inside(scalable: Rich) -> None:
+    told = facts(scalable.dom)
+    assert told["errors"] == "0"
+    assert told["drawn"] == told["figures"]
+    assert tuple(re.findall(r'<section id="([a-z-]+)"', scalable.dom)) == LOAD_TOPICS
+    words = re.findall(r"<text[^>]*>([^<]+)</text>", scalable.dom)
+    for label in (
+        "syscall null",
+        "daxpy",
+        "2 CPUs",
+        "processes at a time",
+        "bandwidth (GB/s)",
+        "L1d 48 KiB",
+        "nanosleep",
+    ):
+        assert any(label in word for word in words), label
+    traces = [trace for picture in gallery(scalable.answer) for trace in picture.figure.traces]
+    bars = sum(
+        len(t["x"]) for t in traces if t["type"] == "bar" and "width" in t and t.get("orientation") != "h"
+    )
+    assert len(re.findall(r'class="point"><path', scalable.dom)) == bars > 50
 
 
 def test_every_figure_of_it_is_a_valid_picture(rich: Rich, tmp_path: Path) -> None:

@@ -31,17 +31,20 @@ from regatta.report.quantities import ABSENT, Scale, interval, show_percent, sho
 from regatta.report.topic import Table, Topic
 from regatta.units import UNITS, display_scale
 
-_PROCESS = "lat_syscall lat_sig lat_proc lat_select lat_thread lat_mutex lat_cond lat_condition lat_futex lat_epoll lat_uring lat_io_uring"
+_PROCESS = (
+    "lat_syscall lat_sig lat_proc lat_select lat_epoll lat_uring lat_io_uring lat_thread lat_sync lat_mutex lat_condition "
+    "lat_futex lat_pmake"
+)
 _COMMUNICATION = (
-    "lat_pipe lat_unix lat_tcp lat_udp lat_rpc lat_ctx lat_fifo lat_sem lat_fcntl lat_unix_connect lat_connect lat_http "
-    "lat_cacheline lat_line"
+    "lat_pipe lat_unix lat_tcp lat_udp lat_rpc lat_ctx lat_fifo lat_sem lat_fcntl lat_connect lat_unix_connect lat_http "
+    "lat_cacheline"
 )
 #: title of a group -> its programs; what is in none is in the group of its kind that has no programs
 _TIMES = {
     "Process latencies": _PROCESS,
     "Communication latencies": _COMMUNICATION,
     "File latencies": "lat_fs lat_mmap lat_pagefault bw_file_rd bw_mmap_rd disk",
-    "Memory latencies": "lat_mem_rd lat_rand lat_dram_page tlb line par_mem",
+    "Memory latencies": "lat_mem_rd lat_dram_page tlb line par_mem",
     "Other latencies": "",
 }
 _BANDWIDTHS = {
