@@ -96,7 +96,7 @@ def answer_experiment(
     effects = judge_effects(samples, anova_type, facts.level, names)
     depending = dependences(cells, facts.level)
     overheads = judge_overheads(samples, facts.level, facts.seed)
-    scaling = judge_scaling(samples, facts.level, facts.theta_percent, cpus)
+    scaling = judge_scaling(samples, facts.level, facts.theta_percent, cpus, stops.pilot_pairs)
     stopped = judge_stops(stops, samples, facts.level, names)
     compilation = judge_control(families, facts.controlled, facts.steady.method)
     findings = {

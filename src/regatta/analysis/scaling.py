@@ -15,7 +15,7 @@ from itertools import combinations
 
 import duckdb
 
-from regatta.analysis.comparisons import contrasts_of
+from regatta.analysis.comparisons import PilotPairs, contrasts_of, no_pilot
 from regatta.analysis.estimates import estimate_of
 from regatta.analysis.facts import Facts
 from regatta.analysis.pairs import Pair
@@ -45,7 +45,26 @@ class _Found:
     by_load: dict[Aspect, dict[int, Series]] = field(default_factory=lambda: {one: {} for one in _ASPECTS})
 
 
-def judge_scaling(samples: Samples, level: float, theta_percent: float, cpus: Mapping[str, int]) -> Scaling:
+class _Compare:
+    """Ratio a/b and p of pairs of series."""
+
+    def __init__(self, level: float, pilot_pairs: PilotPairs) -> None:
+        self.level = level
+        self._pilot_pairs = pilot_pairs
+
+    def __call__(self, pairs: Sequence[tuple[Series, Series]]) -> list[tuple[Estimate, float]]:
+        wanted = [Pair(a.cell, b.cell, a, b) for a, b in pairs]
+        found = contrasts_of(wanted, self.level, self._pilot_pairs)
+        return [(estimate_of(one.contrast.interval), one.contrast.p) for one in found]
+
+
+def judge_scaling(
+    samples: Samples,
+    level: float,
+    theta_percent: float,
+    cpus: Mapping[str, int],
+    pilot_pairs: PilotPairs = no_pilot,
+) -> Scaling:
     """Every series over the load.
 
     Args:
@@ -53,6 +72,7 @@ def judge_scaling(samples: Samples, level: float, theta_percent: float, cpus: Ma
         level: confidence of each interval by itself, between 0 and 1.
         theta_percent: changes below it do not matter.
         cpus: host -> CPUs that measured processes could use, where that is known (`usable_cpus`).
+        pilot_pairs: how many common blocks of a pair chose how many there are (Stein's rule); None: none did.
 
     Returns:
         A curve for each benchmark, host, configuration, other parameters and aspect with two loads or more, in the order of
@@ -61,10 +81,11 @@ def judge_scaling(samples: Samples, level: float, theta_percent: float, cpus: Ma
     """
     found = [one for one in _read(samples) if len(one.by_load["each"]) > 1]
     spoken: list[tuple[_Found, Aspect]] = [(one, _spoken(one)) for one in found]
-    steps = _steps([one.by_load[aspect] for one, aspect in spoken], level, theta_percent)
+    compare = _Compare(level, pilot_pairs)
+    steps = _steps([one.by_load[aspect] for one, aspect in spoken], compare, theta_percent)
     told = {(id(one), aspect): some for (one, aspect), some in zip(spoken, steps, strict=True)}
     curves = [
-        _curve(one, aspect, level, told.get((id(one), aspect), ()))
+        _curve(one, aspect, compare, told.get((id(one), aspect), ()))
         for one in found
         for aspect in _ASPECTS
         if len(one.by_load[aspect]) > 1
@@ -149,13 +170,13 @@ def _spoken(one: _Found) -> Aspect:
 
 
 def _steps(
-    curves: Sequence[Mapping[int, Series]], level: float, theta_percent: float
+    curves: Sequence[Mapping[int, Series]], compare: _Compare, theta_percent: float
 ) -> list[tuple[LoadStep, ...]]:
     """The steps of each curve: each load against the last one at which a change was shown, at first the lightest."""
     places = [
         (number, *loads) for number, curve in enumerate(curves) for loads in combinations(sorted(curve), 2)
     ]
-    contrasts = _contrasts([(curves[n][heavy], curves[n][light]) for n, light, heavy in places], level)
+    contrasts = compare([(curves[n][heavy], curves[n][light]) for n, light, heavy in places])
     adjusted = holm([p for _, p in contrasts]).tolist() if contrasts else []
     steps = {
         (n, light, heavy): LoadStep(light, heavy, ratio, p, p_holm, _verdict(ratio, p_holm, theta_percent))
@@ -175,12 +196,6 @@ def _walk(
             last = load
 
 
-def _contrasts(pairs: Sequence[tuple[Series, Series]], level: float) -> list[tuple[Estimate, float]]:
-    """Ratio a/b and p of each pair of series."""
-    found = contrasts_of([Pair(a.cell, b.cell, a, b) for a, b in pairs], level)
-    return [(estimate_of(one.contrast.interval), one.contrast.p) for one in found]
-
-
 def _verdict(ratio: Estimate, p_holm: float, theta_percent: float) -> Verdict:
     if math.isnan(ratio.low):
         return "unknown"
@@ -191,15 +206,15 @@ def _verdict(ratio: Estimate, p_holm: float, theta_percent: float) -> Verdict:
     return "open"
 
 
-def _curve(one: _Found, aspect: Aspect, level: float, steps: tuple[LoadStep, ...]) -> LoadCurve:
+def _curve(one: _Found, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep, ...]) -> LoadCurve:
     series = one.by_load[aspect]
     cell = series[min(series)].cell
-    throughput = _throughput(one, aspect, level)
+    throughput = _throughput(one, aspect, compare)
     points = tuple(
         LoadPoint(
             load,
             series[load].cell.cell_id,
-            estimate_of(mean_interval(series[load].values, level)),
+            estimate_of(mean_interval(series[load].values, compare.level)),
             tuple(series[load].values.tolist()),
             throughput.get(load),
         )
@@ -223,7 +238,7 @@ def _curve(one: _Found, aspect: Aspect, level: float, steps: tuple[LoadStep, ...
     )
 
 
-def _throughput(one: _Found, aspect: Aspect, level: float) -> dict[int, Estimate]:
+def _throughput(one: _Found, aspect: Aspect, compare: _Compare) -> dict[int, Estimate]:
     """Load -> what all do together over what one does alone.
 
     Where a process takes r times as long among n as alone, n of them do n/r times as much as it does alone (for the median
@@ -235,7 +250,7 @@ def _throughput(one: _Found, aspect: Aspect, level: float) -> dict[int, Estimate
     if 1 not in series or not (time or (dimension in _SHARED and aspect == "system")):
         return {}
     loads = [load for load in sorted(series) if load > 1]
-    ratios = _contrasts([(series[load], series[1]) for load in loads], level)
+    ratios = compare([(series[load], series[1]) for load in loads])
     found = {load: ratio for load, (ratio, _) in zip(loads, ratios, strict=True)}
     if time:
         found = {load: _shared(load, ratio) for load, ratio in found.items()}
