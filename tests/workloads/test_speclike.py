@@ -2,101 +2,93 @@
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+from speclike_runs import (
+    ROOT,
+    SUITE,
+    Builds,
+    builds_of,
+    execute,
+    fill,
+    generate,
+    inputs_of,
+    needs,
+    programs_of,
+    sha256,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
-SUITE = YAML(typ="safe").load(ROOT / "configs/suites/speclike.yml")
-GENERATE = ROOT / "benchmarks/spec/generate.py"
 REPORT = ROOT / "benchmarks/spec/perl/report.pl"
+STUDY = ROOT / "benchmarks/spec/python/study.py"
 
 
-def needs(*programs: str) -> pytest.MarkDecorator:
-    missing = [program for program in programs if shutil.which(program) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"NOT TESTED: {', '.join(missing)} is not on PATH")
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def generate(output: Path, *arguments: str, **environment: str) -> bytes:
-    subprocess.run(
-        [sys.executable, GENERATE, *arguments, "--output", output],
-        check=True,
-        env={**os.environ, **environment},
-    )
-    return output.read_bytes()
-
-
-def fill(command: list[str], values: dict[str, str]) -> list[str]:
-    return [re.sub(r"\{([^}]+)\}", lambda match: values[match[1]], argument) for argument in command]
-
-
-def execute(command: list[str], directory: Path) -> bytes:
-    environment = {
-        "PATH": os.environ["PATH"],
-        "LC_ALL": "C",
-        "HOME": str(directory),
-        "TMPDIR": str(directory),
-    }
-    ended = subprocess.run(
-        command, cwd=directory, env=environment, capture_output=True, timeout=60, check=False
-    )
-    assert ended.returncode == 0, ended.stderr.decode()
-    return ended.stdout
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
+    return Builds(tmp_path_factory.mktemp("builds"))
 
 
 # ---- the suite as it is written ----
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=needs(n)) for n in SUITE["benchmarks"]])
-def test_the_suites_command_gives_the_expected_digest(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=needs(*programs_of(b))) for name, b in SUITE["benchmarks"].items()]
+)
+def test_the_suites_command_gives_the_expected_digests(name: str, builds: Builds, tmp_path: Path) -> None:
     benchmark: dict[str, Any] = SUITE["benchmarks"][name]
     size = benchmark["sizes"]["test"]
-    values = {key: str(value) for key, value in size["parameters"].items()}
-    for build_name, build in SUITE["builds"].items():
-        copy = tmp_path / build_name
-        shutil.copytree(ROOT / build["directory"], copy, ignore=shutil.ignore_patterns("build"))
-        if f"{{{build_name}." in str(benchmark["command"]):
-            subprocess.run(build["command"], cwd=copy, check=True, capture_output=True)
-        values.update(
-            {f"{build_name}.{output}": str(copy / path) for output, path in build["outputs"].items()}
-        )
-    used = set(re.findall(r"\{input\.(\w+)\}", str([benchmark["command"], benchmark.get("arrange")])))
-    for kind in used:
-        values["output"] = values[f"input.{kind}"] = str(tmp_path / kind)
-        command = [sys.executable, *fill(SUITE["inputs"][kind]["command"], values)[1:]]
-        subprocess.run(command, cwd=ROOT, check=True)
+    values = builds.values(benchmark, "test", tmp_path)
+    made = {kind: sha256(Path(values[f"input.{kind}"]).read_bytes()) for kind in inputs_of(benchmark)}
+    assert size["expect"].get("inputs", {}) == made
     work = tmp_path / "work"
     work.mkdir()
     for file_name, source in benchmark.get("arrange", {}).items():
         shutil.copyfile(fill([source], values)[0], work / file_name)
 
-    stdout = execute(fill(benchmark["command"], values), work)
-    found = {"stdout_sha256": sha256(stdout)}
+    results = tmp_path / "results.jsonl"
+    stdout = execute(fill(benchmark["command"], values), work, REGATTA_RESULTS=str(results))
+    found = {"stdout_sha256": sha256(stdout), "inputs": made}
     if "check" in benchmark:
         found["check_sha256"] = sha256(execute(fill(benchmark["check"]["command"], values), work))
     assert size["expect"].items() <= found.items()
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    assert [line["parameters"] for line in lines if line.get("metric") == "elapsed"] == [{"copies": 1}]
 
 
-def test_every_size_expects_something_and_sizes_grow() -> None:
+def test_every_size_expects_an_output_and_its_inputs_and_is_more_work_than_the_one_before() -> None:
     for benchmark in SUITE["benchmarks"].values():
-        assert list(benchmark["sizes"]) == ["test", "train", "ref"]
-        amounts = [next(iter(size["parameters"].values())) for size in benchmark["sizes"].values()]
-        assert amounts == sorted(set(amounts))
+        sizes = benchmark["sizes"]
+        assert list(sizes) == ["test", "train", "ref"]
+        for size in sizes.values():
+            outputs = {key for key in size["expect"] if key != "inputs"}
+            assert outputs == ({"check_sha256"} if "check" in benchmark else {"stdout_sha256"})
+            assert sorted(size["expect"].get("inputs", {})) == inputs_of(benchmark)
+            digests = [*map(size["expect"].get, outputs), *size["expect"].get("inputs", {}).values()]
+            assert all(re.fullmatch(r"[0-9a-f]{64}", digest) and set(digest) != {"0"} for digest in digests)
+        own = [size["parameters"] for size in sizes.values()]
+        assert [p["passes"] for p in own] == sorted(p["passes"] for p in own)
+        assert len({json.dumps(p) for p in own}) == 3
+
+
+def test_every_benchmark_runs_as_one_copy_or_as_many() -> None:
+    for benchmark in SUITE["benchmarks"].values():
+        assert "copies" in builds_of(benchmark)
+        assert benchmark["command"][:8] == [
+            "{copies.copies}", "--copies", "{copies}", "--passes", "{passes}", "--placement", "{placement}", "--",
+        ]  # fmt: skip
+        if "check" in benchmark:
+            assert benchmark["check"]["command"][:5] == [
+                "{copies.copies}", "--check", "--copies", "{copies}", "--",
+            ]  # fmt: skip
         for size in benchmark["sizes"].values():
-            assert re.fullmatch(r"[0-9a-f]{64}", next(iter(size["expect"].values())))
+            assert (size["parameters"]["copies"], size["parameters"]["placement"]) == (1, "free")
 
 
 def test_inputs_do_not_depend_on_the_experiments_seed() -> None:
@@ -104,94 +96,7 @@ def test_inputs_do_not_depend_on_the_experiments_seed() -> None:
         assert "{seed}" not in made["command"]
 
 
-# ---- the generator ----
-
-SMALL = {
-    "text": (["--kib", "64"], "251bc15ff83f15357ad292f22ec9880c00bfb405866918a0fb14ce93137ff1b4"),
-    "program": (["--functions", "5"], "65dd3d5c84ca3edbce78ba4b5f6e91c1ca3fb49ffaf857612a12b7e5695e04fe"),
-    "log": (["--lines", "500"], "f068bb206ca51c6313f23e2cdc9b912069d66cd95b4549ab8e6cf7ad8417e1cc"),
-}
-
-
-@pytest.mark.parametrize("kind", SMALL)
-def test_the_same_seed_gives_the_same_bytes_everywhere(kind: str, tmp_path: Path) -> None:
-    size, expected = SMALL[kind]
-    first = generate(tmp_path / "first", kind, *size, "--seed", "7", PYTHONHASHSEED="1", LC_ALL="C")
-    again = generate(tmp_path / "again", kind, *size, "--seed", "7", PYTHONHASHSEED="2", TZ="Asia/Tokyo")
-    assert first == again
-    assert sha256(first) == expected
-
-
-@pytest.mark.parametrize("kind", SMALL)
-def test_another_seed_gives_other_bytes(kind: str, tmp_path: Path) -> None:
-    size, expected = SMALL[kind]
-    assert sha256(generate(tmp_path / "other", kind, *size, "--seed", "8")) != expected
-
-
-def test_a_text_is_as_long_as_asked_for_and_follows_zipf(tmp_path: Path) -> None:
-    text = generate(tmp_path / "text", "text", "--kib", "300", "--seed", "1").decode("ascii")
-    assert len(text) == 300 * 1024
-    words = re.findall(r"[a-z]+", text.lower())
-    counts = sorted((words.count(word) for word in ("the", "that", "good")), reverse=True)
-    # Zipf and Mandelbrot: frequency goes as 1 / (rank + 2.7), and "the" has rank 1, "that" rank 8, "good" 120.
-    assert counts == [words.count(word) for word in ("the", "that", "good")]
-    assert words.count("the") / words.count("that") == pytest.approx(10.7 / 3.7, rel=0.25)
-
-
-@needs("gcc")
-def test_a_generated_program_compiles_without_a_warning_and_means_the_same_at_every_level(
-    tmp_path: Path,
-) -> None:
-    generate(tmp_path / "program.c", "program", "--functions", "12", "--seed", "42")
-    printed = set()
-    for flags in (["-O0"], ["-O2"], ["-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all"]):
-        command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", *flags, "-o", "prog", "program.c"]
-        if subprocess.run(command, cwd=tmp_path, check=False).returncode != 0:
-            assert "-fsanitize=undefined" in flags, "it must compile"
-            continue
-        printed.add(execute(["./prog"], tmp_path).decode())
-    assert printed == {"checksum 971a52d4a028e668\n"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "required: kind"),
-        (["novel", "--kib", "1"], "invalid choice: 'novel'"),
-        (["text", "--kib", "0", "--seed", "1", "--output", "x"], "expected an integer from 1 to"),
-        (["text", "--kib", "1", "--seed", "-1", "--output", "x"], "--seed"),
-        (["program", "--functions", "many", "--seed", "1", "--output", "x"], "got 'many'"),
-        (["log", "--lines", "5", "--output", "x"], "required: --seed"),
-    ],
-)
-def test_bad_arguments_are_refused_with_a_message(arguments: list[str], message: str, tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, GENERATE, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 2
-    assert message in ended.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        GENERATE,
-        "text",
-        "--kib",
-        "1",
-        "--seed",
-        "1",
-        "--output",
-        tmp_path / "no/text",
-    ]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 1
-    assert "No such file or directory" in ended.stderr
-
-
 # ---- the report ----
-
 Report = Callable[[str], str]
 
 
@@ -241,3 +146,46 @@ def test_the_report_does_not_depend_on_the_order_of_hashes(tmp_path: Path) -> No
         for seed in ("0", "1", "2")
     }  # fmt: skip
     assert len(reports) == 1
+
+
+# ---- the study ----
+
+
+def study(text: str, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    path = directory / "text.txt"
+    path.write_text(text, encoding="utf-8")
+    return subprocess.run(
+        ["python3", "-B", STUDY, path], env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@needs("python3")
+def test_the_study_counts_what_the_text_holds(tmp_path: Path) -> None:
+    ended = study("The cat saw the dog. The dog saw nothing!\nA cat, then.", tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    lines = ended.stdout.splitlines()
+    assert lines[0] == "lines 2 words 12 different 7 sentences 3 marks 1"
+    assert lines[1] == "frequent the:3 cat:2 dog:2 saw:2 a:1 nothing:1 then:1"
+    assert lines[2] == "beginnings the:4 cat:2 dog:2 saw:2 not:1"
+    # From `the`, the steps that were seen twice cost 1 + 64 // 2, those that were seen once 1 + 64.
+    assert lines[6] == "from the 7 longest 228 sum 717"
+
+
+@needs("python3")
+def test_the_study_does_not_depend_on_the_order_of_hashes(tmp_path: Path) -> None:
+    text = generate(tmp_path / "text", "text", "--kib", "24", "--seed", "3").decode("ascii")
+    studies = {study(text, tmp_path, PYTHONHASHSEED=seed).stdout for seed in ("0", "1", "2")}
+    assert len(studies) == 1
+    assert len(studies.pop().splitlines()) == 9
+
+
+@needs("python3")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "expected a text with words"), ("aaa", "expected a text with words"), ("caf\u00e9", "expected a text in ASCII")],
+)  # fmt: skip
+def test_the_study_refuses_what_is_no_text(text: str, message: str, tmp_path: Path) -> None:
+    ended = study(text, tmp_path)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert message in ended.stderr

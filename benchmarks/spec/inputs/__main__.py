@@ -1,0 +1,84 @@
+"""Makes the inputs of the SPEC-like suite: a text, a C program, a web server's log, a script of SQL.
+
+    python3 benchmarks/spec/inputs text --kib 256 --seed 1 --output text.txt
+
+The same arguments give the same bytes on every machine and every Python from 3.9 on: the random numbers are
+splitmix64 in integers, and nothing depends on floating point, the locale, the time zone or the order of a set.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# The folder may be one that must not be written to.
+sys.dont_write_bytecode = True
+
+import argparse  # noqa: E402
+import os  # noqa: E402
+from collections.abc import Callable, Sequence  # noqa: E402
+
+from c_program import write_program  # noqa: E402
+from splitmix import MASK_64, SplitMix64  # noqa: E402
+from sql_script import write_sql  # noqa: E402
+from text import write_text  # noqa: E402
+from web_log import write_log  # noqa: E402
+
+#: kind -> what it is, its size's option, the greatest size, what the option means, what writes it
+KINDS = {
+    "text": ("English-like text for a compressor", "--kib", 1 << 22, "size of the text in KiB", write_text),
+    "program": (
+        "a C program for a compiler",
+        "--functions",
+        10**6,
+        "how many functions it has",
+        write_program,
+    ),
+    "log": ("a web server's log for a script", "--lines", 10**9, "how many requests it holds", write_log),
+    "sql": ("a script for a database", "--orders", 10**8, "how many orders it is about", write_sql),
+}
+
+
+def integer(low: int, high: int) -> Callable[[str], int]:
+    """Return a parser of integers from low to high, for argparse."""
+
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+            raise argparse.ArgumentTypeError(f"expected an integer from {low} to {high}, got {text!r}")
+        return int(text)
+
+    return parse
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="inputs", description="Makes a seeded input: the same arguments give the same bytes."
+    )
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for name, (what, option, most, meaning, write) in KINDS.items():
+        kind = kinds.add_parser(name, help=what)
+        kind.add_argument(option, type=integer(1, most), required=True, help=meaning)
+        kind.add_argument(
+            "--seed", type=integer(0, MASK_64), required=True, help="where the random numbers begin"
+        )
+        kind.add_argument("--output", required=True, help="file to write; it appears when it is complete")
+        kind.set_defaults(write=write)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse_arguments(arguments)
+    partial = f"{options.output}.partial"
+    try:
+        # ASCII and "\n" everywhere, whatever the locale and the system.
+        with open(partial, "w", encoding="ascii", newline="\n") as out:
+            options.write(SplitMix64(options.seed), options, out)
+        os.replace(partial, options.output)
+    except OSError as error:
+        print(f"inputs: {options.output}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
