@@ -16,7 +16,10 @@ WITH_OPTIONS = [name for name in BENCHMARKS if "--repetitions" in SUITE["benchma
 AARCH64_GCC, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 
 #: what the emulator of another architecture does not have
-NOT_EMULATED = {"lat_io_uring": "qemu-user has no io_uring"}
+NOT_EMULATED = {
+    "lat_io_uring": "qemu-user has no io_uring",
+    "lat_rpc": "there is no libtirpc for the cross compiler",
+}
 
 
 def quickly(name: str, sources: Path, build: Path) -> list[str]:
