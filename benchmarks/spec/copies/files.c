@@ -111,6 +111,22 @@ static int fill(struct copies_run *run, DIR *here, int directory) {
     }
 }
 
+static int make_directory(struct copies_run *run, DIR *here, size_t index) {
+    char name[COPIES_NAME_SIZE];
+    copies_directory_name(name, index);
+    if (mkdir(name, 0755) != 0) {
+        return errno == EEXIST ? fail(run, name, "expected no directory of an earlier run")
+                               : fail_errno(run, name);
+    }
+    int directory = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0) {
+        return fail_errno(run, name);
+    }
+    int status = fill(run, here, directory);
+    (void)close(directory);
+    return status;
+}
+
 int copies_make_directories(struct copies_run *run) {
     DIR *here = opendir(".");
     if (here == NULL) {
@@ -118,16 +134,7 @@ int copies_make_directories(struct copies_run *run) {
     }
     int status = 0;
     for (size_t i = 0; i < run->options->copies && status == 0; i++) {
-        char name[COPIES_NAME_SIZE];
-        copies_directory_name(name, i);
-        int directory = -1;
-        if (mkdir(name, 0755) != 0 ||
-            (directory = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) {
-            status = fail_errno(run, name);
-        } else {
-            status = fill(run, here, directory);
-            (void)close(directory);
-        }
+        status = make_directory(run, here, i);
     }
     (void)closedir(here);
     return status;
