@@ -45,6 +45,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "findings": plain(answer.findings),
         "compilation": plain(answer.compilation),
         "suites": [{**plain(suite), "generalises": suite.generalises} for suite in answer.suites],
+        "scores": [{**plain(score), "of": score.of, "complete": score.complete} for score in answer.scores],
         "over_hosts": plain(answer.over_hosts),
         "effects": plain(answer.effects),
         "levels": [
@@ -99,7 +100,8 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     """The answer as rows of `COLUMNS`; None is empty.
 
     Cells (`value` is the mean); comparisons, Dunnett's (where a baseline has several alternatives), Tukey's pairs, suites (for
-    these benchmarks, and for benchmarks like these) and comparisons over all hosts (`value` is the ratio a/b).
+    these benchmarks, and for benchmarks like these) and comparisons over all hosts (`value` is the ratio a/b); scores of
+    benchmarks and of suites (`value` is how many times as fast as machine `b`).
     """
     for cell in answer.cells:
         yield {
@@ -128,7 +130,19 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     yield from _wider_rows(answer)
 
 
+def _score_rows(answer: Answer) -> Iterator[dict[str, Any]]:
+    for score in answer.scores:
+        common = {"host": score.host, "metric": score.kind, "a": score.configuration, "b": score.machine}
+        for member in score.members:
+            yield {**common, "kind": "score", "benchmark": member.benchmark, **_row(member.score)}
+        parameters = _text({**score.parameters, "copies": score.copies, "size": score.size})
+        yield {
+            **common, "kind": "suite-score", "benchmark": score.suite, **_row(score.overall), "parameters": parameters,
+        }  # fmt: skip
+
+
 def _wider_rows(answer: Answer) -> Iterator[dict[str, Any]]:
+    yield from _score_rows(answer)
     for suite in answer.suites:
         common = {**_place(suite), "benchmark": suite.suite, "a": suite.a_name, "b": suite.b_name}
         yield {**common, "kind": "suite", **_row(suite.these), "practical": suite.practical}

@@ -153,6 +153,7 @@ def _show(answer: Answer, all_metrics: bool, show_outliers: bool) -> None:
     _show_cells(console, answer, level, all_metrics)
     _show_comparisons(console, answer, level)
     _show_families(console, answer)
+    _show_scores(console, answer, level)
     _show_failures(console, answer)
     if show_outliers:
         from regatta.cli.outlier_tables import show_outliers as show_outlier_tables
@@ -239,6 +240,30 @@ def _show_families(console: Console, answer: Answer) -> None:
         ("test", "q", "method", "in words"),
         rows,
     )
+
+
+def _show_scores(console: Console, answer: Answer, level: str) -> None:
+    rows = [
+        (
+            score.host, parts.benchmark, score.configuration, str(score.copies), f"{parts.reference_s:.4g}",
+            str(parts.score.n), _number(parts.score.point), _interval(parts.score), parts.score.reason,
+        )
+        for score in answer.scores
+        for parts in score.members
+    ]  # fmt: skip
+    machines = ", ".join(dict.fromkeys(score.machine for score in answer.scores))
+    header = (
+        "host",
+        "benchmark",
+        "configuration",
+        "copies",
+        "reference s",
+        "n",
+        "value",
+        f"{level} interval",
+        "why not",
+    )
+    _table(console, f"Scores (copies x time on {machines} / time)", header, rows)
 
 
 def _show_failures(console: Console, answer: Answer) -> None:

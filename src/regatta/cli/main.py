@@ -22,6 +22,7 @@ VERBS = {
     "report": "Write the answer as one HTML file",
     "audit": "Hold prevalent methods against the intervals",
     "history": "Compare experiments over time: what shifted, since when",
+    "reference": "Make a measured machine the reference of a suite's scores",
     "plot": "Write each figure as SVG, PNG or HTML",
     "explain": "Show the exact command of a cell and what its records say",
     "verify": "Check every planned invocation, checksum and status",

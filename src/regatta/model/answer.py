@@ -22,6 +22,7 @@ from regatta.model.outliers import Outliers
 from regatta.model.overheads import Overheads
 from regatta.model.replay import CompilationControl
 from regatta.model.scaling import Scaling
+from regatta.model.scores import SuiteScore
 from regatta.model.steady import Steadiness
 from regatta.model.stopped import StoppedGroup
 from regatta.model.suites import SuiteComparison
@@ -182,6 +183,8 @@ class Answer:
     outliers: Outliers = field(default_factory=Outliers)
     #: geometric means over suites
     suites: tuple[SuiteComparison, ...] = ()
+    #: against the reference machines of suites
+    scores: tuple[SuiteScore, ...] = ()
     #: every comparison over all hosts
     over_hosts: OverHosts = field(default_factory=OverHosts)
     #: which factor explains how much, over the whole experiment

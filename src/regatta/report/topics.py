@@ -22,6 +22,7 @@ from regatta.report.panels import Panel
 from regatta.report.replay import replay_topic
 from regatta.report.runs import runs_topic
 from regatta.report.scaling import scaling_topic
+from regatta.report.scores import scores_topic
 from regatta.report.sleeps import sleeps_topic
 from regatta.report.steady import steady_topic
 from regatta.report.stopping import stopping_topic
@@ -39,6 +40,7 @@ TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     comparisons_topic,
     pairs_topic,
     suites_topic,
+    scores_topic,
     hosts_topic,
     # what it hangs on
     heap_topic,

@@ -10,6 +10,11 @@ from regatta.errors import RegattaError
 _SIGN = Path("configs") / "runtimes.yml"
 
 
+def reference_path(home: Path, suite: str) -> Path:
+    """Where the reference machine of a suite is told in a home."""
+    return home / "configs" / "suites" / "reference" / f"{suite}.yml"
+
+
 def find_home(spec: Path | None = None) -> Path:
     """Find the folder that holds `configs/`, `benchmarks/` and the workflow.
 

@@ -13,15 +13,17 @@ from pydantic.fields import FieldInfo
 
 from regatta.spec import fields
 from regatta.spec.flow import flow_yaml
+from regatta.spec.reference_schema import ReferenceFile
 from regatta.spec.registry_schema import CollectorsFile, HostsFile, ModifiersFile, RuntimesFile
 from regatta.spec.spec_schema import Spec
 from regatta.spec.suite_schema import SuiteFile
 
-Kind = Literal["spec", "suite", "runtimes", "collectors", "modifiers", "hosts"]
+Kind = Literal["spec", "suite", "reference", "runtimes", "collectors", "modifiers", "hosts"]
 
 KINDS: dict[Kind, type[BaseModel]] = {
     "spec": Spec,
     "suite": SuiteFile,
+    "reference": ReferenceFile,
     "runtimes": RuntimesFile,
     "collectors": CollectorsFile,
     "modifiers": ModifiersFile,
@@ -31,6 +33,7 @@ KINDS: dict[Kind, type[BaseModel]] = {
 _TITLES: dict[Kind, str] = {
     "spec": "The spec",
     "suite": "A suite: `configs/suites/<suite>.yml`",
+    "reference": "A reference machine: `configs/suites/reference/<suite>.yml`",
     "runtimes": "Runtimes: `configs/runtimes.yml`",
     "collectors": "Collectors: `configs/collectors.yml`",
     "modifiers": "Modifiers: `configs/modifiers.yml`",
@@ -41,7 +44,7 @@ _INTRODUCTION = """\
 # Spec reference
 
 Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page from the schema, and
-`regatta schema` prints JSON Schema for editors (`--kind suite`, `runtimes`, `collectors`, `modifiers` or `hosts` for the other files):
+`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `runtimes`, `collectors`, `modifiers` or `hosts` for the other files):
 
     # yaml-language-server: $schema=spec.schema.json
 
@@ -67,6 +70,7 @@ _NAMED: list[tuple[Any, str]] = [
     (fields.Lines, "text or list of texts"),
     (fields.Command, "list of texts"),
     (fields.Flags, "list of texts"),
+    (fields.Scalars, "text, number, true or false, or a list of them"),
     (fields.ScalarValue, "text, number, true or false"),
     (fields.Exact, "number"),
 ]

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FILES = [
     *(("spec", path) for path in sorted((ROOT / "configs/experiments").glob("*.yml"))),
     *(("suite", path) for path in sorted((ROOT / "configs/suites").glob("*.yml"))),
+    *(("reference", path) for path in sorted((ROOT / "configs/suites/reference").glob("*.yml"))),
     *(("hosts", path) for path in sorted((ROOT / "configs/hosts").glob("*.yml"))),
     ("runtimes", ROOT / "configs/runtimes.yml"),
     ("collectors", ROOT / "configs/collectors.yml"),
@@ -84,11 +85,12 @@ def test_the_schema_tells_editors_of_mistakes() -> None:
 def test_every_example_fits_its_key() -> None:
     for kind in KINDS:
         made = schema_of(kind)
-        owners = [made, *made["$defs"].values()]
+        defs = {"$defs": made.get("$defs", {})}
+        owners = [made, *defs["$defs"].values()]
         for owner in owners:
             for key, value in owner.get("properties", {}).items():
                 for shown in value.get("examples", []):
-                    jsonschema.validate(shown, value | {"$defs": made["$defs"]})
+                    jsonschema.validate(shown, value | defs)
                     assert parse_yaml(flow_yaml(shown).encode(), key).value == shown
 
 

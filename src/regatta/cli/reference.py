@@ -1,0 +1,80 @@
+"""`regatta reference EXPERIMENT --name NAME`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from regatta.cli.options import results_option
+from regatta.cli.records import printable
+from regatta.cli.store import database_progress
+from regatta.store.folder import find_folder, replacing
+
+
+@click.command()
+@click.argument("experiment")
+@results_option
+@click.option("--name", required=True, help="What the machine is called in scores.")
+@click.option("--description", help="What the machine is; what was recorded of it if not given.")
+@click.option("--suite", default="", help="Of which suite, where the experiment has several.")
+@click.option("--host", default="", help="On which host, where the experiment has several.")
+@click.option("--configuration", default="", help="Of which configuration, where the experiment has several.")
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. [default: configs/suites/reference/SUITE.yml]",
+)
+@click.option("--replace", is_flag=True, help="Write over a file that is there.")
+def reference(
+    experiment: str,
+    results: Path,
+    name: str,
+    description: str | None,
+    suite: str,
+    host: str,
+    configuration: str,
+    output: Path | None,
+    replace: bool,
+) -> None:
+    """Make the machine on which EXPERIMENT (a name or a folder) was measured the reference of a suite.
+
+    Scores of the suite are then ratios to the mean elapsed times of one copy of each program there.
+    """
+    folder = find_folder(experiment, results)
+
+    from regatta.analysis.reference_times import (
+        Choice,
+        described,
+        make_reference,
+        read_times,
+        reference_text,
+        suites_of,
+    )
+    from regatta.errors import Problem, SpecError
+    from regatta.spec.home import find_home, reference_path
+    from regatta.spec.references import parse_reference, programs_of
+
+    home = find_home()
+    with database_progress() as progress:
+        cells, facts = read_times(folder.path, progress)
+    problems: list[Problem] = []
+    programs = {one: programs_of(home, one, problems) for one in suites_of(cells)}
+    made = make_reference(cells, facts, Choice(suite, host, configuration), programs)
+    if problems:
+        raise SpecError(problems)
+    path = output or reference_path(home, made.suite)
+    if path.exists() and not replace:
+        raise SpecError([Problem(str(path), "no such file yet", "one", "--replace, or another --output")])
+    about = described(facts.hosts.get(made.host, {})) if description is None else description
+    text = reference_text(made, name, about, facts.name)
+    # What is written must be what is read again.
+    read = parse_reference(text, str(path), made.suite, programs[made.suite])
+    for option, given, kept in (("--name", name, read.machine), ("--description", about, read.description)):
+        if given != kept:
+            raise SpecError([Problem(option, "text on one line", repr(given))])
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    for note in made.notes:
+        click.echo(f"note: {printable(note)}", err=True)
+    click.echo(str(path))

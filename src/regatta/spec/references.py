@@ -1,0 +1,102 @@
+"""The reference machines of suites: found in a home, read, and checked against their suites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import Problem, SpecError
+from regatta.model.scores import Reference
+from regatta.spec.fields import NAME
+from regatta.spec.home import reference_path
+from regatta.spec.problems import check, shown, unknown
+from regatta.spec.reference_schema import ReferenceFile
+from regatta.spec.registries import read_registry
+from regatta.spec.yaml_lines import Document, parse_yaml
+
+
+def read_references(home: Path, suites: Iterable[str]) -> dict[str, Reference]:
+    """Read the references of those suites that have one.
+
+    Args:
+        home: what `find_home` found.
+        suites: names; what cannot be a suite's name has no reference.
+
+    Raises:
+        SpecError: a file is wrong, or names a benchmark or size that its suite has not.
+    """
+    problems: list[Problem] = []
+    found = {}
+    for suite in dict.fromkeys(suites):
+        # A label may hold what is no name; it must not lead out of the folder.
+        if not NAME.fullmatch(suite) or ".." in suite:
+            continue
+        document = read_registry(reference_path(home, suite), problems)
+        if document is not None:
+            reference = _checked(document, suite, programs_of(home, suite, problems), problems)
+            if reference is not None:
+                found[suite] = reference
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def parse_reference(text: str, file: str, suite: str, programs: Mapping[str, tuple[str, ...]]) -> Reference:
+    """Read a reference from text.
+
+    Args:
+        text: YAML.
+        file: the name that problems carry.
+        suite: what it must be of.
+        programs: benchmark -> sizes of the suite; empty where they are not known.
+
+    Raises:
+        SpecError: it is wrong.
+    """
+    problems: list[Problem] = []
+    reference = _checked(parse_yaml(text.encode(), file), suite, programs, problems)
+    if problems or reference is None:
+        raise SpecError(problems)
+    return reference
+
+
+def programs_of(home: Path, suite: str, problems: list[Problem]) -> dict[str, tuple[str, ...]]:
+    """The benchmarks of a suite and their sizes; none where the home has no such suite.
+
+    The file is not validated: what is wrong with it is told where it is used.
+    """
+    document = read_registry(home / "configs" / "suites" / f"{suite}.yml", problems)
+    benchmarks = _mapping(_mapping(document.value if document else None).get("benchmarks"))
+    return {
+        str(name): tuple(map(str, _mapping(_mapping(entry).get("sizes")))) or ("default",)
+        for name, entry in benchmarks.items()
+    }
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _checked(
+    document: Document, suite: str, programs: Mapping[str, tuple[str, ...]], problems: list[Problem]
+) -> Reference | None:
+    model = check(ReferenceFile, document, problems)
+    if model is None:
+        return None
+    if model.suite != suite:
+        where = document.where(("suite",))
+        problems.append(
+            Problem(where, f"`{suite}`, as the file is called", shown(model.suite), f"`suite: {suite}`")
+        )
+    for name, sizes in model.times_s.items() if programs else ():
+        if name not in programs:
+            where = document.where(("times_s", name))
+            problems.append(unknown(where, f"a benchmark of suite `{suite}`", name, programs))
+            continue
+        for size in sizes:
+            if size not in programs[name]:
+                where = document.where(("times_s", name, size))
+                problems.append(unknown(where, f"a size of `{suite}/{name}`", size, programs[name]))
+    times = {name: dict(sizes) for name, sizes in model.times_s.items()}
+    return Reference(suite, model.machine, model.description, times, dict(programs))
