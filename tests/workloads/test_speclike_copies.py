@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ pytestmark = needs(*BUILD["needs"])
 
 #: long enough for any machine; what waits for it has failed
 LONG_S = 30
+#: longer than any test waits for its end
+FOREVER_S = 3600
 
 
 class Ended:
@@ -64,6 +67,15 @@ def built(place: Path, *arguments: str) -> Path:
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("plain")) / "copies"
+
+
+@pytest.fixture(autouse=True)
+def nothing_outlives_the_test(tmp_path: Path) -> Iterator[None]:
+    """So that a failing test leaves no more behind than one that passes."""
+    yield
+    for process in inside(tmp_path):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -218,7 +230,7 @@ def test_a_check_runs_where_each_copy_ran_and_reports_no_time(run: Run) -> None:
 
 
 def test_a_failing_copy_is_named_with_its_cause_and_ends_the_others(run: Run) -> None:
-    script = f"case $PWD in *copy-2) echo gone wrong >&2; exit 3 ;; esac; sleep {LONG_S} & wait"
+    script = f"case $PWD in *copy-2) echo gone wrong >&2; exit 3 ;; esac; sleep {FOREVER_S} & wait"
     before = time.monotonic()
     ended = run("--copies", "3", "--", "sh", "-c", script)
     assert ended.failure() == "copy 2: exit code 3: gone wrong"
@@ -228,7 +240,7 @@ def test_a_failing_copy_is_named_with_its_cause_and_ends_the_others(run: Run) ->
 
 def test_a_killed_copy_is_named_with_its_signal(run: Run) -> None:
     ended = run(
-        "--copies", "2", "--", "sh", "-c", f"case $PWD in *copy-1) kill -9 $$ ;; esac; sleep {LONG_S}"
+        "--copies", "2", "--", "sh", "-c", f"case $PWD in *copy-1) kill -9 $$ ;; esac; sleep {FOREVER_S}"
     )
     assert ended.failure() == "copy 1: ended by signal 9 (Killed)"
     assert wait_until(lambda: not inside(ended.work))
@@ -236,7 +248,7 @@ def test_a_killed_copy_is_named_with_its_signal(run: Run) -> None:
 
 def test_a_killed_keeper_is_no_hang(run: Run) -> None:
     ended = run(
-        "--copies", "2", "--", "sh", "-c", f"case $PWD in *copy-2) kill -9 $PPID ;; esac; sleep {LONG_S}"
+        "--copies", "2", "--", "sh", "-c", f"case $PWD in *copy-2) kill -9 $PPID ;; esac; sleep {FOREVER_S}"
     )
     assert ended.failure() == "copy 2: its keeper was killed"
     assert wait_until(lambda: not inside(ended.work))
@@ -261,7 +273,7 @@ def test_passes_that_print_something_else_are_wrong(run: Run) -> None:
 def test_when_the_parent_is_killed_nothing_stays(
     program: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
-    script = f"sleep {LONG_S} & touch ../here-$(basename $PWD); wait"
+    script = f"sleep {FOREVER_S} & touch ../here-$(basename $PWD); wait"
     parent = subprocess.Popen([program, "--copies", "3", "--", "sh", "-c", script], cwd=tmp_path)
     try:
         assert wait_until(lambda: len(list(tmp_path.glob("here-*"))) == 3)
