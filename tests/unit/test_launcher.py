@@ -60,7 +60,8 @@ FAKES = {
           case $word in
             default-jdk-headless) ln -sf "$FAKES/true" "$BIN/javac" ;;
             maven) ln -sf "$FAKES/true" "$BIN/mvn" ;;
-            make | gcc | perl) ln -sf "$FAKES/true" "$BIN/$word" ;;
+            make | gcc | perl | bzip2 | sqlite3) ln -sf "$FAKES/true" "$BIN/$word" ;;
+            xz-utils) ln -sf "$FAKES/true" "$BIN/xz" ;;
           esac
         done
     """,
@@ -126,7 +127,8 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-BUILD_TOOLS = ("javac", "mvn", "gcc", "make", "perl")
+SPECLIKE = ("perl", "bzip2", "xz", "sqlite3")
+BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *SPECLIKE)
 
 
 @pytest.mark.parametrize("script", ["regatta", "tools/lock", "tools/check", ".ci/run"])
@@ -254,7 +256,7 @@ def test_the_launcher_works_from_another_folder_and_through_links(machine: Machi
 
 @pytest.mark.parametrize("apt", [True, False])
 def test_without_root_or_sudo_it_says_what_to_install_by_hand(machine: Machine, apt: bool) -> None:
-    machine.has("make", "perl", "gcc", *(["apt-get"] if apt else []))
+    machine.has("make", "gcc", *SPECLIKE, *(["apt-get"] if apt else []))
     done = machine.run("run", "spec.yml", FAKE_UID="1000")
     assert done.returncode == 3
     assert done.stdout == ""
@@ -262,6 +264,11 @@ def test_without_root_or_sudo_it_says_what_to_install_by_hand(machine: Machine, 
     by_hand = done.stderr.splitlines()[-1]
     assert by_hand.strip() == "sudo apt-get install --no-install-recommends default-jdk-headless maven"
     assert machine.calls() == []
+
+
+def test_the_demo_asks_for_no_program_that_it_does_not_run(machine: Machine) -> None:
+    machine.has("javac", "mvn", "gcc", "make", "perl")
+    assert machine.run("demo", FAKE_UID="1000").returncode == 0
 
 
 def test_without_python_it_says_so_by_hand(machine: Machine) -> None:
@@ -273,16 +280,16 @@ def test_without_python_it_says_so_by_hand(machine: Machine) -> None:
 
 @pytest.mark.parametrize("uid", ["0", "1000"])
 def test_only_what_is_missing_is_installed_and_is_named_first(machine: Machine, uid: str) -> None:
-    machine.has("apt-get", "apt-cache", "sudo", "gcc", "javac", "perl")
+    machine.has("apt-get", "apt-cache", "sudo", "gcc", "javac", "perl", "bzip2")
     done = machine.run("run", "spec.yml", FAKE_UID=uid)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"cli in {machine.clone}: run spec.yml\n"
-    named = done.stderr.splitlines()[:3]
+    named = done.stderr.splitlines()[:5]
     assert named[0].startswith("regatta: installs these system packages with apt-get")
-    assert [line.split()[0] for line in named[1:]] == ["maven", "make"]
+    assert [line.split()[0] for line in named[1:]] == ["maven", "make", "xz-utils", "sqlite3"]
     update, install = machine.calls("apt-get")
     assert update.endswith(" update")
-    assert install.endswith(" install -y --no-install-recommends maven make")
+    assert install.endswith(" install -y --no-install-recommends maven make xz-utils sqlite3")
     assert bool(machine.calls("sudo")) == (uid != "0")
 
 
@@ -298,7 +305,7 @@ def test_verbs_that_build_nothing_ask_for_no_system_package(machine: Machine, wo
     ("version", "fits"), [("1.8.0_402", False), ("11.0.22", False), ("17.0.13", True), ("26-ea", True)]
 )
 def test_a_jdk_that_is_too_old_counts_as_missing(machine: Machine, version: str, fits: bool) -> None:
-    machine.has("mvn", "gcc", "make", "perl")
+    machine.has("mvn", "gcc", "make", *SPECLIKE)
     home = machine.clone.parent / "jdk"
     (home / "bin").mkdir(parents=True)
     _script(home / "bin" / "javac", "")
