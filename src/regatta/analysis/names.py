@@ -8,6 +8,7 @@ from regatta.analysis.samples import PlannedCell
 from regatta.model.benchmark_label import parts_of_label
 from regatta.model.cell import NO_MODIFIERS, configuration_name
 from regatta.model.experiment import Scalar
+from regatta.model.template import scalar_text
 
 
 class Names:
@@ -30,8 +31,14 @@ class Names:
 
     def place(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
         """`h2 (size_bytes 4096) at 2 x minheap`."""
-        given = ", ".join(f"{key} {_show(value)}" for key, value in sorted(parameters.items()))
         name = self.benchmark(cell.benchmark)
+        # What a whole label says of the parameters is not said again.
+        said = parts_of_label(cell.benchmark).chosen if name == cell.benchmark else {}
+        given = ", ".join(
+            f"{key} {_show(value)}"
+            for key, value in sorted(parameters.items())
+            if said.get(key) != scalar_text(value)
+        )
         return (f"{name} ({given})" if given else name) + heap_words(cell)
 
     def within(self, cell: PlannedCell, told: Iterable[str] = ()) -> str:

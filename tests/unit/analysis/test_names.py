@@ -41,6 +41,13 @@ def test_a_program_that_is_there_once_has_a_short_name_whatever_its_parameters_h
     assert Names([planned(label)]).benchmark(label) == "bw_file"
 
 
+def test_a_place_says_a_parameter_once() -> None:
+    cells = [planned(f"lm/lat_select:default parallel={n}") for n in (1, 2)]
+    parameters = {"parallel": 2, "files": 10}
+    assert Names(cells).place(cells[1], parameters) == "lm/lat_select:default parallel=2 (files 10)"
+    assert Names(cells[1:]).place(cells[1], parameters) == "lat_select (files 10, parallel 2)"
+
+
 def test_programs_of_one_suite_stay_of_one_suite_whatever_their_parameters_hold(tmp_path: Path) -> None:
     cells, records = [], []
     for block, path in enumerate(("/a/x", "/b/y")):
