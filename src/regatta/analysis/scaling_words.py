@@ -18,6 +18,8 @@ _OVERVIEW_FROM = 6
 _FEW = 6
 #: `regatta.model.modes`
 _MODES_CHANCE = "1.5 %"
+#: an interval that reaches this ratio, or its inverse, excludes nothing of interest
+_VAGUE = 2.0
 _FLAT = ("same", "open")
 
 
@@ -121,6 +123,8 @@ class _Teller:
             return f"{start} it {'grows' if kind == 'up' else 'falls'} to {_times(steps)}"
         if all(step.verdict == "same" for step in steps):
             return f"{start} it changes by less than {self._theta_percent:g} %"
+        if max(max(step.ratio.high, 1.0 / step.ratio.low) for step in steps) > _VAGUE:
+            return f"{start} no change is shown, and even a large one is not excluded"
         return f"{start} no change is shown, {bound_words([step.ratio for step in steps])}"
 
     def modes(self) -> list[str]:

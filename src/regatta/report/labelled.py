@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regatta.report.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, log_ticks
@@ -23,6 +23,10 @@ _BELOW_PX, _ABOVE_PX = 46, 20
 _MARK_NAMES = tuple(MARKS)
 #: A logarithmic axis spans this much at least: differences of a few per cent are small there, as they are.
 _LEAST_SPAN = 4.0
+#: how far beyond its points such an axis goes for the sake of their intervals
+_INTERVAL_ROOM = 3.0
+#: Bars of lines that have few points are set apart by this share of the axis of x.
+_DODGE, _BARS_BELOW = 0.008, 4
 _SPELLED = {"us": "µs"}
 
 
@@ -72,8 +76,10 @@ def labelled_figure(
     bands: list[Trace] = []
     tops: list[Trace] = []
     looks = [Look(f"@c{i % HUES}", _MARK_NAMES[i % len(_MARK_NAMES)], "solid") for i, _ in enumerate(lines)]
-    for line, look in zip(lines, looks, strict=True):
-        *below, top = curve(_clipped(line.points, quantity), look, quantity.scale)
+    for number, (line, look) in enumerate(zip(lines, looks, strict=True)):
+        share = (number - (len(lines) - 1) / 2) * _DODGE if len(line.points) < _BARS_BELOW else 0.0
+        points = _clipped(_moved(line.points, share, x_axis), quantity)
+        *below, top = curve(points, look, quantity.scale)
         bands += below
         tops.append(top)
     inside = [m for m in marks if x_axis["range"][0] <= _place(m.x, x_axis) <= x_axis["range"][1]]
@@ -92,13 +98,12 @@ def labelled_figure(
 
 def time_quantity(title: str, lines: Sequence[NamedLine]) -> Quantity:
     """A logarithmic axis of times for points in ns; each tick says its own unit."""
-    values = _positive(lines)
-    low, high = _spanned(values)
+    low, high = _spanned(lines, 1.0)
     texts = {}
     for tick in log_ticks(low, high):
         factor, unit = display_scale(tick, "ns")
         texts[tick] = f"{tick * factor:g} {_SPELLED.get(unit, unit)}"
-    return Quantity(Scale(1.0, "ns", None), log_axis(title, low, high, texts))
+    return Quantity(Scale(1.0, "ns", None), log_axis(f"{title}, log scale", low, high, texts))
 
 
 def plain_quantity(title: str, unit: str, lines: Sequence[NamedLine]) -> Quantity:
@@ -116,22 +121,25 @@ def plain_quantity(title: str, unit: str, lines: Sequence[NamedLine]) -> Quantit
     scale = Scale(factor, unit, None)
     points = finite(p.y for line in lines for p in line.points)
     if points and min(points) > 0 and max(points) / min(points) > LOG_FROM:
-        low, high = _spanned([value * factor for value in values if value > 0])
+        low, high = _spanned(lines, factor)
         texts = {tick: significant(tick, 1) for tick in log_ticks(low, high)}
         return Quantity(scale, log_axis(f"{name}, log scale", low, high, texts))
-    ends = [min(0.0, *values) * factor, max(0.0, *values) * factor]
+    # An interval may reach below 0 where no value can be; it ends at the axis then.
+    ends = [min(0.0, *points, 0.0) * factor, max(0.0, *values, 0.0) * factor]
     room = 0.06 * (ends[1] - ends[0]) or 1.0
     return Quantity(scale, axis(name, range=[ends[0] - (room if ends[0] < 0 else 0), ends[1] + room]))
 
 
-def _positive(lines: Sequence[NamedLine]) -> list[float]:
-    """What a logarithmic axis must hold: every point, and the ends that are above 0."""
-    values = finite(v for line in lines for p in line.points for v in (p.y, p.low, p.high))
-    return [value for value in values if value > 0] or [1.0]
-
-
-def _spanned(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values), max(values)
+def _spanned(lines: Sequence[NamedLine], factor: float) -> tuple[float, float]:
+    """What a logarithmic axis must hold: every point above 0, and as much of their intervals as leaves them readable."""
+    points = [p for line in lines for p in line.points if p.y > 0]
+    if not points:
+        return 1.0, _LEAST_SPAN
+    least, most = min(p.y for p in points), max(p.y for p in points)
+    ends = finite(end for p in points for end in (p.low, p.high))
+    low = max(least / _INTERVAL_ROOM, min((end for end in ends if end > 0), default=least))
+    high = min(most * _INTERVAL_ROOM, max(ends, default=most))
+    low, high = min(low, least) * factor, max(high, most) * factor
     if high / low < _LEAST_SPAN:
         middle = math.sqrt(low * high)
         low, high = middle / math.sqrt(_LEAST_SPAN), middle * math.sqrt(_LEAST_SPAN)
@@ -147,6 +155,17 @@ def _clipped(points: Sequence[Point], quantity: Quantity) -> list[Point]:
         Point(p.x, p.y if p.y > 0 else math.nan, floor if p.low <= 0 else p.low, p.high, p.text)
         for p in points
     ]
+
+
+def _moved(points: Sequence[Point], share: float, x_axis: dict[str, Any]) -> Sequence[Point]:
+    """The points moved along x by a share of the axis."""
+    if not share:
+        return points
+    low, high = x_axis["range"]
+    shift = share * (high - low)
+    if x_axis.get("type") == "log":
+        return [replace(point, x=point.x * 10.0**shift) for point in points]
+    return [replace(point, x=point.x + shift) for point in points]
 
 
 def _place(value: float, on: dict[str, Any]) -> float:

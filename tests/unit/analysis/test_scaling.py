@@ -205,6 +205,12 @@ def test_one_invocation_compares_nothing_and_says_so(tmp_path: Path) -> None:
     )
 
 
+def test_an_interval_that_excludes_nothing_gives_no_bound(tmp_path: Path) -> None:
+    found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0, noise=0.5), rounds=3)
+    (words,) = found.findings["Load"]
+    assert "from 1 to 2 processes no change is shown, and even a large one is not excluded" in words
+
+
 def test_cpus_are_those_the_processes_could_use_before_those_of_the_host(tmp_path: Path) -> None:
     # The records say that CPUs 0 and 1 were allowed, the facts that there are 8.
     facts = {"host_facts": {"alpha": {**FACTS, "cpus": "8"}}}
