@@ -12,7 +12,7 @@ import click
 import regatta
 from regatta.errors import RegattaError
 
-#: verb -> what the first screen says of it; each is `regatta.cli.<verb>:<verb>`
+#: verb -> what the first screen says of it; each is `regatta.cli.<verb>:<verb>`, a hyphen being an underscore there
 VERBS = {
     "demo": "Run the demonstration and show its answer",
     "run": "Run an experiment from its spec to its report",
@@ -30,6 +30,7 @@ VERBS = {
     "plan": "Show or write the plan: cells, order, time",
     "minheap": "Measure the least heaps that a spec needs",
     "build": "Build the workloads of a spec and generate their inputs",
+    "check-host": "Ask whether this host is fit to measure on",
     "provision": "Bring the runtimes of a spec to this machine",
     "segment": "Measure one segment (the workflow calls this)",
     "store": "The embedded database, made from the journal",
@@ -48,7 +49,8 @@ class _Verbs(click.Group):
             return None
         from importlib import import_module
 
-        command = getattr(import_module(f"regatta.cli.{name}"), name)
+        module = name.replace("-", "_")
+        command = getattr(import_module(f"regatta.cli.{module}"), module)
         assert isinstance(command, click.Command)
         return command
 

@@ -1,0 +1,264 @@
+"""Verdicts on a host from what its fake benchmarks said. No I/O."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from regatta.fleet.fake_benchmarks import Answer
+from regatta.fleet.kernel_figures import KernelFrequency
+
+Verdict = Literal["ok", "doubtful", "unfit", "not available here"]
+
+#: of the kernel's figure and of the lowest to the highest of one program's repetitions
+_FREQUENCY_PERCENT = 1.0
+_RESOLUTION_NS = 1000
+#: below it no system call is made to read the clock, on any processor of these days
+_CLOCK_COST_NS = 200
+#: timer ticks come some hundred times a second and take a few of the 50 us of a quantum
+_SLOWDOWN_P99 = 1.1
+_INTERRUPTED_PERCENT = 1.0
+_UNFIT_INTERRUPTED_PERCENT = 10.0
+#: the clock's cost is subtracted from a sleep: that much of it may be missing
+_SLEEP_TOLERANCE = 0.999
+
+_QUIET_FIX = "stop what else runs, or keep CPUs apart (`cores`, isolcpus); see /proc/interrupts"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question put to the host. `fix` says what to do where the verdict is not ok."""
+
+    name: str
+    expected: str
+    got: str
+    verdict: Verdict
+    fix: str = ""
+
+    @property
+    def advice(self) -> str:
+        """What to do; nothing where all is well."""
+        return "" if self.verdict == "ok" else self.fix
+
+    def to_json(self) -> dict[str, str]:
+        """Its fields; `fix` is empty where the verdict is ok."""
+        return {**asdict(self), "fix": self.advice}
+
+
+def exit_code(checks: list[Check]) -> int:
+    """3 when a check says unfit, else 0."""
+    return 3 if any(check.verdict == "unfit" for check in checks) else 0
+
+
+def _missing(name: str, expected: str, why: str) -> Check:
+    return Check(name, expected, why, "not available here")
+
+
+def _said(name: str, expected: str, answer: Answer | None, program: str) -> Check | None:
+    """A check that is over because the program is not there or failed."""
+    if answer is None:
+        return _missing(name, expected, f"the suite has no {program}")
+    if answer.error:
+        return Check(name, expected, answer.error, "doubtful", f"see why {program} fails here")
+    return None
+
+
+def check_pinning(noise: Mapping[int, Answer]) -> Check:
+    """Whether a process that was told to run on a CPU did. `noise`: CPU -> what `cpu_noise` said there."""
+    name, expected = "pinning", "a process told to run on one CPU runs there and nowhere else"
+    if not noise:
+        return _missing(name, expected, "the suite has no cpu_noise")
+    wrong = []
+    for cpu, answer in noise.items():
+        if answer.error:
+            wrong.append(f"CPU {cpu}: {answer.error}")
+        elif answer.parameters("processor") != [str(cpu)]:
+            where = ", ".join(map(str, answer.parameters("processor")))
+            wrong.append(f"CPU {cpu}: ran on {where or 'an unknown one'}")
+    if wrong:
+        fix = "see what moves processes (cpusets, numad), and which CPUs this session may use"
+        return Check(name, expected, "; ".join(wrong), "unfit", fix)
+    return Check(name, expected, f"so on each of {len(noise)}", "ok")
+
+
+def check_clock(infos: list[Mapping[str, float]], source: str) -> list[Check]:
+    """Resolution, cost and shortest trusted interval, as every program of the suite finds them at its start.
+
+    Args:
+        infos: what the programs told of the clock; all that succeeded.
+        source: the kernel's clock source; empty: not known.
+    """
+    steps = f"steps of at most {_RESOLUTION_NS} ns"
+    cost = f"at most {_CLOCK_COST_NS} ns a reading"
+    interval = "known changes of work are seen within 0.25 % in intervals of at most 2 ms"
+    if not infos:
+        why = "no program told of it"
+        return [
+            _missing(n, e, why)
+            for n, e in (("clock steps", steps), ("clock cost", cost), ("interval", interval))
+        ]
+    fix = "take the clock source tsc (x86); see /sys/devices/system/clocksource/clocksource0"
+    step_ns = statistics.median(info["clock_resolution_ns"] for info in infos)
+    cost_ns = statistics.median(info["clock_overhead_ns"] for info in infos)
+    trusted = [info["trusted_interval_ns"] for info in infos if info["interval_trusted"]]
+    seen = f"in {len(trusted)} of {len(infos)} trials"
+    if trusted:
+        seen += f", the shortest {min(trusted) / 1e6:g} ms"
+    return [
+        Check("clock steps", steps, f"{step_ns:g} ns", "ok" if step_ns <= _RESOLUTION_NS else "unfit", fix),
+        Check(
+            "clock cost", cost, f"{cost_ns:.3g} ns" + (f" ({source})" if source else ""),
+            "ok" if cost_ns <= _CLOCK_COST_NS else "doubtful", fix,
+        ),
+        Check(
+            "interval", interval, seen, "ok" if 2 * len(trusted) > len(infos) else "doubtful",
+            f"measure longer (--interval-us); {_QUIET_FIX}",
+        ),
+    ]  # fmt: skip
+
+
+def check_order(order: Answer | None, cpus: int) -> Check:
+    """Whether the clock goes forward from one CPU to another."""
+    name, expected = "clock order", "no reading is earlier than one before it on another CPU"
+    if cpus < 2:
+        return _missing(name, expected, "there is one CPU")
+    if order is not None and "goes back" in order.error:
+        fix = "take another clock source, or measure on one CPU (`cores`)"
+        return Check(name, expected, order.error, "unfit", fix)
+    over = _said(name, expected, order, "clock_order")
+    if over or order is None:
+        return over or _missing(name, expected, "not run")
+    pairs, least_ns = len(order.parameters("to")), min(order.values("clock_step"))
+    got = f"so between CPU {order.parameters('from')[0]} and {pairs} other{'s' * (pairs > 1)}"
+    return Check(name, expected, f"{got}; the least step was {least_ns:g} ns", "ok")
+
+
+def check_noise(noise: Mapping[int, Answer]) -> list[Check]:
+    """How evenly the same work goes, on the CPU where it goes worst. `noise`: CPU -> what `cpu_noise` said there."""
+    even = f"the 99th percentile of the same work is at most {_SLOWDOWN_P99:g} of its median"
+    whole = f"at most {_INTERRUPTED_PERCENT:g} % of the time goes to something else"
+    heard = {cpu: answer for cpu, answer in noise.items() if not answer.error}
+    if not heard:
+        why = "cpu_noise failed" if noise else "the suite has no cpu_noise"
+        return [_missing("evenness", even, why), _missing("interruptions", whole, why)]
+
+    def worst(metric: str) -> tuple[float, int]:
+        return max((statistics.median(answer.values(metric)), cpu) for cpu, answer in heard.items())
+
+    slowdown, slow_cpu = worst("slowdown_p99")
+    share, interrupted_cpu = worst("interrupted")
+    found = heard[interrupted_cpu]
+    often = statistics.median(found.values("interruptions"))
+    longest_us = max(found.values("interruption_longest")) / 1000
+    verdict: Verdict = "ok"
+    if share > _INTERRUPTED_PERCENT:
+        verdict = "unfit" if share > _UNFIT_INTERRUPTED_PERCENT else "doubtful"
+    return [
+        Check(
+            "evenness", even, f"{slowdown:.3g} on CPU {slow_cpu}",
+            "ok" if slowdown <= _SLOWDOWN_P99 else "doubtful", _QUIET_FIX,
+        ),
+        Check(
+            "interruptions", whole,
+            f"{share:.2g} % on CPU {interrupted_cpu}: {often:.2g} % of the quanta, the longest by {longest_us:.0f} us",
+            verdict, _QUIET_FIX,
+        ),
+    ]  # fmt: skip
+
+
+def check_load(
+    shares: Mapping[str, float | None], limits: Mapping[str, float | None], load1: float | None
+) -> list[Check]:
+    """What else the host did while the noise was measured, against what makes an invocation count as perturbed.
+
+    Args:
+        shares: limit's name -> measured, in percent; None: the kernel does not tell.
+        limits: limit's name -> allowed, in percent; None: not judged.
+        load1: load average of the last minute, at the beginning.
+    """
+    words = {
+        "steal_percent": ("steal", "of the CPU time is taken by the hypervisor", "ask for CPUs of your own"),
+        "other_cpu_percent": ("other load", "of the CPU time goes to other processes", _QUIET_FIX),
+        "memory_pressure_percent": (
+            "memory pressure", "of the time some task waits for memory", "give the host more memory, or less to do",
+        ),
+    }  # fmt: skip
+    checks = []
+    for limit, (name, what, fix) in words.items():
+        allowed, measured = limits.get(limit), shares.get(limit)
+        if allowed is None or measured is None:
+            checks.append(_missing(name, f"little {what}", "the kernel does not tell"))
+            continue
+        got = f"{measured:.2g} %"
+        if limit == "other_cpu_percent" and load1 is not None:
+            got += f"; load {load1:g}"
+        checks.append(
+            Check(
+                name, f"at most {allowed:g} % {what}", got, "ok" if measured <= allowed else "doubtful", fix
+            )
+        )
+    return checks
+
+
+def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[Check]:
+    """The frequency found by time alone: whether it stays, and whether it is the kernel's."""
+    steady = f"the same within {_FREQUENCY_PERCENT:g} % each time"
+    same = f"the kernel's figure within {_FREQUENCY_PERCENT:g} %"
+    fix = "fix the frequency: governor performance, lowest and highest the same, no boost"
+    over = _said("frequency steady", steady, mhz, "mhz")
+    if over or mhz is None:
+        return [
+            over or _missing("frequency steady", steady, "not run"),
+            _missing("frequency", same, "not measured"),
+        ]
+    found = mhz.values("frequency")
+    # Disturbances can only make cycles look longer.
+    highest, spread = max(found), 100 * (1 - min(found) / max(found))
+    first = Check(
+        "frequency steady", steady, f"{min(found):.0f} to {highest:.0f} MHz",
+        "ok" if spread <= _FREQUENCY_PERCENT else "doubtful", fix,
+    )  # fmt: skip
+    if kernel is None:
+        return [first, _missing("frequency", same, f"{highest:.0f} MHz; the kernel has no figure")]
+    got = f"{highest:.0f} MHz; the kernel says {kernel.mhz:.0f} MHz ({kernel.kind})"
+    if abs(highest - kernel.mhz) <= kernel.mhz * _FREQUENCY_PERCENT / 100:
+        return [first, Check("frequency", same, got, "ok")]
+    if kernel.kind == "nominal":
+        # What was told at the start is no measurement: the processor may rightly run faster.
+        return [first, _missing("frequency", same, got)]
+    return [first, Check("frequency", same, got, "unfit" if kernel.kind == "constant" else "doubtful", fix)]
+
+
+def check_line(line: Answer | None, kernel_bytes: int | None) -> Check:
+    """The size of a cache line, found by time alone, beside the kernel's."""
+    name, expected = "cache line", "what the kernel says"
+    over = _said(name, expected, line, "line")
+    if over or line is None:
+        return over or _missing(name, expected, "not run")
+    found = statistics.median(line.values("line_size"))
+    if kernel_bytes is None:
+        return _missing(name, expected, f"{found:g} bytes; the kernel does not say")
+    got = f"{found:g} bytes; the kernel says {kernel_bytes}"
+    # Two lines are fetched at once by some processors: a step at twice the line is theirs.
+    if found == kernel_bytes:
+        return Check(name, expected, got, "ok")
+    fix = "run it again on a quiet host; some processors fetch lines in pairs, and virtual machines may name another cache"
+    return Check(name, expected, got, "doubtful", fix)
+
+
+def check_sleep(sleep: Answer | None) -> Check:
+    """Whether sleeps last as long as was asked for, at least."""
+    name, expected = "sleep", "never shorter than asked"
+    if sleep is None:
+        return _missing(name, expected, "the suite has no lat_usleep")
+    fix = "take another clock source: timers and clock do not agree"
+    if sleep.error:
+        # The program tells a sleep that is too short by this errno.
+        short = "Timer expired" in sleep.error
+        return Check(name, expected, sleep.error, "unfit" if short else "doubtful", fix)
+    ratios = [(row[2] / (1000 * row[5]["requested_us"]), row) for row in sleep.rows if row[1] == "latency"]
+    least, row = min(ratios, key=lambda pair: pair[0])
+    got = f"at least {row[2] / 1000:.1f} us for {row[5]['requested_us']} us ({row[5]['call']})"
+    return Check(name, expected, got, "ok" if least >= _SLEEP_TOLERANCE else "unfit", fix)
