@@ -26,6 +26,7 @@ TRIED = {
     "./regatta analyze demo --method georges2007": "unit/analysis/test_answer_commands.py, on made-up records",
     "./regatta explain g1": "test_demo.py",
     "./regatta audit demo": "test_demo.py",
+    "./regatta reference results/mine --name this-machine": "unit/analysis/test_scores.py, on made-up records",
     "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",
     "./regatta history results/demo other/demo": "unit/analysis/test_history.py compares folders",
     ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",

@@ -124,6 +124,8 @@ def _show(value: dict[str, Any]) -> None:
     click.echo(
         f"  cores {value['cores'] or 'not measured yet'}; limits {value['rlimits']}; timeout {cell['timeout_s']:g} s"
     )
+    if (summary := cell.get("summary", "mean")) != "mean":
+        click.echo(f"  its number is the {summary} of an invocation's repetitions after warm-up")
     for file in cell["files"]:
         click.echo(f"  {file['sha256'][:16]}  {file['path']}")
     if cell["check"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -177,3 +178,23 @@ def test_experiments_that_took_different_statistics_are_not_compared_over_time(t
     assert any(
         "another statistic" in warning and cell["benchmark"] in warning for warning in history.warnings
     )
+
+
+def test_an_explained_cell_says_what_its_number_is(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from regatta.cli.explain import explain
+
+    parts = {"argv": ["x"], "environment": {}, "arrange": {}, "check": [], "files": [], "timeout_s": 1.0}
+    cells = [{**cell, **parts} for cell in cells_of("median", "mean")]
+    folder = experiment(tmp_path / "made-up", cells)
+    path = folder / "plan" / "alpha" / "plan.json"
+    header = json.loads(path.read_text())
+    of_host = {"environment": {"set": {}, "padding_bytes": 0}, "rlimits": {}, "seed": 1, "order": "williams"}
+    path.write_text(
+        json.dumps({**header, **of_host, "cores": {"use": "all", "housekeeping": 0, "count": None}})
+    )
+    shown = CliRunner().invoke(explain, ["lm/", "--results", str(tmp_path)])
+    assert shown.exit_code == 0, shown.output
+    assert shown.stdout.count("its number is") == 1
+    assert "its number is the median of an invocation's repetitions after warm-up" in shown.stdout
