@@ -15,6 +15,7 @@ struct potato {
     lm_channel *channel;
     struct lm_ends ends;
     pid_t helper;
+    volatile int helper_ended;
     unsigned char token;
 };
 
@@ -71,12 +72,19 @@ static int helper_run(void *cookie) {
     }
 }
 
+/* A datagram that the helper had received when it ended would be waited for until the time limit:
+ * the socket is shut down, so that there is nothing to wait for. A pipe has its end by itself. */
+static void wake_child(void *cookie) {
+    (void)shutdown(((struct potato *)cookie)->ends.own[0], SHUT_RDWR);
+}
+
 static int potato_initialise(uint64_t operations, void *cookie) {
     struct potato *potato = cookie;
     if (operations != 0) {
         return 0;
     }
-    if (potato->channel(&potato->ends) != 0) {
+    if (potato->channel(&potato->ends) != 0 ||
+        lm_watch_helpers(&potato->helper_ended, wake_child, potato) != 0) {
         return -1;
     }
     potato->helper = lm_helper_start(helper_run, potato);
