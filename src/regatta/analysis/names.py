@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from regatta.analysis.samples import PlannedCell
+from regatta.model.answer import CellAnswer
 from regatta.model.benchmark_label import parts_of_label
 from regatta.model.cell import NO_MODIFIERS, configuration_name
 from regatta.model.experiment import Scalar
@@ -56,7 +57,7 @@ class Names:
         return "this host" if len(self._hosts) == 1 else f"host {cell.host}"
 
 
-def heap_words(cell: PlannedCell) -> str:
+def heap_words(cell: PlannedCell | CellAnswer) -> str:
     """` at 2 x minheap`, ` in a heap of 64 MiB`, or nothing."""
     if cell.heap_factor is not None:
         return f" at {cell.heap_factor:g} x minheap"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regatta.analysis.estimates import estimate_of
+from regatta.analysis.names import heap_words
 from regatta.analysis.words import counted, listed
 from regatta.errors import RegattaError
 from regatta.model.answer import CellAnswer
@@ -151,7 +152,7 @@ def _suite_score(runs: Sequence[Run], reference: Reference, level: float, severa
         kind="speed" if first.copies == 1 else "rate",
         copies=first.copies,
         parameters={key: text for key, text in first.parts.chosen.items() if key in SAME_WORK - {COPIES}},
-        configuration=first.cell.configuration,
+        configuration=first.cell.configuration + heap_words(first.cell),
         members=tuple(score for _, score in members),
         left_out=tuple(left_out.items()),
         overall=_overall(members, level),

@@ -49,6 +49,7 @@ class SuiteScore:
     copies: int
     #: what else was chosen and leaves the work what it is, such as the placement of copies
     parameters: Mapping[str, str]
+    #: with its heap, where it has one
     configuration: str
     members: tuple[BenchmarkScore, ...]
     #: benchmark and why it is in no mean

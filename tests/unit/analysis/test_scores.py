@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import native, record, write_experiment
+from synthetic_journal import cell, native, record, write_experiment
 
 from regatta.analysis.answer import answer_experiment
 from regatta.analysis.documents import document_of
@@ -123,7 +123,7 @@ def test_the_interval_covers_what_it_says() -> None:
     names = ("a", "b", "c")
     machine = Reference("s", "m", "", {name: {"x": 1.0} for name in names}, {})
 
-    def cell(name: str) -> CellAnswer:
+    def made_up(name: str) -> CellAnswer:
         values = rng.normal(2.0, 0.1, 6)
         mean = mean_interval(values)
         samples = tuple(Sample("", float(v), 0, 0, 0, 0, False) for v in values)
@@ -135,7 +135,7 @@ def test_the_interval_covers_what_it_says() -> None:
 
     hits = 0
     for _ in range(300):
-        (score,) = judge_scores([cell(name) for name in names], {"s": machine}, 0.95, False)
+        (score,) = judge_scores([made_up(name) for name in names], {"s": machine}, 0.95, False)
         hits += score.overall.low <= 0.5 <= score.overall.high
     assert 0.90 <= hits / 300 <= 0.99
 
@@ -210,6 +210,16 @@ def test_sizes_and_configurations_have_scores_of_their_own(home: Path, tmp_path:
     answer = answered(tmp_path, {"speclike/gzip:test": times(5, 1), "speclike/gzip:ref": times(50, 2)})
     assert [(score.size, score.of) for score in answer.scores] == [("test", 3), ("ref", 2)]
     assert answer.scores[1].members[0].score.point == pytest.approx(2, rel=0.1)
+
+
+def test_heaps_have_scores_of_their_own(home: Path, tmp_path: Path) -> None:
+    cells = [cell("g1", benchmark="speclike/gzip:test", heap_factor=None, heap_mib=mib) for mib in (64, 128)]
+    records = [record(one, r, [1e9 + r]) for r in range(3) for one in cells]
+    answer = answer_experiment(write_experiment(tmp_path / "r", cells, records, 3))
+    assert [score.configuration for score in answer.scores] == [
+        "jdk-21 g1 in a heap of 64 MiB",
+        "jdk-21 g1 in a heap of 128 MiB",
+    ]
 
 
 def test_one_invocation_has_a_score_without_an_interval(home: Path, tmp_path: Path) -> None:
