@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from regatta.model.estimate import Estimate
 from regatta.report.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, log_ticks
 from regatta.report.curves import Point, curve
 from regatta.report.labels import plot_text, shorten
 from regatta.report.looks import HUES, MARKS, Look
-from regatta.report.quantities import Scale, finite, significant
+from regatta.report.quantities import Scale, choose_scale, finite, interval, show_percent, significant
 from regatta.units import UNITS, display_scale
 
 #: No more lines than there are hues stand in one figure.
@@ -94,6 +95,16 @@ def labelled_figure(
     )
     frame["margin"] = {**frame["margin"], "r": right, "t": _ABOVE_PX}
     return Figure(title, height_px, [*under, *bands, *tops], frame)
+
+
+def estimate_texts(estimate: Estimate, unit: str) -> tuple[str, str]:
+    """Two lines of a point's hover text: mean with n, and the interval or why there is none. `unit`: of the estimate."""
+    scale = choose_scale([estimate], unit)
+    ends = interval(scale.show(estimate.low), scale.show(estimate.high))
+    return (
+        f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
+        f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
+    )
 
 
 def time_quantity(title: str, lines: Sequence[NamedLine]) -> Quantity:

@@ -9,11 +9,18 @@ from regatta.model.answer import Answer
 from regatta.model.experiment import Scalar
 from regatta.report.axes import Figure, Group, parameter_axis
 from regatta.report.curves import Point
-from regatta.report.labelled import MOST_LINES, Mark, NamedLine, labelled_figure, time_quantity
+from regatta.report.labelled import (
+    MOST_LINES,
+    Mark,
+    NamedLine,
+    estimate_texts,
+    labelled_figure,
+    time_quantity,
+)
 from regatta.report.labels import hover, parameter_text, parameters_text
 from regatta.report.looks import Looks
 from regatta.report.panels import Panel
-from regatta.report.quantities import choose_scale, interval, show_percent
+from regatta.report.quantities import show_percent
 from regatta.report.topic import Topic
 from regatta.units import UNITS
 
@@ -85,13 +92,10 @@ def _points(curve: MemoryCurve) -> list[Point]:
     points = []
     for size, cell in zip(curve.sizes, curve.cells, strict=True):
         estimate = cell.estimate
-        scale = choose_scale([estimate], cell.unit)
-        ends = interval(scale.show(estimate.low), scale.show(estimate.high))
         text = hover(
             size_text(size),
             parameters_text(curve.parameters),
-            f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
-            f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
+            *estimate_texts(estimate, cell.unit),
         )
         y, low, high = (value * to_ns for value in (estimate.point, estimate.low, estimate.high))
         points.append(Point(size, y, low, high, text))

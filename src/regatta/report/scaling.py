@@ -6,7 +6,7 @@ Source: Staelin, "lmbench3: measuring scalability" (2002), figures 2 to 6 and 9 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from regatta.report.labelled import (
     MOST_LINES,
     Mark,
     NamedLine,
+    estimate_texts,
     labelled_figure,
     plain_quantity,
     time_quantity,
@@ -27,7 +28,7 @@ from regatta.report.labels import heap_label, hover, parameter_text, parameters_
 from regatta.report.load_histograms import histograms
 from regatta.report.looks import Looks
 from regatta.report.panels import Panel
-from regatta.report.quantities import ABSENT, Scale, interval, show_percent, show_ratio, significant
+from regatta.report.quantities import ABSENT, interval, show_percent, show_ratio, significant
 from regatta.report.topic import Table, Topic
 from regatta.units import UNITS, display_scale
 
@@ -54,9 +55,9 @@ _BANDWIDTHS = {
     "Other bandwidths, all processes together": "",
 }
 _SEVERAL = "Other bandwidths of the median process"
-_OTHER = "Others against load"
-_BEST = "Bandwidth of the fastest single process"
-_SPREAD = "Histograms of the bandwidth of all processes together"
+_OTHER = "Other metrics"
+_BEST = "Bandwidths of the fastest single process"
+_SPREAD = "Bandwidth histograms, all processes together"
 #: From this ratio of the greatest to the least load on, loads are on a logarithmic axis.
 _LOG_LOADS = 8.0
 _SPELLED = {"us": "µs"}
@@ -86,30 +87,31 @@ def scaling_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | 
 def _groups(scaling: Scaling) -> list[Group]:
     groups = []
     by_family: dict[str, list[LoadCurve]] = {}
+    there = {(_identity(curve), curve.aspect) for curve in scaling.curves}
     for curve in scaling.curves:
-        if family := _family(curve, scaling):
+        if family := _family(curve, there):
             by_family.setdefault(family, []).append(curve)
     for family in (*_TIMES, *_BANDWIDTHS, _SEVERAL, _OTHER):
         if figures := _family_figures(by_family.get(family, []), scaling):
-            groups.append(Group(f"{family}{' against load' if family != _OTHER else ''}", figures))
+            groups.append(Group(family, figures))
     best = [curve for curve in scaling.curves if curve.aspect == "fastest" and curve.better == "higher"]
     if figures := _family_figures(_stream_first(best), scaling, apart=True):
-        groups.append(Group(f"{_BEST} under load", figures))
+        groups.append(Group(_BEST, figures))
     if figures := _histograms(scaling):
         groups.append(Group(_SPREAD, figures))
     return groups
 
 
-def _family(curve: LoadCurve, scaling: Scaling) -> str:
-    """Title of the group in which a curve stands; "" for those that are in none of this kind."""
+def _family(curve: LoadCurve, there: Set[tuple[tuple[Any, ...], Aspect]]) -> str:
+    """Title of the group in which a curve stands, "" for none. `there`: what there is, by identity and aspect."""
     dimension = UNITS.get(curve.unit, ("", 1.0))[0]
     program = curve.program.split(":", 1)[0]
     if dimension == "bandwidth":
         if curve.aspect == "system":
             return _in(program, _BANDWIDTHS)
-        return _SEVERAL if curve.aspect == "each" and not _has(scaling, curve, "system") else ""
+        return _SEVERAL if curve.aspect == "each" and (_identity(curve), "system") not in there else ""
     if curve.aspect != "each":
-        return "" if _has(scaling, curve, "each") else _OTHER
+        return "" if (_identity(curve), "each") in there else _OTHER
     return _in(program, _TIMES) if dimension == "time" else _OTHER
 
 
@@ -117,10 +119,6 @@ def _in(program: str, families: dict[str, str]) -> str:
     return next(
         (title for title, programs in families.items() if program in programs.split()), [*families][-1]
     )
-
-
-def _has(scaling: Scaling, curve: LoadCurve, aspect: Aspect) -> bool:
-    return any(other.aspect == aspect and _identity(other) == _identity(curve) for other in scaling.curves)
 
 
 def _identity(curve: LoadCurve) -> tuple[Any, ...]:
@@ -162,7 +160,7 @@ def _load_figure(curves: Sequence[LoadCurve], scaling: Scaling) -> Figure | None
     time = UNITS.get(curves[0].unit, ("", 1.0))[0] == "time"
     unit = "ns" if time else curves[0].unit
     lines = [
-        NamedLine(name, [_point(point, curve, name, unit) for point in curve.points])
+        NamedLine(name, [_point(point, curve, unit) for point in curve.points])
         for name, curve in zip(names, curves, strict=True)
         if any(math.isfinite(point.estimate.point) for point in curve.points)
     ]
@@ -240,20 +238,14 @@ def _value_text(name: str, value: str | float | bool) -> str:
     return f"{name} {value}"
 
 
-def _point(point: LoadPoint, curve: LoadCurve, name: str, unit: str) -> Point:
+def _point(point: LoadPoint, curve: LoadCurve, unit: str) -> Point:
     estimate = point.estimate
-    factor, shown = (
-        display_scale(estimate.point, curve.unit) if math.isfinite(estimate.point) else (1.0, curve.unit)
-    )
-    scale = Scale(factor, _SPELLED.get(shown, shown), None)
-    ends = interval(scale.show(estimate.low), scale.show(estimate.high))
     together = point.throughput
     text = hover(
         f"{curve.program} {parameters_text(curve.parameters)}",
         _ASPECT_WORDS[curve.aspect],
         _processes(point.parallel),
-        f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
-        f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
+        *estimate_texts(estimate, curve.unit),
         f"together {show_ratio(together.point)} times what one does" if together else "",
     )
     to_axis = UNITS[curve.unit][1] / UNITS[unit][1] if curve.unit in UNITS else 1.0

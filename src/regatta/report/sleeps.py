@@ -9,11 +9,11 @@ from regatta.analysis.sleeps import SleepCurve, sleep_curves, time_text
 from regatta.model.answer import Answer
 from regatta.report.axes import Figure, Group, Trace, log_axis, log_ticks
 from regatta.report.curves import Point
-from regatta.report.labelled import MOST_LINES, NamedLine, labelled_figure, time_quantity
+from regatta.report.labelled import MOST_LINES, NamedLine, estimate_texts, labelled_figure, time_quantity
 from regatta.report.labels import hover, parameters_text
 from regatta.report.looks import Looks
 from regatta.report.panels import Panel
-from regatta.report.quantities import choose_scale, interval, show_percent
+from regatta.report.quantities import show_percent
 from regatta.report.topic import Topic
 
 
@@ -72,13 +72,10 @@ def _points(curve: SleepCurve) -> list[Point]:
     points = []
     for requested, cell in zip(curve.requested_ns, curve.cells, strict=True):
         estimate = cell.estimate
-        scale = choose_scale([estimate], cell.unit)
-        ends = interval(scale.show(estimate.low), scale.show(estimate.high))
         text = hover(
             parameters_text(curve.parameters),
             f"asked for {time_text(requested)}",
-            f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
-            f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
+            *estimate_texts(estimate, cell.unit),
         )
         y, low, high = (curve.to_ns(value) for value in (estimate.point, estimate.low, estimate.high))
         points.append(Point(requested, y, low, high, text))
