@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from scaling_experiment import CALLS, CPUS, KERNELS, LOADS, write_scaling_experiment
-from synthetic_answers import curve_answer, empty_answer, failed_answer, java_answer
+from synthetic_answers import HOSTILE, curve_answer, empty_answer, failed_answer, java_answer
 
 from regatta.analysis.answer import answer_experiment
 from regatta.model.answer import Answer
@@ -231,6 +231,33 @@ def test_what_no_family_knows_is_in_a_group_of_its_own() -> None:
         "Other metrics",
     ]
     assert sum(len(figures) for figures in found.values()) == 4
+
+
+def test_hosts_and_configurations_have_figures_of_their_own_that_say_whose_they_are() -> None:
+    one = made("lat_a", {1: 3.0, 2: 4.0})
+    other, tuned = replace(one, host="beta"), replace(one, modifiers="thp")
+    topic = load_topic(answer_of(one, other, tuned, cpus={"alpha": 2, "beta": 8}))
+    figures = topic.groups[0].figures
+    assert [figure.title for figure in figures] == [
+        "lat_a · native · on alpha",
+        "lat_a · native · on beta",
+        "lat_a · native thp · on alpha",
+    ]
+    assert [len(figure.layout["shapes"]) for figure in figures] == [1, 0, 1]
+
+
+def test_names_from_outside_are_text_in_every_label_and_hover() -> None:
+    cost = made(HOSTILE, {1: 3.0, 2: 4.0}, call=HOSTILE)
+    other = replace(cost, parameters={"call": "b"})
+    shared = [
+        replace(one, unit="MB/s", aspect=aspect, better="higher")
+        for one in (cost, other)
+        for aspect in ("system", "fastest")
+    ]
+    for group in load_topic(answer_of(cost, other, *shared)).groups:
+        for figure in group.figures:
+            drawn = json.dumps([figure.traces, figure.layout]).replace("<br>", "")
+            assert not set("<>$") & set(drawn), figure.title
 
 
 def test_a_point_without_a_value_is_a_gap_and_a_curve_of_none_is_left_out() -> None:
