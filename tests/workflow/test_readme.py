@@ -24,6 +24,7 @@ TRIED = {
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
     "./regatta analyze demo --method georges2007": "unit/analysis/test_answer_commands.py, on made-up records",
+    "./regatta check-host": "unit/fleet/test_host_checks.py",
     "./regatta explain g1": "test_demo.py",
     "./regatta audit demo": "test_demo.py",
     "./regatta reference results/mine --name this-machine": "unit/analysis/test_scores.py, on made-up records",

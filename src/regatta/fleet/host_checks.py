@@ -24,6 +24,9 @@ _UNFIT_INTERRUPTED_PERCENT = 10.0
 #: the clock's cost is subtracted from a sleep: that much of it may be missing
 _SLEEP_TOLERANCE = 0.999
 
+#: in the error of a program that could not be put on its CPU
+CANNOT_BE_USED = "cannot be used"
+
 _QUIET_FIX = "stop what else runs, or keep CPUs apart (`cores`, isolcpus); see /proc/interrupts"
 
 
@@ -70,16 +73,19 @@ def check_pinning(noise: Mapping[int, Answer]) -> Check:
     name, expected = "pinning", "a process told to run on one CPU runs there and nowhere else"
     if not noise:
         return _missing(name, expected, "the suite has no cpu_noise")
-    wrong = []
+    wrong: list[str] = []
+    failed: list[str] = []
     for cpu, answer in noise.items():
         if answer.error:
-            wrong.append(f"CPU {cpu}: {answer.error}")
+            (wrong if CANNOT_BE_USED in answer.error else failed).append(f"CPU {cpu}: {answer.error}")
         elif answer.parameters("processor") != [str(cpu)]:
             where = ", ".join(map(str, answer.parameters("processor")))
             wrong.append(f"CPU {cpu}: ran on {where or 'an unknown one'}")
     if wrong:
         fix = "see what moves processes (cpusets, numad), and which CPUs this session may use"
         return Check(name, expected, "; ".join(wrong), "unfit", fix)
+    if failed:
+        return Check(name, expected, "; ".join(failed), "doubtful", "see why cpu_noise fails here")
     return Check(name, expected, f"so on each of {len(noise)}", "ok")
 
 
