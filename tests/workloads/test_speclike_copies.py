@@ -165,7 +165,7 @@ if os.getcwd().endswith("copy-2"): time.sleep(0.4)
 """
     ended = run("--copies", "2", "--", sys.executable, "-I", "-S", "-c", burn)
     first, last = ended.info["copy_elapsed_ns"]
-    assert last >= 0.55e9
+    assert last >= 0.5e9
     assert ended.values["elapsed"] == max(first, last)
     # Nearly all of it: the kernel may count in ticks of 4 or 10 ms.
     assert ended.values["user"] + ended.values["system"] >= 2 * 0.15 - 0.04
@@ -182,7 +182,7 @@ def test_each_pass_is_a_run_of_the_program(run: Run) -> None:
 
 
 def test_compact_copies_stay_on_one_cpu_each(run: Run) -> None:
-    show = "import os; open('cpus', 'w').write(' '.join(map(str, os.sched_getaffinity(0))))"
+    show = "import os; open('cpus', 'w').write(' '.join(map(str, sorted(os.sched_getaffinity(0)))))"
     ended = run("--copies", "3", "--placement", "compact", "--", sys.executable, "-I", "-c", show)
     told = [(ended.work / f"copy-{n}/cpus").read_text() for n in (1, 2, 3)]
     assert told == [str(cpu) for cpu in ended.info["copy_cpu"]]
