@@ -101,9 +101,17 @@ def _show(checks: list[Check]) -> None:
     from regatta.cli.tables import plain_console, show_table
 
     console = plain_console()
-    rows = [[check.name, check.verdict, check.expected, check.got, check.advice] for check in checks]
-    header = ["check", "verdict", "expected", "got", "fix"]
+    rows = [[check.name, check.verdict, check.expected, check.got] for check in checks]
+    header = ["check", "verdict", "expected", "got"]
     show_table(console, "this host", header, rows, left=header)
+    advised: dict[str, list[str]] = {}
+    for check in checks:
+        if check.advice:
+            advised.setdefault(check.advice, []).append(check.name)
+    if advised:
+        console.print()
+    for advice, names in advised.items():
+        console.print(f"fix {', '.join(names)}: {advice}", soft_wrap=True)
     counts = {verdict: sum(c.verdict == verdict for c in checks) for verdict in ("unfit", "doubtful")}
     console.print()
     if any(counts.values()):

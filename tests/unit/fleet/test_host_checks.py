@@ -364,3 +364,19 @@ def test_cpus_that_are_not_there_are_refused(given: str) -> None:
     assert done.returncode == 2
     assert "--cpus" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_people_read_each_piece_of_advice_once(capsys: pytest.CaptureFixture[str]) -> None:
+    from regatta.cli.check_host import _show, _spread
+
+    _show([
+        Check("steal", "little", "9 %", "doubtful", "go elsewhere"),
+        Check("pinning", "stays", "moved", "unfit", "go elsewhere"),
+        Check("sleep", "long", "long", "ok", "never said"),
+    ])  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "fix steal, pinning: go elsewhere" in shown
+    assert "never said" not in shown
+    assert "1 unfit · 1 doubtful" in shown
+    assert _spread(list(range(128)), 32) == list(range(0, 128, 4))
+    assert _spread([2, 5], 32) == [2, 5]
