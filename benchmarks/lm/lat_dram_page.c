@@ -8,10 +8,11 @@
  * all of its lines, so that misses of the TLB are the same; only one line in a few is visited, in
  * random order, so that prefetchers help neither.
  */
-#define _DEFAULT_SOURCE /* madvise */
+#define _DEFAULT_SOURCE /* madvise, MAP_ANONYMOUS */
 
 #include "harness/lm.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -150,14 +151,16 @@ static uint64_t huge_bytes(const struct dram *dram) {
 }
 
 static void make_area(struct lm_harness *harness, struct dram *dram) {
-    void *area = NULL;
     const size_t bytes = (size_t)(dram->huge_pages * HUGE_PAGE_BYTES);
     char what[300];
-    int status = posix_memalign(&area, HUGE_PAGE_BYTES, bytes);
-    if (status != 0) {
-        (void)snprintf(what, sizeof what, "an area of %zu MiB: %s", bytes >> 20, strerror(status));
+    /* One more, of which the parts before and after the aligned area stay unused. */
+    char *area = mmap(NULL, bytes + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (area == MAP_FAILED) {
+        (void)snprintf(what, sizeof what, "an area of %zu MiB: %s", bytes >> 20, strerror(errno));
         lm_fail(harness, what);
     }
+    area += (HUGE_PAGE_BYTES - (uintptr_t)area % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
     (void)madvise(area, bytes, MADV_HUGEPAGE);
     (void)memset(area, 0, bytes);
     dram->area = area;
@@ -235,7 +238,6 @@ int main(int argc, char **argv) {
     make_area(&harness, &dram);
     double open_ns = measure(&harness, &dram, false);
     double difference_ns = measure(&harness, &dram, true) - open_ns;
-    free(dram.area);
     const struct lm_parameter parameter = {.name = "page_bytes", .number = dram.piece_bytes};
     const struct lm_result result = {.metric = "page_open",
                                      .unit = "ns",

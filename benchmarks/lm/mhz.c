@@ -57,13 +57,17 @@ static void (*const CHAINS[])(uint64_t turns) = {
     chain_add, chain_add_add, chain_mul, chain_mul_add, chain_mul_add_add, chain_mul_mul_add};
 enum { CHAIN_COUNT = sizeof CHAINS / sizeof CHAINS[0] };
 
+/* How many of each an element of each chain has. */
+static const struct {
+    double add, mul;
+} INSTRUCTIONS[CHAIN_COUNT] = {{1, 0}, {2, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};
+
 /* A timing lasts some 5 to 35 us: time enough for 0.2 % by a clock of 20 ns, and short enough to
  * fall between two interrupts. */
 enum { SHORT_TURNS = 400, LONG_TURNS = 3 * SHORT_TURNS, TIMINGS = 60, ATTEMPTS = 20 };
 
-/* No instruction of the chains takes more cycles than this times the cycles of the shortest chain
- * that the others are multiples of; a processor whose add takes two cycles is still measured. */
-enum { MOST_DIVISIONS = 4 };
+/* The most cycles that an add may take. */
+enum { MOST_DIVISIONS = 2 };
 /* How far from a whole number of cycles a chain may be. Guessing wrong by a factor of two leaves
  * some chain at half a cycle. */
 static const double TOLERANCE_CYCLES = 0.06;
@@ -118,12 +122,27 @@ static double common_cycle_ns(const double *element_ns) {
     return 0;
 }
 
+/* Whether each chain takes as many cycles as its instructions together; on an emulated machine it
+ * does not. */
+static bool adds_up(const double *element_ns, double cycle_ns) {
+    double cycles[CHAIN_COUNT];
+    for (int i = 0; i < CHAIN_COUNT; i++) {
+        cycles[i] = round(element_ns[i] / cycle_ns);
+    }
+    for (int i = 0; i < CHAIN_COUNT; i++) {
+        if (cycles[i] != INSTRUCTIONS[i].add * cycles[0] + INSTRUCTIONS[i].mul * cycles[2]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static double measure_cycle_ns(struct lm_harness *harness) {
     double element_ns[CHAIN_COUNT];
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         time_elements(element_ns);
         double cycle_ns = common_cycle_ns(element_ns);
-        if (cycle_ns > 0) {
+        if (cycle_ns > 0 && adds_up(element_ns, cycle_ns)) {
             return cycle_ns;
         }
     }
