@@ -58,6 +58,22 @@ def test_every_byte_counted_was_received(lm_sources: Path, tmp_path: Path, name:
     assert moved["read"] >= 3 * lines[0]["operations"] * operation_bytes
 
 
+@pytest.mark.parametrize("name", CONNECTIONS)
+def test_bytes_that_were_not_asked_for_are_never_counted(lm_sources: Path, tmp_path: Path, name: str) -> None:
+    """A writer that is wrong on purpose sends a message too many for each interval."""
+    source = (lm_sources / "bw_transfer.h").read_text()
+    right, wrong = "for (; messages > 0; messages--)", "for (messages++; messages > 0; messages--)"
+    assert right in source
+    (tmp_path / "bw_transfer.h").write_text(source.replace(right, wrong))
+    shutil.copy(lm_sources / f"{name}.c", tmp_path)
+    objects = sorted((lm_sources / "build/harness").glob("*.o"))
+    flags = ["-std=c11", "-O2", f"-I{lm_sources}", "-pthread", "-lm"]
+    subprocess.run(["gcc", "-o", tmp_path / name, tmp_path / f"{name}.c", *objects, *flags], check=True)
+    outcome = run([tmp_path / name, "--repetitions=20"], tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "cleanup: Protocol error" in outcome.stderr
+
+
 def test_a_reader_whose_writer_dies_fails_and_does_not_hang(lm_sources: Path, tmp_path: Path) -> None:
     command = [lm_sources / "build/bw_pipe", "--interval-us=30000000", "--repetitions=1"]
     started = subprocess.Popen(
