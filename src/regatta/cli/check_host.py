@@ -27,8 +27,8 @@ MOST_NOISY_CPUS = 32
 def check_host(cpus: str | None, as_json: bool) -> None:
     """Ask whether this host is fit to measure on: pinning, clock, noise, frequency, cache line, sleeps.
 
-    Builds the micro-benchmarks and runs some of them for what they tell of the host, in at most 20 s. Exit code 3: a
-    verdict is unfit.
+    Builds the micro-benchmarks, and then runs some of them for what they tell of the host, in at most 20 s. Exit code
+    3: a verdict is unfit.
     """
     from regatta.cli.check_host_runs import HostRunner
     from regatta.fleet.builds import build
