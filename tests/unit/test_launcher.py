@@ -62,6 +62,7 @@ FAKES = {
             maven) ln -sf "$FAKES/true" "$BIN/mvn" ;;
             make | gcc | perl | bzip2 | sqlite3) ln -sf "$FAKES/true" "$BIN/$word" ;;
             xz-utils) ln -sf "$FAKES/true" "$BIN/xz" ;;
+            pkg-config) ln -sf "$FAKES/true" "$BIN/pkg-config" ;;
           esac
         done
     """,
@@ -128,7 +129,9 @@ def machine(tmp_path: Path) -> Machine:
 
 
 SPECLIKE = ("perl", "bzip2", "xz", "sqlite3")
-BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *SPECLIKE)
+WORKLOADS = (*SPECLIKE, "pkg-config")
+BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *WORKLOADS)
+TEST_TOOLS = (*BUILD_TOOLS, "clang", "aarch64-linux-gnu-gcc", "qemu-aarch64-static", "shellcheck")
 
 
 @pytest.mark.parametrize("script", ["regatta", "tools/lock", "tools/check", ".ci/run"])
@@ -173,7 +176,7 @@ def test_a_changed_lock_brings_the_environment_up_to_date_in_place(machine: Mach
 
 
 def test_a_users_verb_takes_nothing_from_a_development_environment(machine: Machine) -> None:
-    machine.has(*BUILD_TOOLS, "shellcheck", "chromium")
+    machine.has(*TEST_TOOLS, "chromium")
     assert "python -m pytest -x" in machine.run("test", "-x").stdout
     made = machine.calls("uv")
     assert "requirements/lock-dev.txt" in made[0]
@@ -256,7 +259,7 @@ def test_the_launcher_works_from_another_folder_and_through_links(machine: Machi
 
 @pytest.mark.parametrize("apt", [True, False])
 def test_without_root_or_sudo_it_says_what_to_install_by_hand(machine: Machine, apt: bool) -> None:
-    machine.has("make", "gcc", *SPECLIKE, *(["apt-get"] if apt else []))
+    machine.has("make", "gcc", *WORKLOADS, *(["apt-get"] if apt else []))
     done = machine.run("run", "spec.yml", FAKE_UID="1000")
     assert done.returncode == 3
     assert done.stdout == ""
@@ -284,12 +287,14 @@ def test_only_what_is_missing_is_installed_and_is_named_first(machine: Machine, 
     done = machine.run("run", "spec.yml", FAKE_UID=uid)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"cli in {machine.clone}: run spec.yml\n"
-    named = done.stderr.splitlines()[:5]
+    named = done.stderr.splitlines()[:6]
     assert named[0].startswith("regatta: installs these system packages with apt-get")
-    assert [line.split()[0] for line in named[1:]] == ["maven", "make", "xz-utils", "sqlite3"]
+    assert [line.split()[0] for line in named[1:]] == ["maven", "make", "xz-utils", "sqlite3", "libtirpc-dev"]
     update, install = machine.calls("apt-get")
     assert update.endswith(" update")
-    assert install.endswith(" install -y --no-install-recommends maven make xz-utils sqlite3")
+    assert install.endswith(
+        " install -y --no-install-recommends maven make xz-utils sqlite3 libtirpc-dev pkg-config"
+    )
     assert bool(machine.calls("sudo")) == (uid != "0")
 
 
@@ -305,7 +310,7 @@ def test_verbs_that_build_nothing_ask_for_no_system_package(machine: Machine, wo
     ("version", "fits"), [("1.8.0_402", False), ("11.0.22", False), ("17.0.13", True), ("26-ea", True)]
 )
 def test_a_jdk_that_is_too_old_counts_as_missing(machine: Machine, version: str, fits: bool) -> None:
-    machine.has("mvn", "gcc", "make", *SPECLIKE)
+    machine.has("mvn", "gcc", "make", *WORKLOADS)
     home = machine.clone.parent / "jdk"
     (home / "bin").mkdir(parents=True)
     _script(home / "bin" / "javac", "")
@@ -315,7 +320,7 @@ def test_a_jdk_that_is_too_old_counts_as_missing(machine: Machine, version: str,
 
 
 def test_the_tests_go_on_without_chromium_where_it_cannot_be_installed(machine: Machine) -> None:
-    machine.has(*BUILD_TOOLS, "shellcheck")
+    machine.has(*TEST_TOOLS)
     done = machine.run("test", "-k", "nothing", FAKE_UID="1000")
     assert done.returncode == 0, done.stderr
     assert "goes on without chromium" in done.stderr
