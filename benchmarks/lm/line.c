@@ -20,7 +20,7 @@ static const char SUMMARY[] =
     "Finds the size of a cache line: the distance from which on the second of two loads takes\n"
     "longer than from the line that the first has brought into the first cache. So many pairs are\n"
     "chained that the first cache does not hold their lines. Metrics: latency, in ns a pair, for\n"
-    "each distance, and line_size, in bytes: one value, from the least of the latencies.";
+    "each distance, and line_size, in bytes: one value, from the least of many short timings.";
 static const char SINGLE[] = "memory accesses of several processes would interfere";
 
 /* One pair lies in each region, so that a line of up to 512 bytes can be found. */
@@ -31,7 +31,7 @@ static const size_t HUGE_PAGE_BYTES = (size_t)2 << 20;
 static const double STEP = 1.2;
 /* Pairs within a line differ by no more than this. */
 static const double FLATNESS = 1.1;
-enum { ATTEMPTS = 8 };
+enum { ATTEMPTS = 8, ROUNDS = 5, BRIEF_REPETITIONS = 9, BRIEF_INTERVAL_NS = 200000 };
 
 struct pairs {
     uint64_t count, distance_bytes, seed;
@@ -126,41 +126,54 @@ static int line_cleanup(uint64_t operations, void *cookie) {
     return 0;
 }
 
-/* Times with each distance, one after another. */
-static void measure(struct lm_harness *harness, struct pairs *pairs, struct lm_samples *samples) {
+/* Times of pairs at one distance; freed by lm_samples_free(). */
+static struct lm_samples measure(struct lm_harness *harness, struct pairs *pairs, int distance) {
     const struct lm_workload workload = {.initialise = line_initialise,
                                          .benchmark = follow,
                                          .cleanup = line_cleanup,
                                          .cookie = pairs,
                                          .operations_per_turn = PAIRS_PER_TURN};
-    for (int i = 0; i < DISTANCES; i++) {
-        pairs->distance_bytes = (uint64_t)LEAST_DISTANCE << i;
-        lm_measure(harness, &workload, &samples[i]);
+    struct lm_samples samples;
+    pairs->distance_bytes = (uint64_t)LEAST_DISTANCE << distance;
+    lm_measure(harness, &workload, &samples);
+    return samples;
+}
+
+/* The least time at each distance, of many short ones in rounds: who else uses the machine can only
+ * lengthen one, and a busy time does not fall on one distance alone. */
+static void measure_least(const struct lm_harness *harness, struct pairs *pairs, double *least_ns) {
+    struct lm_harness brief = *harness;
+    brief.settings.repetitions = BRIEF_REPETITIONS;
+    brief.settings.interval_us = 0;
+    brief.calibration.trusted_ns = BRIEF_INTERVAL_NS;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < DISTANCES; i++) {
+            struct lm_samples samples = measure(&brief, pairs, i);
+            for (uint64_t r = 0; r < samples.repetitions; r++) {
+                double own_ns = samples.value_ns[r];
+                least_ns[i] = round + r == 0 ? own_ns : fmin(least_ns[i], own_ns);
+            }
+            lm_samples_free(&samples);
+        }
     }
 }
 
-static void release(struct lm_samples *samples) {
+static void report(struct lm_harness *harness, struct pairs *pairs, uint64_t found_bytes) {
     for (int i = 0; i < DISTANCES; i++) {
-        lm_samples_free(&samples[i]);
-    }
-}
-
-static void report(struct lm_harness *harness, const struct pairs *pairs,
-                   const struct lm_samples *samples, uint64_t found_bytes) {
-    for (int i = 0; i < DISTANCES; i++) {
+        struct lm_samples samples = measure(harness, pairs, i);
         const struct lm_parameter parameters[] = {
-            {.name = "distance_bytes", .number = (uint64_t)LEAST_DISTANCE << i},
+            {.name = "distance_bytes", .number = pairs->distance_bytes},
             {.name = "pairs", .number = pairs->count}};
         const struct lm_result result = {.metric = "latency",
                                          .unit = "ns",
-                                         .values = samples[i].value_ns,
-                                         .count = samples[i].repetitions,
-                                         .operations = samples[i].operations,
-                                         .least = true,
+                                         .values = samples.value_ns,
+                                         .count = samples.repetitions,
+                                         .operations = samples.operations,
                                          .parameters = parameters,
                                          .parameter_count =
                                              sizeof parameters / sizeof parameters[0]};
         lm_report(harness, &result);
+        lm_samples_free(&samples);
     }
     const double line = (double)found_bytes;
     const struct lm_result result = {
@@ -182,14 +195,8 @@ static bool is_step(const double *pair_ns, int first) {
     return within <= FLATNESS * least && beyond >= STEP * within;
 }
 
-/* The size of a line; 0: there is no step. The least times of all attempts so far are taken: who
- * else uses the machine can only lengthen one. */
-static uint64_t line_bytes(const struct lm_samples *samples, double *least_ns) {
-    for (int i = 0; i < DISTANCES; i++) {
-        for (uint64_t r = 0; r < samples[i].repetitions; r++) {
-            least_ns[i] = fmin(least_ns[i], samples[i].value_ns[r]);
-        }
-    }
+/* The size of a line; 0: there is no step. */
+static uint64_t line_bytes(const double *least_ns) {
     for (int first = 1; first < DISTANCES; first++) {
         if (is_step(least_ns, first)) {
             return (uint64_t)LEAST_DISTANCE << first;
@@ -216,21 +223,13 @@ int main(int argc, char **argv) {
     struct lm_harness harness;
     lm_open(&harness, &program, &settings);
     uint64_t before = 0;
-    double least_ns[DISTANCES];
-    for (int i = 0; i < DISTANCES; i++) {
-        least_ns[i] = INFINITY;
-    }
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        struct lm_samples samples[DISTANCES];
-        measure(&harness, &pairs, samples);
-        uint64_t found = line_bytes(samples, least_ns);
+        double least_ns[DISTANCES] = {0};
+        measure_least(&harness, &pairs, least_ns);
+        uint64_t found = line_bytes(least_ns);
         /* Twice the same: one disturbed attempt must not decide. */
-        bool settled = found != 0 && found == before;
-        if (settled) {
-            report(&harness, &pairs, samples, found);
-        }
-        release(samples);
-        if (settled) {
+        if (found != 0 && found == before) {
+            report(&harness, &pairs, found);
             return lm_close(&harness);
         }
         before = found;
