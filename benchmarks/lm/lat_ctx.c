@@ -30,6 +30,9 @@ static const char SUMMARY[] =
     "        the middle (without a switch or working set) is subtracted: the others may work at "
     "the\n"
     "        same time on several processors. The one in the middle has no working set.\n"
+    "With --placement compact or scattered a ring or star runs on one processor. Left free, it "
+    "may\n"
+    "not, and to wake another processor may then take most of the time.\n"
     "A ring is kind to schedulers that hand the processor over; a star hides what runs in "
     "parallel.\n"
     "Metric: latency, in ns an operation.";

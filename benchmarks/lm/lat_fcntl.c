@@ -20,12 +20,10 @@
 static const char PROGRAM[] = "lat_fcntl";
 static const char SUMMARY[] =
     "Measures the latency of file locks (fcntl, F_SETLKW) passed between two processes. An\n"
-    "operation is a round trip: each of the two releases one lock and waits for another, which "
-    "the\n"
-    "other process holds until it has had its turn; that makes four calls. The file is made in "
-    "the\n"
-    "working directory and its name removed at once. With --placement compact or scattered, both\n"
-    "run on one processor. Metric: latency, in ns a round trip.";
+    "operation is a round trip: each of the two releases one lock and waits for another, which\n"
+    "the other process holds until it has had its turn; that makes four calls. The file is made\n"
+    "in the working directory and its name removed at once.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns a round trip.";
 
 enum { LOCKS = 3 };
 

@@ -20,7 +20,7 @@ static const char SUMMARY[] =
     "end, close. The server is another process, one for each of --parallel: it accepts, reads the\n"
     "request, opens the file, sends a header and the file (sendfile) and closes. The client "
     "closes\n"
-    "by a reset, so that no connection is left in TIME_WAIT.\n"
+    "by a reset, so that no connection is left in TIME_WAIT.\n" LM_PLACEMENT_HELP
     "Metric: latency, in ns a request.";
 
 /* HEAD_BYTES hold a whole request, and a whole header. */

@@ -17,9 +17,8 @@ static const char SUMMARY[] =
     "Measures the latency of remote procedure calls (SUN RPC by libtirpc) to another process over\n"
     "the loopback interface (127.0.0.1), on a port of its own without a port mapper. An operation\n"
     "is a call of a procedure that takes a number and returns the next. A call over UDP that is\n"
-    "lost is not sent again: after 10 s without an answer the measurement fails. With --placement\n"
-    "compact or scattered, both processes run on one processor.\n"
-    "Metric: latency, in ns a call.";
+    "lost is not sent again: after 10 s without an answer the measurement\n"
+    "fails.\n" LM_PLACEMENT_HELP "Metric: latency, in ns a call.";
 static const char *const PROTOCOLS[] = {"all", "udp", "tcp", NULL};
 
 #ifdef LM_TIRPC

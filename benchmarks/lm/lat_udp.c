@@ -8,10 +8,9 @@
 static const char SUMMARY[] =
     "Measures the latency of UDP between two processes over the loopback interface (127.0.0.1,\n"
     "connected sockets). An operation is a round trip: a datagram of a byte goes to the other\n"
-    "process and comes back; each process waits for it. A datagram that is lost is not sent "
-    "again:\n"
-    "after 10 s without an answer the measurement fails. With --placement compact or scattered,\n"
-    "both run on one processor. Metric: latency, in ns a round trip.";
+    "process and comes back; each process waits for it. A datagram that is lost is not sent\n"
+    "again: after 10 s without an answer the measurement fails.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns a round trip.";
 
 static int sockets(struct lm_ends *ends) {
     struct sockaddr_in own_address, other_address;

@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 static const char SUMMARY[] =
-    "Measures the latency of UNIX-domain stream connections. An operation is: make a socket, "
-    "connect\n"
-    "it by the name of the server's in the working directory, wait until the server, another\n"
-    "process, has accepted the connection and closed its end, close it. Each of --parallel\n"
-    "processes has a server of its own. With --placement compact or scattered, both run on one\n"
-    "processor. Metric: latency, in ns a connection.";
+    "Measures the latency of UNIX-domain stream connections. An operation is: make a socket,\n"
+    "connect it by the name of the server's in the working directory, wait until the server,\n"
+    "another process, has accepted the connection and closed its end, close it. Each of\n"
+    "--parallel processes has a server of its own.\n" LM_PLACEMENT_HELP
+    "Metric: latency, in ns a connection.";
 
 /* One connection waits at a time. */
 enum { QUEUE = 16 };

@@ -10,6 +10,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+/* For the help of what goes between a child and its helper. */
+#define LM_PLACEMENT_HELP                                                                          \
+    "With --placement compact or scattered both processes run on one processor. Left free, they\n" \
+    "may not, and to wake the other processor may then take most of the time.\n"
+
 /* How long a process waits for a message before it takes it for lost. */
 enum { LM_TIME_LIMIT_S = 10 };
 
