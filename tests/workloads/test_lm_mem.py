@@ -1,0 +1,337 @@
+"""Memory, files and the processor: what these micro-benchmarks find, and that they do what they count."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_runs import Run, assert_conforms, command_of, run
+
+OPERATIONS = ["read", "write", "copy", "fill", "libc_copy", "libc_fill"]
+KERNELS = [(1, "copy"), (1, "scale"), (1, "add"), (1, "triad"), (2, "fill"), (2, "copy"), (2, "daxpy"), (2, "sum")]  # fmt: skip
+WARM = {"file": "shared", "cache": "warm"}
+
+#: what the quick size of a scalable program reports
+REPORTED: dict[str, list[dict[str, Any]]] = {
+    "bw_mem": [
+        {"operation": operation, "size_bytes": kib * 1024} for operation in OPERATIONS for kib in (16, 4096)
+    ],
+    "stream": [{"version": version, "kernel": kernel, "array_bytes": 8 << 20} for version, kernel in KERNELS],
+    "bw_file_rd": [
+        {"method": method, "size_bytes": 1 << 20, "block_bytes": 65536, **WARM}
+        for method in ("read", "open_close")
+    ],
+    "bw_mmap_rd": [{"mapping": mapping, "size_bytes": 1 << 20, **WARM} for mapping in ("kept", "fresh")],
+    "lat_mmap": [{"size_bytes": kib * 1024, "file": "shared"} for kib in (16, 1024)],
+    "lat_pagefault": [{"size_bytes": 4 << 20, "step_bytes": 65536, **WARM}],
+}
+#: smaller than quick where several processes run, each series for 0.1 s and more
+SCALED: dict[str, list[str]] = {
+    "bw_mem": ["--operation=copy", "--kib=16"],
+    "stream": ["--kernel=triad", "--mib=1"],
+    "bw_file_rd": ["--file=own", "--kib=256", "--method=open_close"],
+    "bw_mmap_rd": ["--file=own", "--kib=256", "--mapping=fresh"],
+    "lat_mmap": ["--file=own", "--kib=64"],
+    "lat_pagefault": ["--file=own", "--kib=1024"],
+    "lat_mem_rd": ["--max-kib=4"],
+}
+
+
+def metric_of(name: str) -> tuple[str, str]:
+    return ("latency", "ns") if name.startswith("lat_") else ("bandwidth", "MB/s")
+
+
+def least(lines: list[dict[str, Any]]) -> float:
+    """Who else uses the machine can only lengthen a time."""
+    return min(line["value"] for line in lines)
+
+
+def only(outcome: Run, metric: str) -> dict[str, Any]:
+    ((line,),) = outcome.of(metric).values()
+    return line
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_the_quick_size_reports_its_series(name: str, lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of(name, "quick", lm_sources), tmp_path / "work")
+    metric, unit = metric_of(name)
+    assert_conforms(outcome, repetitions=5, metric=metric, unit=unit)
+    assert [dict(series) for series in outcome.of(metric)] == [
+        reported | {"parallel": 1} for reported in REPORTED[name]
+    ]
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_two_processes_have_memory_and_files_of_their_own(
+    name: str, lm_sources: Path, tmp_path: Path
+) -> None:
+    command = [lm_sources / "build" / name, "--parallel=2", "--interval-us=100000", "--repetitions=1"]
+    outcome = run([*command, *SCALED[name]], tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    ((series, lines),) = outcome.of(metric_of(name)[0]).items()
+    assert dict(series)["parallel"] == 2
+    assert least(lines) > 0
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+# ---- the processor and its caches ----
+
+
+def cpu_khz(what: str) -> int:
+    return int(Path(f"/sys/devices/system/cpu/cpu0/cpufreq/{what}").read_text())
+
+
+def test_the_frequency_is_plausible_and_the_cycle_its_inverse(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("mhz", "quick", lm_sources), tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    (frequencies,), (cycles,) = outcome.of("frequency").values(), outcome.of("cycle_time").values()
+    assert {line["unit"] for line in frequencies} == {"MHz"}
+    assert [line["iteration"] for line in frequencies] == list(range(5))
+    for frequency, cycle in zip(frequencies, cycles, strict=True):
+        assert 100 < frequency["value"] < 10000
+        assert frequency["value"] * cycle["value"] == pytest.approx(1000)
+    # Minima of many short timings: a whole cycle more or less in some chain would be 14 % and more.
+    values = [line["value"] for line in frequencies]
+    assert max(values) < 1.5 * min(values)
+
+
+def test_the_frequency_is_the_kernels_where_that_is_constant(lm_sources: Path, tmp_path: Path) -> None:
+    try:
+        constant = cpu_khz("scaling_min_freq") == cpu_khz("scaling_max_freq")
+    except FileNotFoundError:
+        pytest.skip("NOT TESTED: the kernel does not tell the processor's frequency")
+    if not constant:
+        pytest.skip("NOT TESTED: the processor's frequency is not constant")
+    outcome = run(command_of("mhz", "quick", lm_sources), tmp_path / "work")
+    (lines,) = outcome.of("frequency").values()
+    found = max(line["value"] for line in lines)
+    assert found == pytest.approx(cpu_khz("scaling_max_freq") / 1000, rel=0.01)
+
+
+def test_the_line_is_as_long_as_the_kernel_says(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("line", "quick", lm_sources), tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    found = only(outcome, "line_size")
+    assert found["unit"] == "bytes"
+    told = Path("/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size")
+    if not told.exists():
+        pytest.skip("NOT TESTED: the kernel does not tell the size of a line")
+    assert found["value"] == int(told.read_text())
+
+
+def test_pairs_that_the_first_cache_holds_are_no_proof_of_a_line(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run([lm_sources / "build/line", "--pairs=16", "--repetitions=1"], tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "the first cache holds all lines (raise --pairs)" in outcome.stderr
+    assert outcome.of("line_size") == {}
+
+
+def test_the_first_level_of_the_tlb_is_found(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("tlb", "quick", lm_sources), tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    entries = {dict(series)["level"]: lines[0] for series, lines in outcome.of("entries").items()}
+    reach = {dict(series)["level"]: lines[0]["value"] for series, lines in outcome.of("reach").items()}
+    # From the smallest of today's processors to the largest that the quick size would see.
+    assert 8 <= entries[1]["value"] < 512
+    assert reach[1] == entries[1]["value"] * os.sysconf("SC_PAGESIZE")
+
+
+def test_side_by_side_chains_are_faster_but_no_faster_than_their_number(
+    lm_sources: Path, tmp_path: Path
+) -> None:
+    command = [lm_sources / "build/par_mem", "--kib=16", "--repetitions=5"]
+    outcome = run(command, tmp_path / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    chains = [dict(series)["chains"] for series in outcome.of("latency")]
+    assert chains == [1, 2, 3, 4, 6, 8, 12, 16, 24]
+    # Every processor since the 1990s has more than one load under way in its first cache.
+    assert 1.5 < only(outcome, "parallelism")["value"] <= 24 * 1.05
+
+
+def test_memory_is_slower_than_the_first_cache(lm_sources: Path, tmp_path: Path) -> None:
+    """Well below the first cache, and 128 MiB in random order, which no processor's last cache serves alike."""
+    latency = {}
+    for kib in (8, 131072):
+        command = [lm_sources / "build/lat_mem_rd", f"--min-kib={kib}", f"--max-kib={kib}", "--repetitions=5"]
+        outcome = run(command, tmp_path / f"work-{kib}")
+        ((_, lines),) = outcome.series.items()
+        latency[kib] = least(lines)
+    assert latency[131072] > 3 * latency[8]
+
+
+def test_an_open_page_of_dram_needs_huge_pages_or_says_so(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("lat_dram_page", "quick", lm_sources), tmp_path / "work")
+    if outcome.exit_code == 1:
+        assert "in huge pages" in outcome.stderr
+        pytest.skip(f"NOT TESTED: {outcome.stderr.strip()}")
+    walks = {dict(series)["page"]: lines for series, lines in outcome.of("latency").items()}
+    assert set(walks) == {"open", "closed"}
+    assert all(least(lines) > 0 for lines in walks.values())
+    assert math.isfinite(only(outcome, "page_open")["value"])
+
+
+# ---- bandwidth of memory ----
+
+
+def test_own_loops_call_nothing(lm_sources: Path) -> None:
+    """A compiler that replaced a loop by memcpy() or memset() would measure the C library."""
+    if shutil.which("objdump") is None:
+        pytest.skip("NOT TESTED: objdump is not on PATH")
+    for program, functions in {
+        "stream": ["stream_copy", "stream_copy_2", "stream_fill", "stream_sum", "stream_triad"],
+        "bw_mem": ["mem_read", "mem_write", "mem_copy", "mem_fill"],
+    }.items():
+        for function in functions:
+            listed = subprocess.run(
+                ["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", f"build/{program}"],
+                cwd=lm_sources, capture_output=True, text=True, check=True,
+            ).stdout  # fmt: skip
+            body = listed.split(f"<{function}>:")[1]
+            assert len(body.splitlines()) > 10
+            assert re.findall(r"\b(?:call|bl|jmp +[0-9a-f]+ <mem)\b.*", body) == []
+
+
+@pytest.mark.parametrize(
+    ("program", "source", "right", "wrong"),
+    [
+        ("stream", "stream.c", "statement(3)", "statement(2)"),
+        ("bw_mem", "bw_mem.c", "to[i + 3] = from[i + 3];", "to[i + 3] = from[i + 2];"),
+        ("bw_mmap_rd", "harness/file.c", "d += at[i + 3];", "d += at[i + 2];"),
+    ],
+)
+def test_data_that_a_wrong_loop_leaves_are_an_error(
+    lm_sources: Path, tmp_path: Path, program: str, source: str, right: str, wrong: str
+) -> None:
+    copy = tmp_path / "lm"
+    shutil.copytree(lm_sources, copy, ignore=shutil.ignore_patterns("build"))
+    text = (copy / source).read_text()
+    assert right in text
+    (copy / source).write_text(text.replace(right, wrong))
+    subprocess.run(["make", "-s", f"build/{program}"], cwd=copy, check=True)
+    size = {"stream": "--mib=1", "bw_mem": "--kib=16", "bw_mmap_rd": "--kib=64"}[program]
+    outcome = run([copy / "build" / program, size, "--repetitions=1"], tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "Bad message" in outcome.stderr
+
+
+# ---- files ----
+
+
+def test_a_cold_file_is_read_from_the_disk(lm_sources: Path, tmp_path: Path) -> None:
+    """The system counts blocks that came from the disk; a warm file brings none."""
+    blocks = {}
+    for cache in ("warm", "cold"):
+        command = [lm_sources / "build/bw_file_rd", "--kib=2048", "--method=read", f"--cache={cache}"]
+        before = read_blocks()
+        outcome = run([*command, "--repetitions=3"], tmp_path / f"work-{cache}")
+        if "tmpfs keeps files in memory" in outcome.stderr:
+            pytest.skip("NOT TESTED: the temporary directory is not on a disk")
+        assert outcome.exit_code == 0, outcome.stderr
+        blocks[cache] = read_blocks() - before
+        (lines,) = outcome.series.values()
+        assert cache == "warm" or {line["operations"] for line in lines} == {1}
+    assert blocks["cold"] * 512 >= 3 * 2048 * 1024
+    assert blocks["warm"] * 512 < 2048 * 1024
+
+
+def read_blocks() -> int:
+    """Blocks of 512 bytes that ended children of this process have read from disks."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_inblock
+
+
+@pytest.mark.parametrize("name", ["bw_file_rd", "bw_mmap_rd", "lat_pagefault"])
+def test_a_file_system_in_memory_cannot_be_cold(name: str, lm_sources: Path, tmp_path: Path) -> None:
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK) or "/dev/shm tmpfs" not in Path("/proc/mounts").read_text():
+        pytest.skip("NOT TESTED: there is no tmpfs at /dev/shm")
+    ended = subprocess.run(
+        [lm_sources / "build" / name, "--cache=cold", "--repetitions=1"],
+        cwd=shared, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "expected a working directory on a disk" in ended.stderr
+    assert list(shared.glob("lm_file.*")) == []
+
+
+def test_every_touch_of_a_page_is_a_fault(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run([lm_sources / "build/lat_pagefault", "--step-kib=4"], tmp_path / "work")
+    if outcome.exit_code == 0:
+        pytest.skip("NOT TESTED: this kernel maps a page at a time")
+    assert outcome.exit_code == 1
+    assert re.search(r"--step-kib: expected .* got 4 \(\d+ faults in 16 touches\)", outcome.stderr)
+
+
+def test_a_fault_that_reads_the_disk_is_slower_than_one_that_maps(lm_sources: Path, tmp_path: Path) -> None:
+    found: dict[str, float] = {}
+    for cache in ("warm", "cold"):
+        command = [lm_sources / "build/lat_pagefault", "--kib=4096", f"--cache={cache}", "--repetitions=5"]
+        outcome = run(command, tmp_path / f"work-{cache}")
+        if "tmpfs keeps files in memory" in outcome.stderr:
+            pytest.skip("NOT TESTED: the temporary directory is not on a disk")
+        (lines,) = outcome.series.values()
+        found[cache] = least(lines)
+    assert found["cold"] > 2 * found["warm"]
+
+
+def test_every_mapping_is_made_and_unmade(lm_sources: Path, tmp_path: Path) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("NOT TESTED: strace is not on PATH")
+    command = [lm_sources / "build/lat_mmap", "--kib=64", "--repetitions=2"]
+    trace = tmp_path / "trace"
+    outcome = run(
+        ["strace", "-f", "-qq", "-e", "trace=mmap,munmap", "-o", trace, *command], tmp_path / "work"
+    )
+    assert outcome.exit_code == 0, outcome.stderr
+    (lines,) = outcome.series.values()
+    text = trace.read_text()
+    mapped = len(re.findall(r"mmap\(NULL, 65536, PROT_READ, MAP_SHARED, \d+, 0\)", text))
+    assert mapped >= 2 * lines[0]["operations"]
+    assert len(re.findall(r"munmap\(0x[0-9a-f]+, 65536\)", text)) >= mapped
+
+
+def test_a_named_file_is_removed_after_a_failure(lm_sources: Path, tmp_path: Path) -> None:
+    for sharing in ("shared", "own"):
+        # A file larger than may be written, so that making it fails half way.
+        limited = f"ulimit -f 16; exec {lm_sources}/build/bw_file_rd --method open_close --file {sharing}"
+        outcome = run(["bash", "-c", f"trap '' XFSZ; {limited}"], tmp_path / sharing)
+        assert outcome.exit_code == 1
+        assert "File too large" in outcome.stderr
+        assert list((tmp_path / sharing).iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("bw_mem", ["--kib", "0"], "--kib: expected 1 to 32 sizes from 1 to 1073741824 KiB"),
+        ("bw_mem", ["--kib", "16,,4"], "with commas between, got 16,,4"),
+        ("bw_mem", ["--kib", ""], "got nothing"),
+        ("bw_mem", ["--kib", ",".join(["1"] * 33)], "expected 1 to 32 sizes"),
+        ("stream", ["--mib", "0"], "--mib: expected an integer from 1"),
+        ("stream", ["--version", "1", "--kernel", "daxpy"], "--kernel: expected a kernel of this --version"),
+        ("bw_file_rd", ["--kib", "0"], "--kib: expected an integer from 1"),
+        ("bw_file_rd", ["--block-kib", "0"], "--block-kib: expected an integer from 1"),
+        ("bw_file_rd", ["--cache", "cold", "--parallel", "2"], "--cache: expected --file own"),
+        ("bw_mmap_rd", ["--cache", "cold", "--mapping", "kept"], "--mapping: expected fresh with"),
+        ("lat_mmap", ["--kib", "many"], "--kib: expected 1 to 32 sizes"),
+        ("lat_pagefault", ["--kib", "8"], "--kib: expected no less than --step-kib"),
+        ("lat_dram_page", ["--page-kib", "3"], "--page-kib: expected a power of two, got 3"),
+        ("par_mem", ["--kib", "1"], "--kib: expected sizes of at least 4 KiB"),
+        ("tlb", ["--max-pages", "0"], "--max-pages: expected an integer from 64"),
+        ("line", ["--pairs", "0"], "--pairs: expected an integer from 16"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(
+    lm_sources: Path, tmp_path: Path, name: str, arguments: list[str], message: str
+) -> None:
+    outcome = run([lm_sources / "build" / name, *arguments], tmp_path / "work")
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert (outcome.stdout, outcome.lines) == ("", [])
