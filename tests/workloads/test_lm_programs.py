@@ -17,6 +17,12 @@ AARCH64_GCC, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
 
 #: what the emulator of another architecture does not have
 NOT_EMULATED = {
+    "lat_proc": "without binfmt_misc qemu-user cannot execute a program of its architecture",
+    "lat_dram_page": "qemu-user gives no huge pages",
+    "line": "an emulated load takes longer than a miss of the first cache",
+    "mhz": "emulated instructions do not take whole cycles",
+    "par_mem": "emulated loads do not overlap as the processor's do",
+    "tlb": "an emulated load takes longer than a miss of the TLB",
     "lat_io_uring": "qemu-user has no io_uring",
     "lat_rpc": "there is no libtirpc for the cross compiler",
 }
