@@ -1,0 +1,342 @@
+"""Processes, signals, sleeps, jobs, files, threads, synchronisation, random numbers and arithmetic."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lm_runs import Run, assert_conforms, command_of, run
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")
+needs_two_processors = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="NOT TESTED: this process may use one processor only"
+)
+
+INTEGERS = ["xor", "add", "mul", "div", "mod"]
+REALS = ["add", "mul", "div", "mix"]
+#: what distinguishes the series of each program in its quick size
+SERIES: dict[str, list[dict[str, object]]] = {
+    "lat_proc": [{"kind": kind} for kind in ("procedure", "fork", "exec", "shell")],
+    "lat_sig": [{"operation": operation} for operation in ("install", "handle", "fault")],
+    "lat_usleep": [
+        {"call": call, "requested_us": 100} for call in ("usleep", "nanosleep", "select", "pselect", "itimer")
+    ],
+    "lat_pmake": [{"jobs": jobs, "work_us": 1000} for jobs in (1, 4)],
+    "lat_fs": [
+        {"operation": operation, "size_bytes": size}
+        for operation in ("create", "delete")
+        for size in (0, 1024)
+    ],
+    "lat_thread": [{}],
+    "lat_sync": [{"kind": kind} for kind in ("mutex", "mutex_handoff", "condition", "futex")],
+    "lat_rand": [{"function": function} for function in ("drand48", "lrand48", "random", "rand")],
+    "lat_ops": [
+        {"operation": operation, "type": name}
+        for names, operations in ((("int", "int64"), INTEGERS), (("float", "double"), REALS))
+        for name in names
+        for operation in operations
+    ],
+}
+#: one series of each program that can be scaled
+NARROWED: dict[str, dict[str, object]] = {
+    "lat_proc": {"kind": "fork"},
+    "lat_sig": {"operation": "fault"},
+    "lat_usleep": {"call": "itimer"},
+    "lat_pmake": {"jobs": 2},
+    "lat_fs": {"operation": "delete", "size_bytes": 1024},
+    "lat_thread": {},
+    "lat_sync": {"kind": "futex"},
+    "lat_rand": {"function": "rand"},
+}
+
+
+def least(outcome: Run, **parameters: object) -> float:
+    """The least value of one series: whatever disturbs can only lengthen."""
+    (lines,) = (
+        lines for key, lines in outcome.of("latency").items() if dict(key) == parameters | {"parallel": 1}
+    )
+    return min(line["value"] for line in lines)
+
+
+def only(outcome: Run) -> list[dict[str, Any]]:
+    (lines,) = outcome.of("latency").values()
+    return lines
+
+
+def traced(command: list[str | Path], place: Path, *options: str) -> tuple[Run, str]:
+    """What a program said, and what strace saw of it and its children."""
+    trace = place / "trace"
+    outcome = run(["strace", "-f", "-qq", *options, "-o", trace, *command], place / "work")
+    assert outcome.exit_code == 0, outcome.stderr
+    return outcome, trace.read_text()
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_each_series_of_the_quick_size_is_reported(name: str, lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of(name, "quick", lm_sources), tmp_path / "work")
+    assert_conforms(outcome, repetitions=5)
+    assert [dict(key) for key in outcome.of("latency")] == [one | {"parallel": 1} for one in SERIES[name]]
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", NARROWED)
+def test_two_processes_are_measured_at_once(name: str, lm_sources: Path, tmp_path: Path) -> None:
+    command = command_of(name, "quick", lm_sources, parallel=2, repetitions=1, **NARROWED[name])
+    outcome = run([*command, "--interval-us", "100000"], tmp_path / "work")
+    assert_conforms(outcome, repetitions=1)
+    (line,) = only(outcome)
+    (fastest,) = outcome.of("latency_fastest").values()
+    (slowest,) = outcome.of("latency_slowest").values()
+    assert line["parameters"]["parallel"] == 2
+    assert fastest[0]["value"] <= line["value"] <= slowest[0]["value"]
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@needs_strace
+@pytest.mark.parametrize(("kind", "executed"), [("exec", 1), ("shell", 2)])
+def test_each_process_executes_what_it_is_said_to(
+    kind: str, executed: int, lm_sources: Path, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [lm_sources / "build/lat_proc", "--kind", kind, "--repetitions=3"]
+    outcome, trace = traced(command, tmp_path, "-e", "trace=execve")
+    calls = re.findall(r"execve\(\"([^\"]*)\".* = (-?\d+)", trace)
+    assert {result for _, result in calls} == {"0"}
+    operations = 3 * only(outcome)[0]["operations"]
+    assert [path for path, _ in calls[1:]].count(str(lm_sources / "build/lat_proc")) >= operations
+    assert len(calls) - 1 >= executed * operations
+
+
+def test_a_shell_starts_a_program_whatever_its_path_looks_like(lm_sources: Path, tmp_path: Path) -> None:
+    place = tmp_path / "a 'path' with $(false) \"in it\""
+    place.mkdir()
+    shutil.copy(lm_sources / "build/lat_proc", place)
+    outcome = run([place / "lat_proc", "--kind=shell", "--repetitions=1"], tmp_path / "work")
+    assert_conforms(outcome, repetitions=1)
+
+
+def test_a_program_that_fails_is_not_measured(lm_sources: Path, tmp_path: Path) -> None:
+    false = shutil.which("false")
+    command = [lm_sources / "build/lat_proc", "--kind=exec", "--repetitions=1", f"--program={false}"]
+    outcome = run(command, tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "expected exit code 0, got 1" in outcome.stderr
+    assert "expected exit code 0, got 1" in outcome.lines[-1]["error"]
+
+
+def test_making_a_process_takes_longer_the_more_it_does(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run([lm_sources / "build/lat_proc", "--repetitions=5"], tmp_path / "work")
+    procedure, fork, execution, shell = (least(outcome, **one) for one in SERIES["lat_proc"])
+    assert 100 * procedure < fork
+    assert fork < 1.2 * execution
+    assert execution < 1.2 * shell
+
+
+@needs_strace
+@pytest.mark.parametrize(("operation", "signal"), [("handle", "SIGUSR1"), ("fault", "SIGSEGV")])
+def test_every_signal_counted_was_delivered(
+    operation: str, signal: str, lm_sources: Path, tmp_path: Path
+) -> None:
+    command: list[str | Path] = [lm_sources / "build/lat_sig", "--operation", operation, "--repetitions=2"]
+    outcome, trace = traced(command, tmp_path, "-e", "trace=none", "-e", f"signal={signal}")
+    assert trace.count(f"--- {signal}") >= 2 * only(outcome)[0]["operations"]
+
+
+def test_no_sleep_is_shorter_than_asked_for(lm_sources: Path, tmp_path: Path) -> None:
+    command = [lm_sources / "build/lat_usleep", "--requested-us=1,3000", "--repetitions=2"]
+    outcome = run(command, tmp_path / "work")
+    assert_conforms(outcome, repetitions=2)
+    assert len(outcome.of("latency")) == 10
+    for key, lines in outcome.of("latency").items():
+        asked_ns = dict(key)["requested_us"] * 1000
+        assert min(line["value"] for line in lines) >= asked_ns
+
+
+def test_a_sleep_that_is_too_short_is_an_error_and_no_number(lm_sources: Path, tmp_path: Path) -> None:
+    source, library = tmp_path / "hasty.c", tmp_path / "hasty.so"
+    source.write_text(
+        "#include <time.h>\n"
+        "int nanosleep(const struct timespec *asked, struct timespec *left) "
+        "{ (void)asked; (void)left; return 0; }\n"
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    command = [lm_sources / "build/lat_usleep", "--call=nanosleep", "--repetitions=1"]
+    outcome = run(command, tmp_path / "work", LD_PRELOAD=str(library))
+    assert outcome.exit_code == 1
+    assert outcome.of("latency") == {}
+    assert "nanosleep: expected a sleep of at least 1 us, got one of" in outcome.stderr
+
+
+def test_jobs_do_their_work(lm_sources: Path, tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [lm_sources / "build/lat_pmake", "--jobs=3", "--work-us=20000", "--repetitions=2"]
+    outcome = run(command, tmp_path / "work")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert_conforms(outcome, repetitions=2)
+    sets = 2 * only(outcome)[0]["operations"]
+    # Half: a processor may become faster after the work was calibrated.
+    assert after.ru_utime - before.ru_utime > 0.5 * sets * 3 * 0.020
+    processors = len(os.sched_getaffinity(0))
+    assert least(outcome, jobs=3, work_us=20000) > 0.5 * 20e6 * 3 / min(3, processors)
+
+
+@needs_strace
+@pytest.mark.parametrize("operation", ["create", "delete"])
+def test_files_are_created_filled_and_deleted(operation: str, lm_sources: Path, tmp_path: Path) -> None:
+    command: list[str | Path] = [lm_sources / "build/lat_fs", "--operation", operation]
+    command += ["--size-bytes=100000", "--repetitions=2"]
+    outcome, trace = traced(command, tmp_path, "-e", "trace=openat,write,unlinkat")
+    operations = 2 * only(outcome)[0]["operations"]
+    created = len(re.findall(r"openat\(\d+, \"f\d+\", O_WRONLY\|O_CREAT\|O_EXCL, 0600\) = \d+", trace))
+    deleted = len(re.findall(r"unlinkat\(\d+, \"f\d+\", 0\) += 0", trace))
+    written = [int(count) for count in re.findall(r"write\(\d+, \"\\0.* = (\d+)", trace)]
+    assert created == deleted >= operations
+    assert sum(written) == created * 100000
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_files_are_gone_after_a_failure_too(lm_sources: Path, tmp_path: Path) -> None:
+    """The first write past the limit kills the child in the middle of its work."""
+    ended = subprocess.run(
+        [lm_sources / "build/lat_fs", "--size-bytes=100000", "--operation=create"],
+        cwd=tmp_path, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)),
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "File size limit exceeded" in ended.stderr or "File too large" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_strace
+def test_every_thread_counted_was_made(lm_sources: Path, tmp_path: Path) -> None:
+    command: list[str | Path] = [lm_sources / "build/lat_thread", "--repetitions=2"]
+    outcome, trace = traced(command, tmp_path, "-e", "trace=clone,clone3")
+    made = len(re.findall(r"clone3?\(.*CLONE_THREAD", trace))
+    assert made >= 2 * only(outcome)[0]["operations"]
+
+
+@pytest.mark.parametrize("kind", ["mutex_handoff", "condition", "futex"])
+def test_the_turn_really_changes_between_two_threads(kind: str, lm_sources: Path, tmp_path: Path) -> None:
+    """On one processor neither thread can go on before the other has: two switches a round trip."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw
+    command = [lm_sources / "build/lat_sync", "--kind", kind, "--repetitions=3", "--placement=compact"]
+    outcome = run(command, tmp_path / "work")
+    switches = resource.getrusage(resource.RUSAGE_CHILDREN).ru_nvcsw - before
+    assert_conforms(outcome, repetitions=3)
+    assert switches > 0.9 * 2 * 3 * only(outcome)[0]["operations"]
+
+
+@needs_two_processors
+def test_a_cache_line_goes_from_every_processor_to_every_other(lm_sources: Path, tmp_path: Path) -> None:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    quick = run(command_of("lat_cacheline", "quick", lm_sources), tmp_path / "quick")
+    assert_conforms(quick, repetitions=5)
+    assert {dict(key)["from_cpu"] for key in quick.of("latency")} == {first}
+    program = ["taskset", "-c", f"{first},{second}", lm_sources / "build/lat_cacheline", "--repetitions=1"]
+    found = {}
+    for name, arguments in {
+        "all": ["--pairs=all"],
+        "from": [f"--from-cpu={second}"],
+        "to": [f"--to-cpu={first}"],
+    }.items():
+        outcome = run([*program, *arguments], tmp_path / name)
+        found[name] = [(dict(key)["from_cpu"], dict(key)["to_cpu"]) for key in outcome.of("latency")]
+    assert found == {
+        "all": [(first, second), (second, first)],
+        "from": [(second, first)],
+        "to": [(second, first)],
+    }
+
+
+def test_a_cache_line_cannot_be_moved_with_one_processor(lm_sources: Path, tmp_path: Path) -> None:
+    first = min(os.sched_getaffinity(0))
+    command = ["taskset", "-c", str(first), lm_sources / "build/lat_cacheline"]
+    outcome = run(command, tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "expected at least 2 processors that this process may use, got 1" in outcome.stderr
+    same = run([command[3], f"--from-cpu={first}", f"--to-cpu={first}"], tmp_path / "same")
+    assert same.exit_code == 2
+    assert "--to-cpu: expected another processor than --from-cpu" in same.stderr
+
+
+def test_dividing_takes_longer_than_adding(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run([lm_sources / "build/lat_ops", "--repetitions=5"], tmp_path / "work")
+    for name in ("int", "int64", "float", "double"):
+        assert least(outcome, operation="div", type=name) > least(outcome, operation="add", type=name)
+        assert least(outcome, operation="add", type=name) > 0.05
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or shutil.which("objdump") is None,
+    reason="NOT TESTED: instructions are counted by objdump on x86-64 only",
+)
+@pytest.mark.parametrize("chains", [1, 12])
+def test_the_compiler_leaves_every_operation_as_it_is_written(lm_sources: Path, chains: int) -> None:
+    program = lm_sources / "build" / ("lat_ops" if chains == 1 else "par_ops")
+    listing = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True
+    ).stdout
+    functions = dict(re.findall(r"<(ops_\w+)>:\n(.*?)\n\n", listing + "\n\n", re.DOTALL))
+    for function, mnemonic in {
+        "add_float": "addss",
+        "add_double": "addsd",
+        "mul_double": "mulsd",
+        "div_float": "divss",
+        "div_double": "divsd",
+        "mul_int": "imul",
+        "mul_int64": "imul",
+        "div_int": "idiv",
+        "mod_int64": "idiv",
+    }.items():
+        body = functions[f"ops_{function}_{chains}"]
+        assert len(re.findall(rf"\t{mnemonic}l?q? ", body)) == 32 * chains, function
+        assert not re.search(r"\t(add|mul|div)p[sd] ", body), function
+
+
+def test_no_more_operations_are_under_way_than_there_are_chains(lm_sources: Path, tmp_path: Path) -> None:
+    outcome = run(command_of("par_ops", "quick", lm_sources), tmp_path / "work")
+    assert_conforms(outcome, repetitions=1, metric="parallelism", unit="ratio")
+    found = {dict(key)["operation"]: lines[0]["value"] for key, lines in outcome.of("parallelism").items()}
+    assert list(found) == REALS
+    assert all(1 <= value < 13 for value in found.values())
+    # Every processor of the last decades starts a multiplication before the last has ended.
+    assert found["mul"] > 1.3
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "message"),
+    [
+        ("lat_proc", ["--kind=vfork"], "expected one of all procedure fork exec shell, got vfork"),
+        ("lat_proc", ["--program=true"], "the path of a program, with a / in it, got true"),
+        ("lat_proc", ["--program=./missing"], "--program: expected the path of a program"),
+        ("lat_proc", ["--end-at-once", "--kind=fork"], "expected an option, got --end-at-once"),
+        ("lat_usleep", ["--requested-us=0"], "--requested-us: expected at most 32 integers from 1 to"),
+        ("lat_usleep", ["--requested-us=1,,2"], "with commas between, got 1,,2"),
+        ("lat_usleep", ["--requested-us="], "got nothing"),
+        ("lat_usleep", ["--requested-us", ",".join("1" * 33)], "expected at most 32 integers"),
+        ("lat_usleep", ["--requested-us=1,000000000000000000000000000002"], "expected at most 32"),
+        ("lat_pmake", ["--jobs=0"], "--jobs: expected at most 32 integers from 1 to 1024"),
+        ("lat_pmake", ["--work-us=1s"], "--work-us: expected"),
+        ("lat_fs", ["--size-bytes=16777217"], "--size-bytes: expected"),
+        ("lat_fs", ["--directory=missing"], "expected a directory in which files can be made, got missing"),
+        ("lat_fs", ["--directory=/dev/null"], "--directory: expected a directory"),
+        ("lat_cacheline", ["--from-cpu=1023"], "a processor that this process may use, got 1023"),
+        ("lat_cacheline", ["--to-cpu="], "got nothing"),
+        ("lat_ops", ["--operation=mod", "--type=float"], "expected one that --type has"),
+        ("par_ops", ["--operation=xor", "--type=double"], "expected one that --type has"),
+        ("lat_rand", ["--function=dice"], "expected one of all drand48 lrand48 random rand, got dice"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_with_a_message(
+    lm_sources: Path, tmp_path: Path, program: str, arguments: list[str], message: str
+) -> None:
+    outcome = run([lm_sources / "build" / program, *arguments], tmp_path / "work")
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert (outcome.stdout, outcome.lines) == ("", [])
