@@ -30,12 +30,13 @@ enum {
 
 /* So many looks at the line between two looks at the clock; and no answer may take longer. */
 static const uint32_t LOOKS = UINT32_C(1) << 20;
-static const uint64_t PATIENCE_NS = UINT64_C(5000000000);
+static const uint64_t PATIENCE_NS = UINT64_C(3000000000);
 
 struct bounce {
     int from_cpu, to_cpu;
     pthread_t partner;
     bool started;
+    bool lost;                                /* the partner did not answer */
     uint64_t sent;                            /* the number of this thread's last message */
     _Alignas(LINE_BYTES) atomic_int ready;    /* 1: the partner is in place; -1: it failed */
     _Alignas(LINE_BYTES) atomic_bool ending;  /* apart from the line that is measured */
@@ -84,6 +85,12 @@ static void *answer(void *cookie) {
     return NULL;
 }
 
+static int lose(struct bounce *bounce) {
+    bounce->lost = true;
+    errno = ETIMEDOUT;
+    return -1;
+}
+
 static int bounce_benchmark(uint64_t operations, void *cookie) {
     struct bounce *bounce = cookie;
     uint64_t number = bounce->sent;
@@ -91,8 +98,7 @@ static int bounce_benchmark(uint64_t operations, void *cookie) {
         atomic_store_explicit(&bounce->at, number + 1, memory_order_release);
         number += 2;
         if (!await(bounce, number)) {
-            errno = ETIMEDOUT;
-            return -1;
+            return lose(bounce);
         }
     }
     bounce->sent = number;
@@ -114,7 +120,11 @@ static int start(uint64_t operations, void *cookie) {
     }
     bounce->started = true;
     int ready;
+    uint64_t deadline_ns = lm_now_ns() + PATIENCE_NS;
     while ((ready = atomic_load(&bounce->ready)) == 0) {
+        if (lm_now_ns() > deadline_ns) {
+            return lose(bounce);
+        }
         (void)sched_yield();
     }
     errno = ready < 0 ? -ready : 0;
@@ -127,6 +137,9 @@ static int stop(uint64_t operations, void *cookie) {
         return 0;
     }
     atomic_store(&bounce->ending, true);
+    if (bounce->lost) {
+        return 0; /* it may never end; it does with this process */
+    }
     bounce->started = false;
     int status = pthread_join(bounce->partner, NULL);
     if (status != 0) {

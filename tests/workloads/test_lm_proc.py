@@ -158,16 +158,22 @@ def test_no_sleep_is_shorter_than_asked_for(lm_sources: Path, tmp_path: Path) ->
         assert min(line["value"] for line in lines) >= asked_ns
 
 
-def test_a_sleep_that_is_too_short_is_an_error_and_no_number(lm_sources: Path, tmp_path: Path) -> None:
-    source, library = tmp_path / "hasty.c", tmp_path / "hasty.so"
-    source.write_text(
-        "#include <time.h>\n"
-        "int nanosleep(const struct timespec *asked, struct timespec *left) "
-        "{ (void)asked; (void)left; return 0; }\n"
-    )
+def planted(place: Path, text: str) -> str:
+    """A library whose functions take the place of the C library's."""
+    source, library = place / "planted.c", place / "planted.so"
+    source.write_text("#define _GNU_SOURCE\n#include <time.h>\n#include <unistd.h>\n" + text)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source], check=True)
+    return str(library)
+
+
+def test_a_sleep_that_is_too_short_is_an_error_and_no_number(lm_sources: Path, tmp_path: Path) -> None:
+    library = planted(
+        tmp_path,
+        "int nanosleep(const struct timespec *asked, struct timespec *left) "
+        "{ (void)asked; (void)left; return 0; }\n",
+    )
     command = [lm_sources / "build/lat_usleep", "--call=nanosleep", "--repetitions=1"]
-    outcome = run(command, tmp_path / "work", LD_PRELOAD=str(library))
+    outcome = run(command, tmp_path / "work", LD_PRELOAD=library)
     assert outcome.exit_code == 1
     assert outcome.of("latency") == {}
     assert "nanosleep: expected a sleep of at least 1 us, got one of" in outcome.stderr
@@ -263,6 +269,26 @@ def test_a_cache_line_cannot_be_moved_with_one_processor(lm_sources: Path, tmp_p
     same = run([command[3], f"--from-cpu={first}", f"--to-cpu={first}"], tmp_path / "same")
     assert same.exit_code == 2
     assert "--to-cpu: expected another processor than --from-cpu" in same.stderr
+
+
+@needs_two_processors
+def test_a_partner_that_stops_answering_is_an_error_and_no_hang(lm_sources: Path, tmp_path: Path) -> None:
+    """A second thread stops for ever when it looks at the clock, which it does while it waits."""
+    library = planted(
+        tmp_path,
+        "#include <sys/syscall.h>\n"
+        "int clock_gettime(clockid_t clock, struct timespec *now) {\n"
+        "    while (gettid() != getpid()) pause();\n"
+        "    return (int)syscall(SYS_clock_gettime, clock, now);\n"
+        "}\n",
+    )
+    command = [lm_sources / "build/lat_cacheline", "--repetitions=1000000", "--interval-us=1000"]
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    pair = [f"--from-cpu={first}", f"--to-cpu={second}"]
+    outcome = run([*command, *pair], tmp_path / "work", timeout_s=30, LD_PRELOAD=library)
+    assert outcome.exit_code == 1
+    assert "benchmark: Connection timed out" in outcome.stderr
+    assert outcome.of("latency") == {}
 
 
 def test_dividing_takes_longer_than_adding(lm_sources: Path, tmp_path: Path) -> None:
