@@ -28,7 +28,7 @@ static const char SINGLE[] = "memory accesses of several processes would interfe
 enum { LINE_BYTES = 64, MOST_CHAINS = 24, LOADS_PER_CHAIN = 16, LEAST_LINES = 64 };
 /* A multiple of all numbers of chains. */
 enum { MARKS = 48 };
-enum { ATTEMPTS = 5 };
+enum { ATTEMPTS = 5, ROUNDS = 5, BRIEF_REPETITIONS = 7, BRIEF_INTERVAL_NS = 200000 };
 static const double TOLERANCE = 1.05;
 static const size_t HUGE_PAGE_BYTES = (size_t)2 << 20;
 
@@ -134,51 +134,51 @@ static int par_initialise(uint64_t operations, void *cookie) {
     return 0;
 }
 
-static double least(const struct lm_samples *samples) {
-    double found = samples->value_ns[0];
-    for (uint64_t i = 1; i < samples->repetitions; i++) {
-        found = samples->value_ns[i] < found ? samples->value_ns[i] : found;
-    }
-    return found;
-}
-
-/* The least latency with so many chains; all are reported where `told`. */
-static double measure_width(struct lm_harness *harness, struct chains *chains,
-                            const struct width *width, bool told) {
+/* Times with so many chains; freed by lm_samples_free(). */
+static struct lm_samples measure_width(struct lm_harness *harness, struct chains *chains,
+                                       const struct width *width) {
     const struct lm_workload workload = {.initialise = par_initialise,
                                          .benchmark = width->benchmark,
                                          .cookie = chains,
                                          .operations_per_turn = width->count * LOADS_PER_CHAIN};
-    const struct lm_parameter parameters[] = {{.name = "size_bytes", .number = chains->bytes},
-                                              {.name = "chains", .number = width->count}};
     struct lm_samples samples;
     chains->walks = width->count;
     lm_measure(harness, &workload, &samples);
+    return samples;
+}
+
+static void report_width(struct lm_harness *harness, struct chains *chains,
+                         const struct width *width) {
+    struct lm_samples samples = measure_width(harness, chains, width);
+    const struct lm_parameter parameters[] = {{.name = "size_bytes", .number = chains->bytes},
+                                              {.name = "chains", .number = width->count}};
     const struct lm_result result = {.metric = "latency",
                                      .unit = "ns",
                                      .values = samples.value_ns,
                                      .count = samples.repetitions,
                                      .operations = samples.operations,
-                                     .least = true,
                                      .parameters = parameters,
                                      .parameter_count = sizeof parameters / sizeof parameters[0]};
-    if (told) {
-        lm_report(harness, &result);
-    }
-    double found_ns = least(&samples);
+    lm_report(harness, &result);
     lm_samples_free(&samples);
-    return found_ns;
 }
 
-/* One pass over all widths; what is kept is the least so far. One chain is measured again before
- * each, so that a busy time does not fall on it alone. */
-static void measure_widths(struct lm_harness *harness, struct chains *chains, double *least_ns,
-                           bool first) {
-    for (int i = 1; i < WIDTH_COUNT; i++) {
-        double one_ns = measure_width(harness, chains, &WIDTHS[0], first && i == 1);
-        double own_ns = measure_width(harness, chains, &WIDTHS[i], first);
-        least_ns[0] = one_ns < least_ns[0] ? one_ns : least_ns[0];
-        least_ns[i] = own_ns < least_ns[i] ? own_ns : least_ns[i];
+/* Many short timings of all widths, in rounds; what is kept is the least so far: who else uses the
+ * machine can only lengthen one, and a busy time does not fall on one width alone. */
+static void measure_least(const struct lm_harness *harness, struct chains *chains,
+                          double *least_ns) {
+    struct lm_harness brief = *harness;
+    brief.settings.repetitions = BRIEF_REPETITIONS;
+    brief.settings.interval_us = 0;
+    brief.calibration.trusted_ns = BRIEF_INTERVAL_NS;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < WIDTH_COUNT; i++) {
+            struct lm_samples samples = measure_width(&brief, chains, &WIDTHS[i]);
+            for (uint64_t r = 0; r < samples.repetitions; r++) {
+                least_ns[i] = fmin(least_ns[i], samples.value_ns[r]);
+            }
+            lm_samples_free(&samples);
+        }
     }
 }
 
@@ -202,8 +202,11 @@ static void measure(struct lm_harness *harness, struct chains *chains) {
     }
     make_area(harness, chains);
     for (int attempt = 0; attempt < ATTEMPTS && parallelism == 0; attempt++) {
-        measure_widths(harness, chains, least_ns, attempt == 0);
+        measure_least(harness, chains, least_ns);
         parallelism = parallelism_of(least_ns);
+    }
+    for (int i = 0; i < WIDTH_COUNT && parallelism != 0; i++) {
+        report_width(harness, chains, &WIDTHS[i]);
     }
     free(chains->area);
     if (parallelism == 0) {

@@ -10,6 +10,7 @@
 
 #include "harness/lm.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,7 +21,8 @@ static const char SUMMARY[] =
     "than with as many lines in few pages. Metrics: latency, in ns a load, for numbers of pages\n"
     "that double (walk=pages: a line in each; walk=lines: as many lines side by side), and for\n"
     "each level that is found twice alike within --max-pages entries, a count, and reach, in\n"
-    "bytes: one value each, from the least of the latencies.";
+    "bytes: one value each, from the least of many short timings; the first level to a part in\n"
+    "64, the second, which other processes empty now and then, to one in 12.";
 static const char SINGLE[] = "memory accesses of several processes would interfere";
 
 /* Lines are taken as 64 bytes long. Where they are longer, some lie side by side in one. */
@@ -119,12 +121,14 @@ struct point {
     double pages_ns, lines_ns;
 };
 
-enum { TURNS = 2, FIRST_COUNT = 8, MOST_POINTS = 24, ATTEMPTS = 4, AGREEMENT = 16 };
-enum { SEARCH_REPETITIONS = 5, SEARCH_INTERVAL_NS = 500000 };
+enum { TURNS = 3, FIRST_COUNT = 8, MOST_POINTS = 24, ATTEMPTS = 4, AGREEMENT = 8 };
+enum { BRIEF_REPETITIONS = 7, BRIEF_INTERVAL_NS = 200000 };
 /* Beyond a level of the TLB a load takes longer by this part of a load from the first cache. The
  * second level is some 7 cycles away and a page table in the caches 20 and more, where such a load
  * takes 4 or 5. */
 static const double FIRST_STEP = 0.5, SECOND_STEP = 2;
+/* The second level is emptied now and then, by whatever else runs: its end is blurred. */
+static const uint64_t FINENESS[] = {64, 12};
 
 static double least(const struct lm_samples *samples) {
     double found = samples->value_ns[0];
@@ -163,15 +167,20 @@ static double measure_walk(struct lm_harness *harness, struct walk *walk, bool d
     return found;
 }
 
+/* Many short timings of both walks, in turns. `told`: before them as long ones as were asked for,
+ * which are reported. */
 static struct point measure(struct lm_harness *harness, struct walk *walk, uint64_t count,
                             bool told) {
-    struct point point = {.count = count};
+    struct point point = {.count = count, .pages_ns = INFINITY, .lines_ns = INFINITY};
+    struct lm_harness brief = *harness;
+    brief.settings.repetitions = BRIEF_REPETITIONS;
+    brief.settings.interval_us = 0;
+    brief.calibration.trusted_ns = BRIEF_INTERVAL_NS;
     walk->count = count;
-    for (int turn = 0; turn < TURNS; turn++) {
-        double pages_ns = measure_walk(harness, walk, false, told && turn == 0);
-        double lines_ns = measure_walk(harness, walk, true, told && turn == 0);
-        point.pages_ns = turn == 0 || pages_ns < point.pages_ns ? pages_ns : point.pages_ns;
-        point.lines_ns = turn == 0 || lines_ns < point.lines_ns ? lines_ns : point.lines_ns;
+    for (int turn = told ? -1 : 0; turn < TURNS; turn++) {
+        struct lm_harness *own = turn < 0 ? harness : &brief;
+        point.pages_ns = fmin(point.pages_ns, measure_walk(own, walk, false, turn < 0));
+        point.lines_ns = fmin(point.lines_ns, measure_walk(own, walk, true, turn < 0));
     }
     return point;
 }
@@ -181,21 +190,11 @@ static double excess(const struct point *point, double load_ns) {
     return (point->pages_ns - point->lines_ns) / load_ns;
 }
 
-/* For a search, which takes the least of its times: few and short ones do. */
-static void shorten(struct lm_harness *harness) {
-    harness->settings.repetitions = SEARCH_REPETITIONS;
-    if (harness->settings.interval_us == 0) {
-        harness->calibration.trusted_ns = SEARCH_INTERVAL_NS;
-    }
-}
-
 /* The most pages that a level holds, between `low`, which it does, and `high`, which it does not,
- * to a sixty-fourth. 0: the two ends do not prove so when they are measured again. */
+ * to a part of one in `fineness`. 0: the two ends do not prove so when they are measured again. */
 static uint64_t search(struct lm_harness *harness, struct walk *walk, uint64_t low, uint64_t high,
-                       double load_ns, double step) {
-    const struct lm_harness whole = *harness;
-    shorten(harness);
-    while (high - low > 1 + low / 64) {
+                       double load_ns, double step, uint64_t fineness) {
+    while (high - low > 1 + low / fineness) {
         uint64_t middle = low + (high - low) / 2;
         struct point point = measure(harness, walk, middle, false);
         if (excess(&point, load_ns) < step) {
@@ -206,7 +205,6 @@ static uint64_t search(struct lm_harness *harness, struct walk *walk, uint64_t l
     }
     struct point below = measure(harness, walk, low, false);
     struct point above = measure(harness, walk, high, false);
-    *harness = whole;
     return excess(&below, load_ns) < step && excess(&above, load_ns) >= step ? low : 0;
 }
 
@@ -248,7 +246,7 @@ static bool find_levels(struct lm_harness *harness, struct walk *walk, const str
     }
     if (!levels[0].settled) {
         settle(&levels[0], search(harness, walk, points[first - 1].count, points[first].count,
-                                  load_ns, FIRST_STEP));
+                                  load_ns, FIRST_STEP, FINENESS[0]));
     }
     /* What a load from the second level costs shows where that is not full yet. */
     double plateau = excess(&points[first], load_ns);
@@ -261,7 +259,7 @@ static bool find_levels(struct lm_harness *harness, struct walk *walk, const str
     bool is_there = second > first && second < count;
     if (!levels[1].settled && is_there) {
         settle(&levels[1], search(harness, walk, points[second - 1].count, points[second].count,
-                                  load_ns, step));
+                                  load_ns, step, FINENESS[1]));
     }
     return levels[0].settled && (levels[1].settled || !is_there);
 }
@@ -269,11 +267,7 @@ static bool find_levels(struct lm_harness *harness, struct walk *walk, const str
 /* Measures numbers of pages that double. What was measured before stays where it was less. */
 static int measure_points(struct lm_harness *harness, struct walk *walk, uint64_t most_pages,
                           struct point *points, bool first) {
-    const struct lm_harness whole = *harness;
     int count = 0;
-    if (!first) {
-        shorten(harness);
-    }
     for (uint64_t pages = FIRST_COUNT; pages <= most_pages; pages *= 2) {
         struct point own = measure(harness, walk, pages, first);
         struct point *kept = &points[count++];
@@ -285,7 +279,6 @@ static int measure_points(struct lm_harness *harness, struct walk *walk, uint64_
         }
         kept->count = pages;
     }
-    *harness = whole;
     return count;
 }
 
