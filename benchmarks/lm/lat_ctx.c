@@ -266,35 +266,6 @@ static void subtract(struct lm_harness *harness, struct lm_samples *samples, dou
     }
 }
 
-/* What lm_run() reports of several children, of values that are computed here. */
-static void report(struct lm_harness *harness, const struct lm_samples *samples,
-                   struct lm_result *result) {
-    enum { MIDDLE, FASTEST, SLOWEST, COLUMNS };
-    static const char *const metrics[] = {"latency", "latency_fastest", "latency_slowest"};
-    const size_t children = (size_t)samples->children, count = (size_t)samples->repetitions;
-    double *sorted = calloc(children, sizeof *sorted);
-    double *table = calloc(COLUMNS * count, sizeof *table);
-    if (sorted == NULL || table == NULL) {
-        lm_fail(harness, "no memory for the results");
-    }
-    for (size_t i = 0; i < count; i++) {
-        for (size_t child = 0; child < children; child++) {
-            sorted[child] = samples->value_ns[child * count + i];
-        }
-        lm_sort(sorted, children);
-        table[MIDDLE * count + i] = lm_quantile(sorted, children, 0.5);
-        table[FASTEST * count + i] = sorted[0];
-        table[SLOWEST * count + i] = sorted[children - 1];
-    }
-    for (int column = 0; column < (children > 1 ? COLUMNS : FASTEST); column++) {
-        result->metric = metrics[column];
-        result->values = table + (size_t)column * count;
-        (column == MIDDLE ? lm_report : lm_report_lines)(harness, result);
-    }
-    free(sorted);
-    free(table);
-}
-
 static void measure_shape(struct lm_harness *harness, const char *shape, uint64_t processes,
                           uint64_t kib) {
     struct crowd crowd = {.star = strcmp(shape, "star") == 0,
@@ -314,12 +285,9 @@ static void measure_shape(struct lm_harness *harness, const char *shape, uint64_
     const struct lm_parameter parameters[] = {{.name = "shape", .text = shape},
                                               {.name = "processes", .number = processes},
                                               {.name = "size_bytes", .number = kib * 1024}};
-    struct lm_result result = {.unit = "ns",
-                               .count = together.repetitions,
-                               .operations = together.operations,
-                               .parameters = parameters,
-                               .parameter_count = sizeof parameters / sizeof parameters[0]};
-    report(harness, &together, &result);
+    const struct lm_series series = {.parameters = parameters,
+                                     .parameter_count = sizeof parameters / sizeof parameters[0]};
+    lm_report_samples(harness, &series, &together);
     lm_samples_free(&together);
 }
 

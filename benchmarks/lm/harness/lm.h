@@ -169,6 +169,10 @@ struct lm_samples {
 void lm_measure(struct lm_harness *harness, const struct lm_workload *workload,
                 struct lm_samples *samples);
 void lm_samples_free(struct lm_samples *samples);
+/* What lm_run() reports of them: the middle child of each repetition, and of several children the
+ * others' metrics too. */
+void lm_report_samples(struct lm_harness *harness, const struct lm_series *series,
+                       const struct lm_samples *samples);
 
 /* ---- reporting (report.c) ---- */
 

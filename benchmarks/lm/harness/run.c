@@ -84,22 +84,26 @@ static void report_all(struct lm_harness *harness, const struct lm_series *serie
     }
 }
 
+void lm_report_samples(struct lm_harness *harness, const struct lm_series *series,
+                       const struct lm_samples *samples) {
+    double *sorted = calloc((size_t)samples->children, sizeof *sorted);
+    double *table = calloc((size_t)(COLUMNS * samples->repetitions), sizeof *table);
+    if (sorted == NULL || table == NULL) {
+        free(sorted);
+        free(table);
+        lm_fail(harness, "no memory for the results");
+    }
+    tabulate(samples, series->bytes_per_operation, sorted, table);
+    report_all(harness, series, samples, table);
+    free(sorted);
+    free(table);
+}
+
 void lm_run(struct lm_harness *harness, const struct lm_workload *workload,
             const struct lm_series *series) {
     struct lm_samples samples;
     lm_measure(harness, workload, &samples);
-    double *sorted = calloc((size_t)samples.children, sizeof *sorted);
-    double *table = calloc((size_t)(COLUMNS * samples.repetitions), sizeof *table);
-    if (sorted == NULL || table == NULL) {
-        free(sorted);
-        free(table);
-        lm_samples_free(&samples);
-        lm_fail(harness, "no memory for the results");
-    }
-    tabulate(&samples, series->bytes_per_operation, sorted, table);
-    report_all(harness, series, &samples, table);
-    free(sorted);
-    free(table);
+    lm_report_samples(harness, series, &samples);
     lm_samples_free(&samples);
 }
 
