@@ -1,0 +1,75 @@
+"""The experiments on programs in C, each cut down to what runs in seconds, from the spec to the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+HOME = Path(__file__).resolve().parents[2]
+NEVER_PERTURBED = dict.fromkeys(
+    ("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent",
+     "frequency_drop_percent", "swapped_pages", "throttle_events")
+)  # fmt: skip
+
+
+def regatta(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "REGATTA_HOST_LOCK": str(cwd / "lock"), "REGATTA_HOME": str(HOME)}
+    command = [Path(sys.executable).parent / "regatta", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, text=True, capture_output=True, check=False)
+
+
+def measured(name: str, directory: Path, benchmarks: list[dict[str, Any]], rounds: int) -> dict[str, Any]:
+    """Run `name` on other benchmarks and so many rounds, with nothing else changed; returns the answer."""
+    yaml = YAML()
+    spec = yaml.load(HOME / "configs/experiments" / f"{name}.yml")
+    spec.update(benchmarks=benchmarks, invocations={"fixed": rounds}, perturbation=NEVER_PERTURBED)
+    yaml.dump(spec, directory / "spec.yml")
+    done = regatta("run", "spec.yml", cwd=directory)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(regatta("analyze", name, "--json", cwd=directory).stdout)
+    return answer
+
+
+def report_of(name: str, directory: Path) -> str:
+    return (directory / "results" / name / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="NOT TESTED: two processes need two CPUs")
+def test_load_is_measured_and_drawn(tmp_path: Path) -> None:
+    shortly = {"parallel": [1, 2], "interval_us": 100000, "repetitions": 2}
+    stream = {"suite": "lm", "benchmark": ["stream"], "parameters": {**shortly, "mib": 1, "version": 2}}
+    select = {"suite": "lm", "benchmark": ["lat_select"], "parameters": shortly}
+    answer = measured("scaling", tmp_path, [stream, select], rounds=2)
+    kernels = {cell["parameters"].get("kernel") for cell in answer["cells"] if cell["metric"] == "bandwidth"}
+    assert kernels == {"fill", "copy", "daxpy", "sum"}
+    systems = {c["parameters"]["parallel"] for c in answer["cells"] if c["metric"] == "bandwidth_system"}
+    assert systems == {2}
+    assert answer["scaling"]
+    page = report_of("scaling", tmp_path)
+    for text in ("id=\"load\"", "STREAM", "daxpy"):
+        assert text in page, text
+
+
+def test_a_system_vector_has_a_number_for_each_primitive(tmp_path: Path) -> None:
+    names = ["lat_syscall", "lat_pipe", "mhz"]
+    parts = [{"suite": "lm", "benchmark": [name], "size": "quick"} for name in names]
+    answer = measured("system-vector", tmp_path, parts, rounds=2)
+    calls = {cell["parameters"].get("call") for cell in answer["cells"] if "lat_syscall" in cell["benchmark"]}
+    assert calls == {"null", "read", "write", "stat", "fstat", "open_close"}
+    (frequency,) = (cell for cell in answer["cells"] if cell["metric"] == "frequency")
+    assert frequency["unit"] == "MHz"
+    assert frequency["n"] == 2
+
+
+def test_one_copy_and_two_of_a_program_are_measured(tmp_path: Path) -> None:
+    parts = [{"suite": "speclike", "benchmark": ["search"], "size": "test", "parameters": {"copies": [1, 2]}}]
+    answer = measured("speclike", tmp_path, parts, rounds=2)
+    copies = {c["parameters"]["copies"]: c["n"] for c in answer["cells"] if c["metric"] == "elapsed"}
+    assert set(copies) == {1, 2}
