@@ -67,6 +67,7 @@ def latency_rows(
     if load > 1:
         yield [0, "latency_fastest", 0.97 * value, "ns", 1000, given]
         yield [0, "latency_slowest", 1.05 * value, "ns", 1000, given]
+        yield [0, "rate_system", 1e9 * load / value, "ops/s", 1000, given]
 
 
 def bandwidth_rows(

@@ -32,7 +32,7 @@ static const char SUMMARY[] =
 static const char SINGLE[] =
     "accesses of several processes would close the pages that this one has opened";
 
-enum { LINE_STRIDE_BYTES = 256, LOADS_PER_TURN = 64 };
+enum { LINE_STRIDE_BYTES = 256, CACHE_LINE_BYTES = 64, LOADS_PER_TURN = 64, CACHES_AT_LEAST = 2 };
 #define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
 enum { MOST_LINES_A_PIECE = 256, MOST_PIECES = 2048 };
 
@@ -204,11 +204,47 @@ static double measure(struct lm_harness *harness, struct dram *dram, bool closed
     return median_ns;
 }
 
+/* Of the first processor, by the kernel; 0 where it does not tell. */
+static uint64_t last_cache_bytes(void) {
+    uint64_t largest_kib = 0;
+    for (int index = 0; index < 8; index++) {
+        char path[80];
+        (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+        FILE *file = fopen(path, "r");
+        unsigned long long kib = 0;
+        if (file == NULL) {
+            break;
+        }
+        if (fscanf(file, "%lluK", &kib) == 1 && kib > largest_kib) {
+            largest_kib = kib;
+        }
+        (void)fclose(file);
+    }
+    return largest_kib * 1024;
+}
+
+/* Lines that stay in the last cache would be measured as open and closed pages of DRAM. */
+static void check_against_cache(uint64_t touched_bytes) {
+    uint64_t cache_bytes = last_cache_bytes();
+    if (touched_bytes >= CACHES_AT_LEAST * cache_bytes) {
+        return;
+    }
+    uint64_t least = CACHES_AT_LEAST * cache_bytes * LINE_STRIDE_BYTES / CACHE_LINE_BYTES;
+    char expected[160], got[60];
+    (void)snprintf(
+        expected, sizeof expected,
+        "at least %llu, so that the lines are twice what the last cache of %llu KiB holds",
+        (unsigned long long)(least >> 20), (unsigned long long)(cache_bytes / 1024));
+    (void)snprintf(got, sizeof got, "lines of %llu KiB in all",
+                   (unsigned long long)(touched_bytes / 1024));
+    lm_usage_error(PROGRAM, "--mib", expected, got);
+}
+
 int main(int argc, char **argv) {
-    uint64_t mib = 256, page_kib = 8;
+    uint64_t mib = 512, page_kib = 8;
     const struct lm_option options[] = {
         {.name = "--mib",
-         .help = "size of the area, in MiB",
+         .help = "size of the area, in MiB; a line in 256 bytes of it is read",
          .number = &mib,
          .minimum = 4,
          .maximum = UINT64_C(1) << 20},
@@ -230,6 +266,7 @@ int main(int argc, char **argv) {
         (void)snprintf(got, sizeof got, "%llu", (unsigned long long)page_kib);
         lm_usage_error(PROGRAM, "--page-kib", "a power of two", got);
     }
+    check_against_cache(mib * 1024 * 1024 / LINE_STRIDE_BYTES * CACHE_LINE_BYTES);
     struct dram dram = {.huge_pages = mib * 1024 * 1024 / HUGE_PAGE_BYTES,
                         .piece_bytes = page_kib * 1024,
                         .seed = lm_seed(PROGRAM)};

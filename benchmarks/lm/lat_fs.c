@@ -1,6 +1,6 @@
 /*
- * Latency of creating and of deleting files. Each process works in a directory of its own, so that
- * the lock of a shared one is not what is measured.
+ * Latency of creating and of deleting files. It works in a directory of its own, so that
+ * nobody else holds its lock.
  *
  * An interval needs files that are there before (delete) or gone afterwards (create): they are made
  * and removed between the intervals. Nothing is written through to a disk.
@@ -24,16 +24,15 @@
 static const char PROGRAM[] = "lat_fs";
 static const char SUMMARY[] =
     "Measures the latency of file operations. create: open of a file that is not there, write of\n"
-    "--size-bytes, close. delete: unlink of such a file. Each process has a directory of its own\n"
-    "in --directory; nothing is flushed to a disk. An interval holds at most 512 operations, 2048 "
-    "of\n"
-    "several processes, and is shorter than others where they need less.\n"
-    "Metric: latency, in ns a file.";
+    "--size-bytes, close. delete: unlink of such a file. The directory is its own, made\n"
+    "in --directory; nothing is flushed to a disk. An interval holds at most 64 operations, and\n"
+    "is shorter than others where they need less. Metric: latency, in ns a file.";
+static const char SINGLE[] =
+    "an interval can hold only so many files, which take less than a time slice of the scheduler";
 
-/* Few: see above. Several processes need longer intervals, for other processes run in between. */
+/* Few: see above. */
 enum {
-    MOST_FILES_ALONE = 64,
-    MOST_FILES = 256,
+    MOST_FILES = 64,
     NAME_BYTES = 8,
     BLOCK_BYTES = 65536,
     MOST_BYTES = 16 * 1024 * 1024,
@@ -152,12 +151,11 @@ static void measure(struct lm_harness *harness, const struct operation *operatio
                     uint64_t size_bytes) {
     struct files files = {
         .top = top, .size_bytes = size_bytes, .top_descriptor = -1, .own_descriptor = -1};
-    uint64_t most = harness->settings.parallel == 1 ? MOST_FILES_ALONE : MOST_FILES;
     const struct lm_workload workload = {.initialise = operation->initialise,
                                          .benchmark = operation->benchmark,
                                          .cleanup = operation->cleanup,
                                          .cookie = &files,
-                                         .most_operations = most};
+                                         .most_operations = MOST_FILES};
     const struct lm_parameter parameters[] = {{.name = "operation", .text = operation->name},
                                               {.name = "size_bytes", .number = size_bytes}};
     const struct lm_series series = {.parameters = parameters,
@@ -204,6 +202,7 @@ int main(int argc, char **argv) {
     };
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,
+                                       .single = SINGLE,
                                        .options = options,
                                        .option_count = sizeof options / sizeof options[0]};
     struct lm_settings settings;

@@ -31,6 +31,8 @@ static int connecting_initialise(uint64_t operations, void *cookie) {
     connecting->address = (struct sockaddr_un){.sun_family = AF_UNIX};
     (void)snprintf(connecting->address.sun_path, sizeof connecting->address.sun_path,
                    "lat_unix_connect.%ld", (long)getpid());
+    /* Of a process of this number that was killed here. */
+    (void)unlink(connecting->address.sun_path);
     connecting->accepting.address = (const struct sockaddr *)&connecting->address;
     connecting->accepting.address_bytes = sizeof connecting->address;
     connecting->accepting.listening = socket(AF_UNIX, SOCK_STREAM, 0);

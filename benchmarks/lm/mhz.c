@@ -62,7 +62,7 @@ static const struct {
     double add, mul;
 } INSTRUCTIONS[CHAIN_COUNT] = {{1, 0}, {2, 0}, {0, 1}, {1, 1}, {2, 1}, {1, 2}};
 
-/* A timing lasts some 5 to 35 us: time enough for 0.2 % by a clock of 20 ns, and short enough to
+/* A timing lasts some 3 to 100 us: time enough for 0.2 % by a clock of 20 ns, and short enough to
  * fall between two interrupts. */
 enum { SHORT_TURNS = 400, LONG_TURNS = 3 * SHORT_TURNS, TIMINGS = 60, ATTEMPTS = 20 };
 

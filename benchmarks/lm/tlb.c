@@ -314,7 +314,7 @@ int main(int argc, char **argv) {
     const struct lm_option options[] = {{.name = "--max-pages",
                                          .help = "most pages that are walked",
                                          .number = &most_pages,
-                                         .minimum = 64,
+                                         .minimum = 512,
                                          .maximum = UINT64_C(1) << 22}};
     const struct lm_program program = {.name = PROGRAM,
                                        .summary = SUMMARY,

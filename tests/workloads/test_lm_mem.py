@@ -324,7 +324,7 @@ def test_a_named_file_is_removed_after_a_failure(lm_sources: Path, tmp_path: Pat
         ("lat_pagefault", ["--kib", "8"], "--kib: expected no less than --step-kib"),
         ("lat_dram_page", ["--page-kib", "3"], "--page-kib: expected a power of two, got 3"),
         ("par_mem", ["--kib", "1"], "--kib: expected sizes of at least 4 KiB"),
-        ("tlb", ["--max-pages", "0"], "--max-pages: expected an integer from 64"),
+        ("tlb", ["--max-pages", "0"], "--max-pages: expected an integer from 512"),
         ("line", ["--pairs", "0"], "--pairs: expected an integer from 16"),
     ],
 )

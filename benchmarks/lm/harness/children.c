@@ -23,6 +23,9 @@
 /* For a child to clean up after a failure of another. */
 static const uint64_t PATIENCE_NS = UINT64_C(3000000000);
 
+static const int WATCHED[] = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
+enum { WATCHED_COUNT = sizeof WATCHED / sizeof WATCHED[0] };
+
 struct family {
     struct lm_shared *shared;
     size_t shared_bytes;
@@ -31,7 +34,7 @@ struct family {
     int messages[2], exit_signal[2];
     sigset_t waiting_mask;
     sigset_t mask_before;
-    struct sigaction action_before;
+    struct sigaction actions_before[WATCHED_COUNT];
     char *failure;
 };
 
@@ -39,8 +42,13 @@ static void say(struct family *family, const char *what) {
     (void)snprintf(family->failure, LM_FAILURE_BYTES, "%s: %s", what, strerror(errno));
 }
 
-static void on_child_end(int signal_number) {
-    (void)signal_number; /* it is caught only so that ppoll() returns */
+static volatile sig_atomic_t stopped_by;
+
+static void on_signal(int signal_number) {
+    /* A child's end is caught only so that ppoll() returns. */
+    if (signal_number != SIGCHLD) {
+        stopped_by = signal_number;
+    }
 }
 
 static size_t aligned(size_t bytes) {
@@ -65,29 +73,50 @@ static int share(struct family *family, uint64_t repetitions) {
     return 0;
 }
 
-/* From here on SIGCHLD is held back but while the parent waits: an end is never missed. */
-static int watch_children(struct family *family) {
+/* From here on these signals are held back but while the parent waits: an end is never missed, and
+ * whoever stops the program leaves it time to clean up. */
+static int watch(struct family *family) {
     sigset_t held;
-    struct sigaction action = {.sa_handler = on_child_end};
+    struct sigaction action = {.sa_handler = on_signal};
     (void)sigemptyset(&action.sa_mask);
     (void)sigemptyset(&held);
-    (void)sigaddset(&held, SIGCHLD);
-    if (sigprocmask(SIG_BLOCK, &held, &family->mask_before) != 0 ||
-        sigaction(SIGCHLD, &action, &family->action_before) != 0) {
-        say(family, "watching for the children's ends");
+    for (size_t i = 0; i < WATCHED_COUNT; i++) {
+        (void)sigaddset(&held, WATCHED[i]);
+    }
+    if (sigprocmask(SIG_BLOCK, &held, &family->mask_before) != 0) {
+        say(family, "watching for signals");
         return -1;
     }
     family->waiting_mask = family->mask_before;
-    (void)sigdelset(&family->waiting_mask, SIGCHLD);
+    for (size_t i = 0; i < WATCHED_COUNT; i++) {
+        (void)sigdelset(&family->waiting_mask, WATCHED[i]);
+        if (sigaction(WATCHED[i], &action, &family->actions_before[i]) != 0) {
+            say(family, "watching for signals");
+            return -1;
+        }
+        /* Who had them ignored (nohup, a shell's background) goes on so. */
+        if (family->actions_before[i].sa_handler == SIG_IGN && WATCHED[i] != SIGCHLD) {
+            (void)sigaction(WATCHED[i], &family->actions_before[i], NULL);
+        }
+    }
     return 0;
+}
+
+static void stop_watching(const struct family *family) {
+    for (size_t i = 0; i < WATCHED_COUNT; i++) {
+        (void)sigaction(WATCHED[i], &family->actions_before[i], NULL);
+    }
+    (void)sigprocmask(SIG_SETMASK, &family->mask_before, NULL);
 }
 
 static void as_child(const struct lm_order *order, struct family *family, unsigned index,
                      pid_t parent) {
     (void)close(family->messages[0]);
     (void)close(family->exit_signal[1]);
-    (void)sigaction(SIGCHLD, &family->action_before, NULL);
-    (void)sigprocmask(SIG_SETMASK, &family->mask_before, NULL);
+    stop_watching(family);
+    /* A key at the terminal reaches all of them; the parent leads, and lets them clean up. */
+    (void)signal(SIGINT, SIG_IGN);
+    (void)signal(SIGHUP, SIG_IGN);
     /* A partner that is gone shall be an error with its cause, not a death by SIGPIPE. */
     (void)signal(SIGPIPE, SIG_IGN);
     lm_child_run(order, family->shared, index, parent, family->messages[1], family->exit_signal[0]);
@@ -153,6 +182,11 @@ static bool has_lost_one(struct family *family) {
 static int gather(struct family *family, char message) {
     for (uint64_t missing = family->children; missing > 0;) {
         if (has_lost_one(family)) {
+            return -1;
+        }
+        if (stopped_by != 0) {
+            (void)snprintf(family->failure, LM_FAILURE_BYTES, "stopped by signal %d (%s)",
+                           (int)stopped_by, strsignal((int)stopped_by));
             return -1;
         }
         struct pollfd waiting = {.fd = family->messages[0], .events = POLLIN};
@@ -241,7 +275,8 @@ static int dismiss(struct family *family, int status) {
     }
     (void)close(family->exit_signal[1]);
     family->exit_signal[1] = -1;
-    uint64_t deadline_ns = lm_now_ns() + PATIENCE_NS;
+    /* After a success nothing is stuck, and to check all that was written may take long. */
+    uint64_t deadline_ns = status != 0 ? lm_now_ns() + PATIENCE_NS : UINT64_MAX;
     for (unsigned i = 0; i < family->children; i++) {
         if (family->ids[i] == 0) {
             continue;
@@ -303,14 +338,13 @@ int lm_children_measure(const struct lm_order *order, uint64_t warmup_us,
                             .exit_signal = {-1, -1},
                             .failure = failure};
     int status = prepare(order, &family);
-    if (status == 0 && (status = watch_children(&family)) == 0) {
+    if (status == 0 && (status = watch(&family)) == 0) {
         status = start(order, &family);
         if (status == 0) {
             status = lead(&family, warmup_us);
         }
         status = dismiss(&family, status);
-        (void)sigaction(SIGCHLD, &family.action_before, NULL);
-        (void)sigprocmask(SIG_SETMASK, &family.mask_before, NULL);
+        stop_watching(&family);
     }
     if (status == 0) {
         collect(&family, samples, shortest_ns);

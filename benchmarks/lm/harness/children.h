@@ -20,7 +20,7 @@ enum lm_message { LM_READY = 'r', LM_DONE = 'd', LM_FINISHED = 'f' };
 struct lm_child {
     /* When it ran the benchmark, and when it was timed (all within the former). */
     uint64_t running_from_ns, timed_from_ns, timed_to_ns, running_to_ns;
-    uint64_t shortest_ns; /* the shortest of its intervals, overhead subtracted */
+    uint64_t shortest_ns; /* the shortest of its intervals as it was timed */
     uint64_t operations;
     char failure[LM_FAILURE_BYTES]; /* empty: none */
 };

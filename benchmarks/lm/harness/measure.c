@@ -17,6 +17,15 @@
 static const uint64_t PARALLEL_INTERVAL_NS = 1000000000;
 static const double MARGIN = 1.1;
 enum { BASELINE_REPETITIONS = 5, ATTEMPTS = 4 };
+/* What several processes did in less than some time slices of any scheduler says nothing. */
+static const uint64_t LEAST_PARALLEL_NS = 100000000;
+/* So much of an interval is enough for one process: its error is then a quarter greater. */
+static const double SHORTFALL = 0.8;
+
+static uint64_t turn_of(const struct lm_order *order) {
+    uint64_t per_turn = order->workload->operations_per_turn;
+    return per_turn != 0 ? per_turn : 1;
+}
 
 static int allocate(struct lm_samples *samples, uint64_t children, uint64_t repetitions,
                     char *failure) {
@@ -62,21 +71,45 @@ static uint64_t least_interval_ns(const struct lm_harness *harness) {
     return least_ns > harness->calibration.trusted_ns ? least_ns : harness->calibration.trusted_ns;
 }
 
-/* Again with a longer loop while an interval came out shorter than it must be: what one child alone
- * had needed was then misleading. */
-static int measure_several(struct lm_order *order, uint64_t warmup_us, struct lm_samples *samples,
-                           char *failure) {
-    bool limited = order->workload->most_operations != 0;
+/* Whether the shortest interval is as long as it must be. One process alone found its own loop
+ * size, with a margin; what is a little short is still known well enough. */
+static bool is_long_enough(const struct lm_order *order, uint64_t shortest_ns) {
+    double least_ns = (double)order->interval_ns * (order->children == 1 ? SHORTFALL : 1);
+    return (double)shortest_ns >= least_ns;
+}
+
+/* Where an interval may not be longer: alone it is taken as it is; several need some time slices.
+ */
+static int accept_limited(const struct lm_order *order, uint64_t shortest_ns, char *failure) {
+    if (order->children == 1 || shortest_ns >= LEAST_PARALLEL_NS) {
+        return 0;
+    }
+    (void)snprintf(failure, LM_FAILURE_BYTES,
+                   "an interval can hold no more than %llu operations, which took %llu ns: of "
+                   "several processes, less than %llu ns says nothing; use --parallel 1",
+                   (unsigned long long)order->workload->most_operations,
+                   (unsigned long long)shortest_ns, (unsigned long long)LEAST_PARALLEL_NS);
+    return -1;
+}
+
+/* Again with a longer loop while an interval came out shorter than it must be: what had told the
+ * loop size (the first timings, or one child alone) was then misleading. */
+static int measure_long_enough(struct lm_order *order, uint64_t warmup_us,
+                               struct lm_samples *samples, char *failure) {
+    uint64_t most = order->workload->most_operations;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         uint64_t shortest_ns = 0;
         if (lm_children_measure(order, warmup_us, samples, &shortest_ns, failure) != 0) {
             return -1;
         }
-        if (shortest_ns >= order->interval_ns || limited) {
+        if (is_long_enough(order, shortest_ns)) {
             return 0;
         }
+        if (most != 0 && samples->operations + turn_of(order) > most) {
+            return accept_limited(order, shortest_ns, failure);
+        }
         double factor = MARGIN * (double)order->interval_ns / (double)shortest_ns;
-        order->operations = (uint64_t)((double)order->operations * factor) + 1;
+        order->operations = (uint64_t)((double)samples->operations * factor) + 1;
     }
     (void)snprintf(failure, LM_FAILURE_BYTES,
                    "intervals stay shorter than the %llu ns asked for: the load is too unsteady",
@@ -93,17 +126,12 @@ static int measure(struct lm_harness *harness, const struct lm_workload *workloa
                              .repetitions = settings->repetitions,
                              .children = settings->parallel,
                              .interval_ns = least_interval_ns(harness)};
-    if (allocate(samples, order.children, order.repetitions, failure) != 0) {
+    if (allocate(samples, order.children, order.repetitions, failure) != 0 ||
+        (order.children > 1 &&
+         baseline(order, order.interval_ns, &order.operations, failure) != 0)) {
         return -1;
     }
-    if (order.children == 1) {
-        uint64_t shortest_ns = 0;
-        return lm_children_measure(&order, settings->warmup_us, samples, &shortest_ns, failure);
-    }
-    if (baseline(order, order.interval_ns, &order.operations, failure) != 0) {
-        return -1;
-    }
-    return measure_several(&order, settings->warmup_us, samples, failure);
+    return measure_long_enough(&order, settings->warmup_us, samples, failure);
 }
 
 void lm_measure(struct lm_harness *harness, const struct lm_workload *workload,

@@ -28,6 +28,7 @@ void lm_open(struct lm_harness *harness, const struct lm_program *program,
 /* What one repetition was in all children. */
 struct across {
     double median, least, greatest, sum;
+    double rate; /* operations of all children in a second */
 };
 
 static struct across across_children(const struct lm_samples *samples, uint64_t repetition,
@@ -38,6 +39,7 @@ static struct across across_children(const struct lm_samples *samples, uint64_t 
         /* Bandwidth: bytes in ns are GB/s; 1000 MB/s. */
         sorted[child] = numerator > 0 ? numerator * 1000 / value_ns : value_ns;
         across.sum += sorted[child];
+        across.rate += 1e9 / value_ns;
     }
     lm_sort(sorted, (size_t)samples->children);
     across.median = lm_quantile(sorted, (size_t)samples->children, 0.5);
@@ -57,13 +59,14 @@ static void tabulate(const struct lm_samples *samples, uint64_t bytes_per_operat
         table[MIDDLE * samples->repetitions + i] = across.median;
         table[FASTEST * samples->repetitions + i] = bandwidth ? across.greatest : across.least;
         table[SLOWEST * samples->repetitions + i] = bandwidth ? across.least : across.greatest;
-        table[SYSTEM * samples->repetitions + i] = across.sum;
+        table[SYSTEM * samples->repetitions + i] = bandwidth ? across.sum : across.rate;
     }
 }
 
 static void report_all(struct lm_harness *harness, const struct lm_series *series,
                        const struct lm_samples *samples, const double *table) {
-    static const char *const latency[] = {"latency", "latency_fastest", "latency_slowest"};
+    static const char *const latency[] = {"latency", "latency_fastest", "latency_slowest",
+                                          "rate_system"};
     static const char *const bandwidth[] = {"bandwidth", "bandwidth_fastest", "bandwidth_slowest",
                                             "bandwidth_system"};
     bool is_bandwidth = series->bytes_per_operation != 0;
@@ -72,10 +75,13 @@ static void report_all(struct lm_harness *harness, const struct lm_series *serie
                                .operations = samples->operations,
                                .parameters = series->parameters,
                                .parameter_count = series->parameter_count};
-    int columns = samples->children == 1 ? 1 : is_bandwidth ? COLUMNS : SYSTEM;
+    int columns = samples->children == 1 ? 1 : COLUMNS;
     for (int column = 0; column < columns; column++) {
         result.metric = is_bandwidth ? bandwidth[column] : latency[column];
         result.values = table + (uint64_t)column * samples->repetitions;
+        if (column == SYSTEM && !is_bandwidth) {
+            result.unit = "ops/s";
+        }
         if (column == MIDDLE) {
             lm_report(harness, &result);
         } else {

@@ -1,7 +1,7 @@
 """What load does: every series that was measured with several numbers of processes at a time, over that number.
 
 How many run at a time is told by the parameter `parallel` of a series. Beside the value of the median process, programs
-report `*_system` (all processes together), `*_fastest` and `*_slowest` from two processes on; one alone is all of these.
+report `*_system` (all processes together; of times `rate_system`), `*_fastest` and `*_slowest` from two processes on; one alone is all of these.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from regatta.stats.multiplicity import holm
 from regatta.units import UNITS
 
 LOAD = "parallel"
+#: of programs whose own metric is a time: operations a second of all processes
+SYSTEM_RATE = "rate_system"
 _ASPECTS: tuple[Aspect, ...] = ("each", "system", "fastest", "slowest")
 #: what a spec that crosses the load adds to a benchmark's label
 _IN_LABEL = re.compile(rf" {LOAD}=\d+(?= |$)")
@@ -88,7 +90,7 @@ def judge_scaling(
         _curve(one, aspect, compare, told.get((id(one), aspect), ()))
         for one in found
         for aspect in _ASPECTS
-        if len(one.by_load[aspect]) > 1
+        if len(one.by_load[aspect]) > 1 and not _is_rate_of_times(one, aspect)
     ]
     return Scaling(tuple(curves), dict(cpus) if curves else {})
 
@@ -122,7 +124,7 @@ def _read(samples: Samples) -> list[_Found]:
             settings.setdefault(_program(setting), set()).add(setting)
             key = (
                 *(setting, cell.host, cell.runtime, cell.collector, cell.modifiers, cell.heap),
-                *(cell.metric, series.unit, json.dumps(given, sort_keys=True)),
+                *(cell.metric, json.dumps(given, sort_keys=True)),
             )
             groups.setdefault(key, []).append((load, aspect, series))
     found = []
@@ -145,12 +147,29 @@ def _let_one_be_all(by_load: dict[Aspect, dict[int, Series]]) -> None:
     alone = by_load["each"].get(1)
     for aspect in _ASPECTS[1:]:
         if alone is not None and by_load[aspect]:
-            by_load[aspect].setdefault(1, alone)
+            rate = next(iter(by_load[aspect].values())).metric == SYSTEM_RATE
+            by_load[aspect].setdefault(1, _as_rate(alone) if rate else alone)
+
+
+def _as_rate(series: Series) -> Series:
+    """Operations a second of a series of times an operation."""
+    factor = UNITS[series.unit][1]
+    return replace(
+        series,
+        metric=SYSTEM_RATE,
+        unit="ops/s",
+        samples=tuple(replace(one, value=1.0 / (one.value * factor)) for one in series.samples),
+        perturbed=tuple(replace(one, value=1.0 / (one.value * factor)) for one in series.perturbed),
+        values=1.0 / (series.values * factor),
+        by_block={block: 1.0 / (value * factor) for block, value in series.by_block.items()},
+    )
 
 
 def _aspect(series: Series) -> Aspect | None:
     if series.metric == series.cell.metric:
         return "each"
+    if series.metric == SYSTEM_RATE and UNITS.get(series.unit, ("",))[0] == "rate":
+        return "system"
     stem, _, last = series.metric.rpartition("_")
     return next((one for one in _ASPECTS[1:] if stem == series.cell.metric and last == one), None)
 
@@ -238,25 +257,23 @@ def _curve(one: _Found, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep
     )
 
 
+def _is_rate_of_times(one: _Found, aspect: Aspect) -> bool:
+    """Whether it is known only for what all processes do together, beside the times themselves."""
+    return aspect == "system" and _dimension(one) == "time"
+
+
 def _throughput(one: _Found, aspect: Aspect, compare: _Compare) -> dict[int, Estimate]:
     """Load -> what all do together over what one does alone.
 
-    Where a process takes r times as long among n as alone, n of them do n/r times as much as it does alone (for the median
-    process); a bandwidth of the whole system is such a number as it is.
+    Of times it is told by the rate of all processes, where the program reports one: that of the median process does not
+    tell what the others did.
     """
-    series = one.by_load[aspect]
-    dimension = _dimension(one)
-    time = dimension == "time" and aspect == "each"
-    if 1 not in series or not (time or (dimension in _SHARED and aspect == "system")):
+    time = _dimension(one) == "time" and aspect == "each"
+    if not time and not (_dimension(one) in _SHARED and aspect == "system"):
+        return {}
+    series = one.by_load["system"]
+    if 1 not in series:
         return {}
     loads = [load for load in sorted(series) if load > 1]
     ratios = compare([(series[load], series[1]) for load in loads])
-    found = {load: ratio for load, (ratio, _) in zip(loads, ratios, strict=True)}
-    if time:
-        found = {load: _shared(load, ratio) for load, ratio in found.items()}
-    return found
-
-
-def _shared(load: int, ratio: Estimate) -> Estimate:
-    """`load` over a ratio of times; its ends change places."""
-    return replace(ratio, point=load / ratio.point, low=load / ratio.high, high=load / ratio.low)
+    return {load: ratio for load, (ratio, _) in zip(loads, ratios, strict=True)}

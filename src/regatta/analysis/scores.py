@@ -127,6 +127,9 @@ def _copies(cell: CellAnswer, asked: int) -> int:
 
 def _suite_score(runs: Sequence[Run], reference: Reference, level: float, several_hosts: bool) -> SuiteScore:
     first = runs[0]
+    # Who measured a program as the reference did, and with other work beside, has its score from the former.
+    alike = {run.parts.name for run in runs if not run.reason}
+    runs = [run for run in runs if not run.reason or run.parts.name not in alike]
     members: list[tuple[Run, BenchmarkScore]] = []
     left_out: dict[str, str] = {}
     for run in runs:

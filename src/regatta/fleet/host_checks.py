@@ -231,6 +231,8 @@ def check_frequency(mhz: Answer | None, kernel: KernelFrequency | None) -> list[
     got = f"{highest:.0f} MHz; the kernel says {kernel.mhz:.0f} MHz ({kernel.kind})"
     if abs(highest - kernel.mhz) <= kernel.mhz * _FREQUENCY_PERCENT / 100:
         return [first, Check("frequency", same, got, "ok")]
+    if kernel.kind == "nominal" and highest < kernel.mhz:
+        return [first, Check("frequency", same, got, "doubtful", fix)]
     if kernel.kind == "nominal":
         # What was told at the start is no measurement: the processor may rightly run faster.
         return [first, _missing("frequency", same, got)]

@@ -1,6 +1,6 @@
 """The topic of load: latencies and bandwidths over the number of processes at a time, after the figures of the lmbench3 paper.
 
-Source: Staelin, "lmbench3: measuring scalability" (2002), figures 2 to 6 and 9 to 11.
+Source: Staelin, "lmbench: an extensible micro-benchmark suite", HPL-2004-213 (2004), figures 2 to 6 and 9 to 11.
 """
 
 from __future__ import annotations

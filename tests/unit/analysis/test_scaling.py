@@ -83,7 +83,7 @@ def test_points_are_means_of_the_load_with_the_intervals_of_the_table(answer: An
         assert point.values == tuple(sample.value for sample in cell.samples)
 
 
-def test_throughput_of_a_latency_is_the_load_over_how_much_longer_it_takes(answer: Answer) -> None:
+def test_throughput_of_a_latency_is_the_rate_of_all_processes_over_that_of_one(answer: Answer) -> None:
     points = curve(answer, "lat_syscall", call="null").points
     assert points[0].throughput is None
     for point, expected in zip(points[1:], (2.0, 2.0, 2.0), strict=True):
