@@ -122,7 +122,7 @@ class _Teller:
             # A change makes its load the one that the next is compared with, so there is one row.
             return f"{start} it {'grows' if kind == 'up' else 'falls'} to {_times(steps)}"
         if all(step.verdict == "same" for step in steps):
-            return f"{start} it changes by less than {self._theta_percent:g} %"
+            return f"{start} it changes by less than {self._theta_percent:g} % (each by itself)"
         if max(max(step.ratio.high, 1.0 / step.ratio.low) for step in steps) > _VAGUE:
             return f"{start} no change is shown, and even a large one is not excluded"
         return f"{start} no change is shown, {bound_words([step.ratio for step in steps])}"
@@ -130,6 +130,7 @@ class _Teller:
     def modes(self) -> list[str]:
         """Loads at which bandwidths of the whole system fall into groups, as where placement differs between invocations."""
         found: dict[tuple[str, tuple[str, ...]], dict[tuple[object, ...], list[LoadCurve]]] = {}
+        looked_at = sum(len(curve.points) for curve in self._curves if curve.aspect == "system")
         for curve in self._curves:
             if curve.aspect != "system":
                 continue
@@ -143,7 +144,7 @@ class _Teller:
                 found.setdefault((curve.host, apart), {}).setdefault(_place(curve), []).append(curve)
         return [
             f"the invocations fall into groups apart from each other, which chance alone makes of {_MODES_CHANCE} of normal "
-            f"samples, with {listed(loads)} processes in the bandwidth of all processes together of "
+            f"samples ({looked_at} were looked at), with {listed(loads)} processes in the bandwidth of all processes together of "
             f"{listed([curves_name(curves) for curves in places.values()])}, on {self.host(host)}"
             for (host, loads), places in found.items()
         ]
