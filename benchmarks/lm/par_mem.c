@@ -28,7 +28,7 @@ static const char SINGLE[] = "memory accesses of several processes would interfe
 enum { LINE_BYTES = 64, MOST_CHAINS = 24, LOADS_PER_CHAIN = 16, LEAST_LINES = 64 };
 /* A multiple of all numbers of chains. */
 enum { MARKS = 48 };
-enum { ATTEMPTS = 5, ROUNDS = 5, BRIEF_REPETITIONS = 7, BRIEF_INTERVAL_NS = 200000 };
+enum { ATTEMPTS = 20, ROUNDS = 5, BRIEF_REPETITIONS = 7, BRIEF_INTERVAL_NS = 200000 };
 static const double TOLERANCE = 1.05;
 static const size_t HUGE_PAGE_BYTES = (size_t)2 << 20;
 

@@ -109,7 +109,8 @@ static int measure_long_enough(struct lm_order *order, uint64_t warmup_us,
             return accept_limited(order, shortest_ns, failure);
         }
         double factor = MARGIN * (double)order->interval_ns / (double)shortest_ns;
-        order->operations = (uint64_t)((double)samples->operations * factor) + 1;
+        /* A turn more, for only whole ones are run. */
+        order->operations = (uint64_t)((double)samples->operations * factor) + turn_of(order);
     }
     (void)snprintf(failure, LM_FAILURE_BYTES,
                    "intervals stay shorter than the %llu ns asked for: the load is too unsteady",
