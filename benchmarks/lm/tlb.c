@@ -124,7 +124,7 @@ struct point {
 enum { TURNS = 3, FIRST_COUNT = 8, MOST_POINTS = 24, AGREEMENT = 8 };
 /* The first level must be found; for the second, which may be disturbed all the time, so many
  * attempts are made at least. */
-enum { ATTEMPTS = 12, SECOND_ATTEMPTS = 4 };
+enum { ATTEMPTS = 40, SECOND_ATTEMPTS = 4 };
 enum { BRIEF_REPETITIONS = 7, BRIEF_INTERVAL_NS = 200000 };
 /* Beyond a level of the TLB a load takes longer by this part of a load from the first cache. The
  * second level is some 7 cycles away and a page table in the caches 20 and more, where such a load

@@ -83,3 +83,19 @@ def test_a_folder_in_memory_is_refused_because_syncing_costs_nothing_there() -> 
     )
     assert done.returncode == 3
     assert "expected a folder on a disk, got /dev/shm" in done.stderr
+
+
+@pytest.mark.skipif(
+    shutil.which("gcc") is None or shutil.which("make") is None, reason="NOT TESTED: no gcc or make"
+)
+def test_lm_prints_what_the_harness_finds_beside_what_peers_find(tmp_path: Path) -> None:
+    rows = rows_of("lm", tmp_path)
+    empty = rows[0]
+    assert empty["what"] == "an empty loop, after subtraction"
+    assert empty["ours"] < 0.5
+    assert rows[-1]["what"] == "one latency: all that is not its intervals"
+    calls = [row for row in rows if row["what"] == "the null call"]
+    assert len(calls) == 2
+    for row in calls:
+        # The same operation: they agree at least in its order of magnitude, whatever else runs.
+        assert row["peer"] is None or 0.1 < row["ratio"] < 10
