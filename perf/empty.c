@@ -1,4 +1,5 @@
-/* A loop that does nothing, measured by the harness of benchmarks/lm: what is left is the harness' own. */
+/* A loop that does nothing, measured by the harness of benchmarks/lm: what is left is the harness'
+ * own. */
 #include "harness/lm.h"
 
 static int empty(uint64_t operations, void *cookie) {

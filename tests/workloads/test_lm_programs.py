@@ -58,7 +58,9 @@ def emulated(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     missing = [program for program in (AARCH64_GCC, QEMU) if shutil.which(program) is None]
     if missing:
         pytest.skip(f"NOT TESTED ON AARCH64: {', '.join(missing)} is not on PATH")
-    return built(lm_sources, tmp_path_factory.mktemp("aarch64"), f"CC={AARCH64_GCC}", "LDFLAGS=-static", "TIRPC=no")
+    return built(
+        lm_sources, tmp_path_factory.mktemp("aarch64"), f"CC={AARCH64_GCC}", "LDFLAGS=-static", "TIRPC=no"
+    )
 
 
 def test_the_suite_has_an_entry_for_every_program(lm_sources: Path) -> None:

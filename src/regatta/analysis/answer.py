@@ -138,7 +138,18 @@ def answer_experiment(
         warnings=(*shortfalls(samples, facts.steady), *apart, *lacking, *unblocked),
         planned=sum(cell.planned for cell in samples.measured_cells),
         recorded=samples.recorded,
-        headline=tuple(headline(samples.cells, cells, comparisons, families, names, over_hosts))
+        headline=tuple(
+            headline(
+                samples.cells,
+                cells,
+                comparisons,
+                families,
+                names,
+                over_hosts,
+                (*findings["Scores"], *findings["Load"]),
+                {point.cell_id for curve in scaling.curves for point in curve.points},
+            )
+        )
         if samples.recorded
         else (),
         findings={topic: sentences for topic, sentences in findings.items() if sentences},

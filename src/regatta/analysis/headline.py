@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from regatta.analysis.family_words import winner
 from regatta.analysis.names import Names, configuration
@@ -30,6 +30,8 @@ def headline(
     families: Sequence[Family],
     names: Names,
     over_hosts: OverHosts,
+    first: Sequence[str] = (),
+    under_load: Set[str] = frozenset(),
 ) -> list[str]:
     """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
 
@@ -40,10 +42,12 @@ def headline(
         families: of collectors.
         names: for the sentences.
         over_hosts: what several hosts say together, which comes first where it is little.
+        first: what comes before the rest: scores, and what load does.
+        under_load: cells of which it is told what load does: their means alone are not told.
     """
     better = {_place(cell): cell.better for cell in cells}
     together = [one.words for one in over_hosts.comparisons]
-    sentences = together if len(together) <= _MANY_PLACES else []
+    sentences = [*first, *(together if len(together) <= _MANY_PLACES else [])]
     sentences += _overview(families, better)
     of_place: dict[_Place, list[Family]] = {}
     for family in families:
@@ -66,7 +70,7 @@ def headline(
             continue
         if key in found and len(found[key]) <= _FEW:
             sentences += [c.words for c in found[key]]
-        elif key in found or key not in baselines:
+        elif key in found or (key not in baselines and cell.cell_id not in under_load):
             sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
     return [
         sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence

@@ -23,18 +23,20 @@ class Names:
         for cell in cells:
             labels.setdefault(_program(cell.benchmark), set()).add(cell.benchmark)
             self._runtimes.setdefault(cell.benchmark, set()).add(cell.runtime)
-        self._unique = {name for name, full in labels.items() if len(full) == 1}
+        self._short = {label: short for full in labels.values() for label, short in _shortened(full).items()}
 
     def benchmark(self, label: str) -> str:
-        """`h2` for `first/h2:small`, when no other benchmark of the experiment is called so."""
-        name = _program(label)
-        return name if name in self._unique else label
+        """`h2` for `first/h2:small`, when no other benchmark of the experiment is called so.
+
+        Where several are that differ in chosen parameters alone, with those that differ: `lat_pipe parallel=2`.
+        """
+        return self._short.get(label, label)
 
     def place(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
         """`h2 (size_bytes 4096) at 2 x minheap`."""
         name = self.benchmark(cell.benchmark)
         # What a whole label says of the parameters is not said again.
-        said = parts_of_label(cell.benchmark).chosen if name == cell.benchmark else {}
+        said = parts_of_label(cell.benchmark).chosen if name != _program(cell.benchmark) else {}
         given = ", ".join(
             f"{key} {_show(value)}"
             for key, value in sorted(parameters.items())
@@ -84,6 +86,24 @@ def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
         return " ".join(part for part in parts if part) or configuration(cell)
 
     return name(a), name(b), differ
+
+
+def _shortened(labels: set[str]) -> dict[str, str]:
+    """The labels of one program, each with as little as tells it from the others; whole where that is more than chosen parameters."""
+    parts = {label: parts_of_label(label) for label in labels}
+    if len(labels) == 1:
+        return {label: one.name for label, one in parts.items()}
+    first = next(iter(parts.values()))
+    if any(
+        (one.suite, one.size, set(one.chosen)) != (first.suite, first.size, set(first.chosen))
+        for one in parts.values()
+    ):
+        return {label: label for label in labels}
+    varying = sorted(key for key in first.chosen if len({one.chosen[key] for one in parts.values()}) > 1)
+    return {
+        label: " ".join([one.name, *(f"{key}={one.chosen[key]}" for key in varying)])
+        for label, one in parts.items()
+    }
 
 
 def _program(label: str) -> str:

@@ -83,14 +83,14 @@ class _Teller:
             cpus = self._cpus.get(host)
             if len(mine) < _OVERVIEW_FROM or cpus is None:
                 continue
-            parts = []
+            parts: list[str] = []
             for inside, where in ((True, f"up to {_processes(cpus)}"), (False, "more")):
                 steps = [[s for s in curve.steps if (s.load <= cpus) == inside] for curve in mine]
                 if any(steps):
                     rising = sum(any(step.verdict == "up" for step in some) for some in steps)
-                    parts.append(f"{rising} with {where}")
+                    parts.append(f"{rising} rise with {where}" if not parts else f"{rising} with {where}")
             sentences.append(
-                f"of {len(mine)} latencies are shown to rise: {listed(parts)}, on {self.host(host)}"
+                f"of {len(mine)} latencies, as far as is shown, {listed(parts)}, on {self.host(host)}"
             )
         return sentences
 

@@ -159,7 +159,11 @@ def _show(answer: Answer, all_metrics: bool, show_outliers: bool) -> None:
         from regatta.cli.outlier_tables import show_outliers as show_outlier_tables
 
         show_outlier_tables(console, answer.outliers)
-    for topic, sentences in answer.findings.items():
+    for topic, found in answer.findings.items():
+        # What the first lines have said is not said again.
+        sentences = [sentence for sentence in found if sentence not in answer.headline]
+        if not sentences:
+            continue
         console.print()
         console.print(printable(topic), style="bold")
         for sentence in sentences[:_SENTENCES_AT_MOST]:

@@ -30,10 +30,20 @@ def planned(benchmark: str) -> PlannedCell:
     )
 
 
-def test_a_program_with_several_parameters_is_called_by_all_of_its_label() -> None:
-    labels = [f"lm/lat_select:default parallel={n}" for n in (1, 2)]
+def test_a_program_with_several_parameters_is_called_by_those_that_differ() -> None:
+    labels = [f"lm/lat_select:default interval_us=5 parallel={n}" for n in (1, 2)]
     names = Names(map(planned, labels))
-    assert [names.benchmark(label) for label in labels] == labels
+    assert [names.benchmark(label) for label in labels] == ["lat_select parallel=1", "lat_select parallel=2"]
+
+
+def test_a_program_in_two_sizes_or_with_other_parameters_is_called_by_all_of_its_label() -> None:
+    for labels in (
+        ["lm/lat_select:default parallel=1", "lm/lat_select:quick parallel=2"],
+        ["lm/lat_select:default parallel=1", "lm/lat_select:default"],
+        ["lm/lat_select:default", "other/lat_select:default"],
+    ):
+        names = Names(map(planned, labels))
+        assert [names.benchmark(label) for label in labels] == labels
 
 
 def test_a_program_that_is_there_once_has_a_short_name_whatever_its_parameters_hold() -> None:
@@ -44,7 +54,7 @@ def test_a_program_that_is_there_once_has_a_short_name_whatever_its_parameters_h
 def test_a_place_says_a_parameter_once() -> None:
     cells = [planned(f"lm/lat_select:default parallel={n}") for n in (1, 2)]
     parameters = {"parallel": 2, "files": 10}
-    assert Names(cells).place(cells[1], parameters) == "lm/lat_select:default parallel=2 (files 10)"
+    assert Names(cells).place(cells[1], parameters) == "lat_select parallel=2 (files 10)"
     assert Names(cells[1:]).place(cells[1], parameters) == "lat_select (files 10, parallel 2)"
 
 
