@@ -106,7 +106,7 @@ class Resolver:
         ]
         baseline = selector.baseline(spec.baseline)
         stopping = self.stopping()
-        method = spec.iterations.method or ("startup" if spec.iterations.count == 1 else "fixed")
+        method = spec.iterations.method or self.usual_method(benchmarks)
         self.summaries(benchmarks, method)
         if self.problems:
             return None
@@ -164,6 +164,11 @@ class Resolver:
             )  # fmt: skip
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
 
+    def usual_method(self, benchmarks: list[Benchmark]) -> SteadyMethod:
+        """`startup` where one iteration is all there is; a suite that sums repetitions up has several of its own."""
+        several = self.spec.iterations.count > 1 or any(one.summary != "mean" for one in benchmarks)
+        return "fixed" if several else "startup"
+
     def summaries(self, benchmarks: list[Benchmark], method: SteadyMethod) -> None:
         """Only `fixed` knows other summaries than the mean: the first iteration is none, and the rest rest on means."""
         others = [benchmark for benchmark in benchmarks if benchmark.summary != "mean"]
@@ -171,11 +176,10 @@ class Resolver:
             return
         first = others[0]
         more = f" and {len(others) - 1} more benchmarks" if len(others) > 1 else ""
-        given = self.spec.iterations.method is not None
         self.problem(
-            ("iterations", "method") if given else ("iterations",),
+            ("iterations", "method"),
             f"`method: fixed`, because the suite takes the {first.summary} of the repetitions of {first.label}{more}",
-            method if given else f"{method}, as `count` is 1",
+            method,
             "`iterations: {method: fixed}`",
         )
 

@@ -92,7 +92,7 @@ class Iterations(Strict):
         "`threshold_percent`. `changepoints`: the mean of those after the last change of level, where the last quarter has none "
         f"(count {LEAST_JUDGED_ITERATIONS} or more). The last two take no `warmup`, and an invocation that reaches no steady state "
         "gives no number. `replay`: two numbers, the first iteration (phase `mix`) and the mean of those after `warmup` (phase "
-        "`stable`; count 2 or more, warmup 1 where it is left out). Left out: `startup` when `count` is 1, else `fixed`.",
+        "`stable`; count 2 or more, warmup 1 where it is left out). Left out: `fixed` where `count` is 2 or more or a suite has a `summary`, else `startup`.",
         examples=["fixed"],
     )
     window: int = Field(

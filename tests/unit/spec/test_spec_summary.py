@@ -39,14 +39,12 @@ def test_it_is_the_mean_unless_the_suite_says_otherwise(home: Path, load: Load) 
     assert [b.summary for b in found] == ["median", "mean"]
 
 
-def test_a_first_iteration_is_no_median(home: Path, one: One) -> None:
+def test_where_a_suite_sums_repetitions_up_the_method_is_fixed_unless_the_spec_says_otherwise(
+    home: Path, load: Load
+) -> None:
     of(home, "summary: median")
-    assert one(spec("all")) == (
-        "spec.yml:1:iterations",
-        "`method: fixed`, because the suite takes the median of the repetitions of ops/one:default",
-        "'startup, as `count` is 1'",
-        "`iterations: {method: fixed}`",
-    )
+    assert load(spec("all")).steady.method == "fixed"
+    assert load(spec("two")).steady.method == "startup"
 
 
 @pytest.mark.parametrize(
