@@ -232,4 +232,37 @@ static inline struct lm_workload ops_workload(const struct ops_operation *operat
                                 .operations_per_turn = OPS_STEPS_PER_TURN * OPS_CHAINS[index]};
 }
 
+/* All of the main() of a program that measures those operations that are asked for, one by one. */
+static inline int ops_main(const char *name, const char *summary, const char *single,
+                           void (*measure)(struct lm_harness *, const struct ops_operation *),
+                           int argc, char **argv) {
+    static const char *const operations[] = OPS_OPERATION_CHOICES, *const types[] =
+                                                                       OPS_TYPE_CHOICES;
+    const char *operation = operations[0], *type = types[0];
+    const struct lm_option options[] = {
+        {.name = "--operation",
+         .help = "which operation",
+         .text = &operation,
+         .choices = operations},
+        {.name = "--type", .help = "of which type", .text = &type, .choices = types},
+    };
+    const struct lm_program program = {.name = name,
+                                       .summary = summary,
+                                       .single = single,
+                                       .options = options,
+                                       .option_count = sizeof options / sizeof options[0]};
+    struct lm_settings settings;
+    lm_options_parse(&program, &settings, argc, argv);
+    ops_check_choice(name, operation, type);
+
+    struct lm_harness harness;
+    lm_open(&harness, &program, &settings);
+    for (size_t i = 0; i < OPS_COUNT; i++) {
+        if (ops_is_chosen(&OPS_ALL[i], operation, type)) {
+            measure(&harness, &OPS_ALL[i]);
+        }
+    }
+    return lm_close(&harness);
+}
+
 #endif

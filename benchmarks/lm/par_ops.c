@@ -74,30 +74,8 @@ static void measure(struct lm_harness *harness, const struct ops_operation *oper
 }
 
 int main(int argc, char **argv) {
-    static const char *const operations[] = OPS_OPERATION_CHOICES, *const types[] =
-                                                                       OPS_TYPE_CHOICES;
-    const char *name = operations[0], *type = types[0];
-    const struct lm_option options[] = {
-        {.name = "--operation", .help = "which operation", .text = &name, .choices = operations},
-        {.name = "--type", .help = "of which type", .text = &type, .choices = types},
-    };
-    const struct lm_program program = {
-        .name = PROGRAM,
-        .summary = SUMMARY,
-        .single = "it is one core whose units are counted; processes that share it would measure "
-                  "the scheduler, and others do not change it",
-        .options = options,
-        .option_count = sizeof options / sizeof options[0]};
-    struct lm_settings settings;
-    lm_options_parse(&program, &settings, argc, argv);
-    ops_check_choice(PROGRAM, name, type);
-
-    struct lm_harness harness;
-    lm_open(&harness, &program, &settings);
-    for (size_t i = 0; i < OPS_COUNT; i++) {
-        if (ops_is_chosen(&OPS_ALL[i], name, type)) {
-            measure(&harness, &OPS_ALL[i]);
-        }
-    }
-    return lm_close(&harness);
+    static const char single[] =
+        "it is one core whose units are counted; processes that share it would measure "
+        "the scheduler, and others do not change it";
+    return ops_main(PROGRAM, SUMMARY, single, measure, argc, argv);
 }

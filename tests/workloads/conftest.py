@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import lm_runs
 import pytest
 from java_runs import ROOT, SUITE, Jar, java_release
+
+PLANTED = Path(__file__).with_name("planted.c")
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +38,29 @@ def lm_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(lm_runs.ROOT / lm_runs.BUILD["directory"], copy, ignore=shutil.ignore_patterns("build"))
     subprocess.run(lm_runs.BUILD["command"], cwd=copy, check=True)
     return copy
+
+
+@pytest.fixture(scope="session")
+def planted(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lm_runs.compile_against(lm_sources, PLANTED, tmp_path_factory.mktemp("planted") / "planted")
+
+
+@pytest.fixture(scope="session")
+def mutant(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str], Path]:
+    """`planted` on a harness in one file of which one text is another."""
+
+    def make(file: str, text: str, other: str) -> Path:
+        copy = tmp_path_factory.mktemp("mutant") / "lm"
+        shutil.copytree(lm_sources / "harness", copy / "harness")
+        source = copy / "harness" / file
+        original = source.read_text()
+        assert original.count(text) == 1, f"{file} does not hold {text!r} once"
+        source.write_text(original.replace(text, other))
+        flags = ["-std=c11", "-O2", "-I."]
+        files = sorted((copy / "harness").glob("*.c"))
+        subprocess.run(
+            ["gcc", *flags, "-o", copy / "planted", PLANTED, *files, "-pthread", "-lm"], cwd=copy, check=True
+        )
+        return copy / "planted"
+
+    return make

@@ -90,3 +90,10 @@ def assert_conforms(outcome: Run, repetitions: int, metric: str = "latency", uni
             assert line.get("operations", 1) >= 1
             assert line["parameters"]["parallel"] >= 1
     assert len(outcome.stdout.splitlines()) == len(found)
+
+
+def compile_against(sources: Path, source: Path, program: Path, *flags: str) -> Path:
+    objects = sorted((sources / "build/harness").glob("*.o"))
+    command = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I.", *flags, "-o", program, source]
+    subprocess.run([*command, *objects, "-pthread", "-lm"], cwd=sources, check=True)
+    return program

@@ -146,7 +146,7 @@ class BenchmarkSpec(Strict):
         "mean",
         description="What the repetitions of one invocation after warm-up become. `mean`. `median`: for operations of which a few "
         "are disturbed. `minimum`, or `maximum` where `better: higher`: for what can only be disturbed one way, such as a clock's "
-        "frequency. All but `mean` need `iterations: {method: fixed}` in the spec. `median` holds for every metric of the benchmark; "
+        "frequency. All but `mean` go with `method: fixed` alone, which a spec then takes where it names none. `median` holds for every metric of the benchmark; "
         "beside a `minimum` or `maximum` the other metrics keep their mean.",
         examples=["median"],
     )
