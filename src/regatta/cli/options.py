@@ -66,6 +66,7 @@ def make_ready(spec: Path, results: Path | None) -> Ready:
     """
     from regatta.fleet.local import build_workloads, provision_runtimes, resolve_local
     from regatta.fleet.minheaps import known_minheaps
+    from regatta.fleet.probes import probe_benchmarks
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.folder import minheap_dir
@@ -76,7 +77,9 @@ def make_ready(spec: Path, results: Path | None) -> Ready:
     runtimes, missing = provision_runtimes(experiment)
     builds, inputs, programs = build_workloads(experiment, home)
     hosts = {
-        host.name: resolve_local(experiment, host, runtimes, missing, builds, inputs, programs)
+        host.name: probe_benchmarks(
+            experiment, resolve_local(experiment, host, runtimes, missing, builds, inputs, programs)
+        )
         for host in experiment.hosts
     }
     minheaps: dict[tuple[str, str], int] = {}

@@ -45,6 +45,8 @@ class Cell:
     arrange: Mapping[str, str]
     check: tuple[str, ...]
     files: tuple[File, ...]
+    #: files of the working directory that are kept beside the record
+    keep: tuple[str, ...] = ()
     #: None: nothing is to be made before it is measured
     training: TrainingRun | None = None
     #: the cell that this one repeats under another name, to test the whole pipeline (`aa: true`); "" for all others
@@ -98,6 +100,7 @@ class Cell:
             },
             "arrange": dict(self.arrange),
             "check": list(self.check),
+            "keep": list(self.keep),
             "files": [{"path": f.path, "sha256": f.sha256} for f in self.files],
         }
 

@@ -93,6 +93,8 @@ class Modifier:
     #: runtime name -> why it must not be used with it; beside this the JVM itself is asked
     refused_by: Mapping[str, str] = field(default_factory=dict)
     training: Training | None = None
+    #: files of the working directory that it makes the process leave, kept beside the record
+    keep: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,10 @@ class Benchmark:
     #: only the builds and inputs that the templates name
     builds: Mapping[str, Build]
     inputs: Mapping[str, Input]
+    #: command that tells whether a runtime can run it at all; empty: it is not asked
+    probe: tuple[str, ...] = ()
+    #: files of the working directory that are kept beside the record
+    keep: tuple[str, ...] = ()
     #: those of `parameters` that the spec chose; the others are the size's
     chosen: Mapping[str, Scalar] = field(default_factory=dict)
     #: what the repetitions of an invocation after warm-up become

@@ -54,6 +54,8 @@ class ResolvedHost:
     inputs: Mapping[str, Mapping[str, File]]
     #: program named in a command -> the executable
     programs: Mapping[str, File]
+    #: (benchmark label, runtime) -> why the runtime cannot run it, by the benchmark's own probe
+    refused_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

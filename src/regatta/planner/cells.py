@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regatta.errors import Problem, SpecError
@@ -20,7 +20,7 @@ from regatta.model.experiment import (
     Modifier,
     Runtime,
 )
-from regatta.model.resolved import File, ResolvedHost
+from regatta.model.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.model.template import fill, placeholders, scalar_text
 
 #: (benchmark label, runtime name) -> minheap in MiB
@@ -97,6 +97,9 @@ def _refusal(choice: _Choice, host: ResolvedHost) -> str:
     runtime = choice.runtime
     if runtime.name not in host.runtimes:
         return host.missing_runtimes.get(runtime.name, "the runtime is not on this host")
+    refused = host.refused_benchmarks.get((choice.benchmark.label, runtime.name), "")
+    if refused:
+        return refused
     for modifier in choice.modifiers:
         refused = _modifier_refusal(modifier, choice, host)
         if refused:
@@ -197,25 +200,13 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
     ]
     flags = [*plain, *(flag for modifier in choice.modifiers for flag in modifier.flags)]
     training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
-    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
-    values.update(iterations=str(experiment.steady.iterations), seed=str(experiment.seed))
-    named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
-    named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
-    named.update({PROGRAM + p: host.programs[p] for p in benchmark.programs if p in host.programs})
-    values.update({name: file.path for name, file in named.items()})
+    named = named_files(benchmark, host)
+    values = template_values(experiment, benchmark, named)
     templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
 
     def expand(command: tuple[str, ...], flags: list[str] = flags) -> list[str]:
-        argv: list[str] = []
-        for argument in command:
-            if argument == "{runtime}":
-                argv += [runtime.program, *flags] if runtime.program else []
-            else:
-                argv.append(fill(argument, values))
-        if argv and argv[0] in host.programs:
-            argv[0] = host.programs[argv[0]].path
-        return argv
+        return expand_command(command, runtime, flags, values, host)
 
     files = [*runtime.files, *used.values()]
     files += [
@@ -264,8 +255,47 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
         check=tuple(expand(benchmark.check)),
         files=tuple(_unique(files)),
+        keep=tuple(dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep)])),
         training=run,
     )
+
+
+def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
+    """What `{build.output}`, `{input.name}` and `{program.name}` of a benchmark's templates stand for."""
+    named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
+    named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
+    named.update({PROGRAM + p: host.programs[p] for p in benchmark.programs if p in host.programs})
+    return named
+
+
+def template_values(
+    experiment: Experiment, benchmark: Benchmark, named: Mapping[str, File]
+) -> dict[str, str]:
+    """Name to text of everything that a benchmark's templates may name."""
+    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
+    values.update(
+        benchmark=benchmark.name, iterations=str(experiment.steady.iterations), seed=str(experiment.seed)
+    )
+    return values | {name: file.path for name, file in named.items()}
+
+
+def expand_command(
+    command: Sequence[str],
+    runtime: ResolvedRuntime,
+    flags: Sequence[str],
+    values: Mapping[str, str],
+    host: ResolvedHost,
+) -> list[str]:
+    """A command template as it is executed."""
+    argv: list[str] = []
+    for argument in command:
+        if argument == "{runtime}":
+            argv += [runtime.program, *flags] if runtime.program else []
+        else:
+            argv.append(fill(argument, values))
+    if argv and argv[0] in host.programs:
+        argv[0] = host.programs[argv[0]].path
+    return argv
 
 
 def _unique(files: list[File]) -> list[File]:

@@ -16,6 +16,7 @@ import regatta
 from regatta.model.record import RECORD_VERSION
 from regatta.runner.cgroup import TreeAccounting, TreeUsage
 from regatta.runner.host_state import HostState
+from regatta.runner.kept import keep_files
 from regatta.runner.perturbation import find_perturbation
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Launch, Outcome, StopSignals, run_process
@@ -43,8 +44,11 @@ class Bench:
         measured: list[int] | None,
         accounting: TreeAccounting | None,
         stop: StopSignals,
+        kept: Path | None = None,
     ) -> None:
         self.header = header
+        #: folder of the files that are kept beside records; None: none are
+        self.kept = kept
         self.cores = measured
         self.cpus = os.cpu_count() or 1
         self.all_cores = sorted(os.sched_getaffinity(0))
@@ -149,7 +153,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
 
     Raises:
         Interrupted: the runner was told to stop; there is no record.
-        OSError: the working directory cannot be made ready.
+        OSError: the working directory cannot be made ready, or there is no room for what is kept.
     """
     entered_ns = time.monotonic_ns()
     cell, header = row.cell, bench.header
@@ -183,7 +187,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         if perturbation:
             status = "perturbed"
             reason = "; ".join(f"{p['limit']} {p['measured']:g} > {p['allowed']:g}" for p in perturbation)
-    return {
+    record = {
         "v": RECORD_VERSION,
         "invocation_id": invocation_id,
         "attempt": attempt,
@@ -241,6 +245,10 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
             "after_ns": time.monotonic_ns() - ended_ns,
         },
     }
+    if cell.get("keep") and bench.kept is not None:
+        folder = bench.kept / f"{invocation_id}-a{attempt}"
+        record["kept"] = keep_files(bench.directory, cell["keep"], folder)
+    return record
 
 
 def peak_rss_kib(usage: resource.struct_rusage) -> int | None:

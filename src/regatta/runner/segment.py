@@ -226,7 +226,9 @@ class SegmentRun:
         )  # fmt: skip
         try:
             with StopSignals() as stop:
-                bench = Bench(header, self.paths.scratch, measured, accounting, stop)
+                bench = Bench(
+                    header, self.paths.scratch, measured, accounting, stop, self.paths.journal / "kept"
+                )
                 for fd in reserved:
                     os.close(fd)
                 if own is not None:

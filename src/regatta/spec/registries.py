@@ -175,4 +175,5 @@ def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
         spec.controls_compilation,
         dict(spec.refused_by),
         training,
+        tuple(spec.keep),
     )

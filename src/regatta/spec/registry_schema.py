@@ -181,6 +181,13 @@ class ModifierSpec(Strict):
         examples=[{"flags": ["-XX:AOTCacheOutput={output}"], "output": "app.aot"}],
     )
 
+    keep: list[FileName] = Field(
+        [],
+        description="Files that the flags make the process leave in its working directory; they are kept beside the record, "
+        "under `journal/<host>/kept/`.",
+        examples=[["recording.jfr"]],
+    )
+
     @model_validator(mode="after")
     def _uses_what_it_trains(self) -> ModifierSpec:
         used = any("{trained}" in flag for flag in self.flags)

@@ -84,6 +84,16 @@ class CheckSpec(Strict):
     command: Command = Field(description="Must exit with 0.", examples=[["./prog"]])
 
 
+class ProbeSpec(Strict):
+    """Whether a runtime can run it at all: a command run once for each runtime, before anything is measured."""
+
+    command: Command = Field(
+        description="Without heap, collector and modifiers. It must exit with 0; otherwise the benchmark's cells on this "
+        "runtime are not possible, and the last line that it prints is the reason.",
+        examples=[["{runtime}", "-jar", "{build.jar}", "--probe"]],
+    )
+
+
 class ExpectSpec(Strict):
     """What a correct run gives. A difference makes the invocation failed."""
 
@@ -122,7 +132,7 @@ class BenchmarkSpec(Strict):
     )
     command: Command = Field(
         description="Program and arguments; no shell reads them. `{name}` is replaced inside an argument: a parameter of the "
-        "size, `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`, `{program.name}` (the path of an installed program, "
+        "size, `{benchmark}` (its name), `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`, `{program.name}` (the path of an installed program, "
         "which belongs to what is measured). `{runtime}` stands alone and becomes the "
         "runtime's program and flags; a java benchmark has it once. `{{` and `}}` are braces.",
         examples=[["gzip", "-9", "-n", "-c", "{input.text}"]],
@@ -158,6 +168,17 @@ class BenchmarkSpec(Strict):
     )
     check: CheckSpec | None = Field(
         None, description=str(CheckSpec.__doc__), examples=[{"command": ["./prog"]}]
+    )
+    probe: ProbeSpec | None = Field(
+        None,
+        description=str(ProbeSpec.__doc__),
+        examples=[{"command": ["{runtime}", "-jar", "{build.jar}", "--probe"]}],
+    )
+    keep: list[FileName] = Field(
+        [],
+        description="Files of the working directory that are kept beside the record, under "
+        "`journal/<host>/kept/`; one that is not there is no error.",
+        examples=[["gc.log"]],
     )
     sizes: dict[Name, SizeSpec] = Field(
         {"default": LEFT_OUT},

@@ -17,7 +17,7 @@ from regatta.spec.templates import names_in
 from regatta.spec.yaml_lines import Document, KeyPath
 from regatta.units import UNITS
 
-_ALWAYS = ("iterations", "seed")
+_ALWAYS = ("benchmark", "iterations", "seed")
 
 
 @dataclass
@@ -86,6 +86,8 @@ def resolve_benchmark(
         checker.text(source, (*path, "arrange", file))
     if spec.check is not None:
         checker.command(spec.check.command, (*path, "check", "command"), runtime=spec.kind == "java")
+    if spec.probe is not None:
+        checker.command(spec.probe.command, (*path, "probe", "command"), runtime=True)
     for used in sorted(checker.inputs):
         checker.input(used)
     for expected in sized.expect.inputs:
@@ -135,6 +137,8 @@ def _assemble(
         expect=Expectation(
             expect.digest or "", expect.stdout_sha256 or "", expect.check_sha256 or "", dict(expect.inputs)
         ),
+        probe=tuple(spec.probe.command) if spec.probe else (),
+        keep=tuple(spec.keep),
         builds=builds,
         inputs=inputs,
         chosen=dict(chosen),
