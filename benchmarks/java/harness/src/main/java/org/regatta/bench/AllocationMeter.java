@@ -1,6 +1,7 @@
 package org.regatta.bench;
 
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
@@ -22,13 +23,17 @@ abstract class AllocationMeter {
     abstract String source();
 
     static AllocationMeter ofThisJvm() {
-        if (!(ManagementFactory.getThreadMXBean() instanceof com.sun.management.ThreadMXBean threads)
-                || !threads.isThreadAllocatedMemorySupported()) {
+        ThreadMXBean bean = ManagementFactory.getThreadMXBean();
+        if (!(bean instanceof com.sun.management.ThreadMXBean)) {
+            return new None();
+        }
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) bean;
+        if (!threads.isThreadAllocatedMemorySupported()) {
             return new None();
         }
         threads.setThreadAllocatedMemoryEnabled(true);
         try {
-            // By reflection, because the class files are those of release 17.
+            // By reflection, because the class files are those of release 11.
             Method total = com.sun.management.ThreadMXBean.class.getMethod("getTotalThreadAllocatedBytes");
             if ((Long) total.invoke(threads) >= 0) {
                 return new Total(threads, total);

@@ -10,6 +10,15 @@ import java.util.List;
  */
 public interface Benchmark {
     /**
+     * Touches what this JVM may lack: classes of a newer release, modules. Called alone, on a fresh object, by
+     * {@code --probe}; never where the benchmark is measured.
+     *
+     * @throws UnsupportedRuntimeException if the benchmark cannot run here, with the JVM's own words; linkage errors,
+     *     {@code ClassNotFoundException} and {@code UnsupportedOperationException} say the same
+     */
+    default void probe() throws Exception {}
+
+    /**
      * Makes the input.
      *
      * @param size how much work an iteration is; from 1 to the entry's largest size

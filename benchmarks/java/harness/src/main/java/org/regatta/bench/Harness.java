@@ -11,6 +11,8 @@ import java.util.Map;
 public final class Harness {
     static final int EXIT_FAILED = 1;
     static final int EXIT_USAGE = 2;
+    /** Of {@code --probe}: this JVM lacks something that the benchmark needs. */
+    static final int EXIT_NOT_POSSIBLE = 4;
 
     private Harness() {}
 
@@ -36,7 +38,11 @@ public final class Harness {
             return 0;
         }
         try {
-            runIterations(Options.parse(args, entries, System.getenv("REGATTA_SEED")), listener);
+            Options options = Options.parse(args, entries, System.getenv("REGATTA_SEED"));
+            if (options.probe()) {
+                return probe(options.entry());
+            }
+            runIterations(options, Listeners.withProperty(listener));
             return 0;
         } catch (UsageException e) {
             System.err.println("error: " + e.getMessage());
@@ -47,6 +53,15 @@ public final class Harness {
         }
     }
 
+    private static int probe(Entry entry) throws Throwable {
+        String reason = Probe.reasonAgainst(entry);
+        if (reason == null) {
+            return 0;
+        }
+        System.err.println("not possible: " + reason);
+        return EXIT_NOT_POSSIBLE;
+    }
+
     private static void runIterations(Options options, Listener listener) throws Exception {
         Meters meters =
                 new Meters(options.safepointLog() == null ? null : SafepointLog.open(options.safepointLog()));
@@ -55,17 +70,20 @@ public final class Harness {
         benchmark.setup(options.size(), options.seed());
         for (int iteration = 0; iteration < options.iterations(); iteration++) {
             benchmark.prepare(iteration);
-            listener.iterationStarting(iteration);
             if (options.collect() && iteration > 0) {
                 System.gc();
+                listener.collected(iteration);
             }
+            listener.iterationStarting(iteration);
             meters.start();
             Sink.consume(benchmark.iterate(iteration));
-            List<Measurement> measurements = meters.stop();
-            listener.iterationEnded(iteration, measurements);
+            meters.stop();
+            listener.iterationStopped(iteration);
+            listener.iterationEnded(iteration, meters.measurements());
             listener.requested(iteration, benchmark.requests());
             OutputDigest digest = new OutputDigest();
             benchmark.digest(digest);
+            listener.validated(iteration);
             listener.digested(iteration, digest.hex());
         }
         benchmark.teardown();

@@ -12,20 +12,20 @@ final class Json {
 
     /** @param value a String, Integer, Long, Boolean, List or Map with String keys of these */
     static String of(Object value) {
-        if (value instanceof String text) {
-            return quote(text);
+        if (value instanceof String) {
+            return quote((String) value);
         }
         if (value instanceof Integer || value instanceof Long || value instanceof Boolean) {
             return value.toString();
         }
-        if (value instanceof List<?> list) {
+        if (value instanceof List<?>) {
             StringJoiner joiner = new StringJoiner(", ", "[", "]");
-            list.forEach(item -> joiner.add(of(item)));
+            ((List<?>) value).forEach(item -> joiner.add(of(item)));
             return joiner.toString();
         }
-        if (value instanceof Map<?, ?> map) {
+        if (value instanceof Map<?, ?>) {
             StringJoiner joiner = new StringJoiner(", ", "{", "}");
-            map.forEach((key, item) -> joiner.add(quote((String) key) + ": " + of(item)));
+            ((Map<?, ?>) value).forEach((key, item) -> joiner.add(quote((String) key) + ": " + of(item)));
             return joiner.toString();
         }
         throw new IllegalArgumentException("no JSON for " + value);

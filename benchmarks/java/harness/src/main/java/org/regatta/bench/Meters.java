@@ -1,7 +1,10 @@
 package org.regatta.bench;
 
+import com.sun.management.OperatingSystemMXBean;
 import java.io.IOException;
+import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -9,52 +12,80 @@ import java.util.List;
  * The clocks and counters read around an iteration.
  *
  * <p>{@code cpu} is the whole process's, compiler and collector threads included; before release 23 or so the JVM
- * reads it in ticks of 10 ms. Pauses are counted by {@link PauseMeter}.
+ * reads it in ticks of 10 ms. {@code cpu_thread} is that of the thread that calls {@link #start} and {@link #stop}.
+ * Pauses are counted by {@link PauseMeter}.
  */
 final class Meters {
-    private final com.sun.management.OperatingSystemMXBean process =
-            ManagementFactory.getPlatformMXBean(com.sun.management.OperatingSystemMXBean.class);
-    private final AllocationMeter allocation = AllocationMeter.ofThisJvm();
-    private final PauseMeter pauses;
+    private static final long UNKNOWN = -1;
+    private static final long NS_PER_MS = 1_000_000;
 
-    private long elapsedStartNs;
-    private long cpuStartNs;
+    private final OperatingSystemMXBean process = ManagementFactory.getPlatformMXBean(OperatingSystemMXBean.class);
+    private final ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+    /** Null where the JVM only interprets. */
+    private final CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
+
+    private final AllocationMeter allocation = AllocationMeter.ofThisJvm();
+    private final CollectorBeans collectors = new CollectorBeans();
+    private final PauseMeter pauses;
+    private final boolean readsLogs;
+
+    /** From {@code start} readings of counters, from {@code stop} on differences; negative where unknown. */
+    private long elapsedNs;
+
+    private long cpuNs;
+    private long threadCpuNs;
+    private long compileMs;
+    private long allocatedBytes;
 
     /** @param safepointLog null where the JVM writes none */
     Meters(SafepointLog safepointLog) {
-        pauses = PauseMeter.of(safepointLog);
+        pauses = PauseMeter.of(safepointLog, collectors);
+        readsLogs = safepointLog != null;
     }
 
     /** Reads everything, the wall clock last. */
     void start() throws IOException {
+        if (readsLogs) {
+            LogWindow.finishLines();
+        }
         pauses.start();
+        collectors.start();
+        compileMs = readCompileMs();
         allocation.start();
-        cpuStartNs = process == null ? -1 : process.getProcessCpuTime();
-        elapsedStartNs = System.nanoTime();
+        cpuNs = readCpuNs();
+        threadCpuNs = readThreadCpuNs();
+        elapsedNs = System.nanoTime();
     }
 
-    /** Reads everything again, the wall clock first; what this JVM cannot tell is left out. */
-    List<Measurement> stop() throws IOException {
-        long elapsedNs = System.nanoTime() - elapsedStartNs;
-        long cpuEndNs = process == null ? -1 : process.getProcessCpuTime();
-        long allocatedBytes = allocation.stop();
+    /** Reads everything again, the wall clock first. */
+    void stop() throws IOException {
+        elapsedNs = System.nanoTime() - elapsedNs;
+        threadCpuNs = difference(threadCpuNs, readThreadCpuNs());
+        cpuNs = difference(cpuNs, readCpuNs());
+        allocatedBytes = allocation.stop();
+        compileMs = difference(compileMs, readCompileMs());
+        collectors.stop();
+        if (readsLogs) {
+            LogWindow.finishLines();
+        }
+        pauses.stop();
+    }
 
+    /** @return all that was measured between start and stop; what this JVM cannot tell is left out */
+    List<Measurement> measurements() throws IOException {
         List<Measurement> measurements = new ArrayList<>();
         measurements.add(new Measurement("elapsed", elapsedNs, "ns"));
-        if (cpuStartNs >= 0 && cpuEndNs >= cpuStartNs) {
-            measurements.add(new Measurement("cpu", cpuEndNs - cpuStartNs, "ns"));
-        }
-        pauses.stop(measurements);
-        if (allocatedBytes >= 0) {
-            measurements.add(new Measurement("allocated", allocatedBytes, "bytes"));
-        }
+        add(measurements, "cpu", cpuNs, 1, "ns");
+        add(measurements, "cpu_thread", threadCpuNs, 1, "ns");
+        pauses.report(measurements);
+        collectors.report(measurements);
+        add(measurements, "allocated", allocatedBytes, 1, "bytes");
+        add(measurements, "compile_time", compileMs, NS_PER_MS, "ns");
         return measurements;
     }
 
     List<String> collectorNames() {
-        return ManagementFactory.getGarbageCollectorMXBeans().stream()
-                .map(bean -> bean.getName())
-                .toList();
+        return collectors.names();
     }
 
     String allocationSource() {
@@ -63,5 +94,28 @@ final class Meters {
 
     String pauseSource() {
         return pauses.source();
+    }
+
+    private static void add(List<Measurement> measurements, String metric, long value, long factor, String unit) {
+        if (value >= 0) {
+            measurements.add(new Measurement(metric, value * factor, unit));
+        }
+    }
+
+    private static long difference(long start, long end) {
+        return start < 0 || end < start ? UNKNOWN : end - start;
+    }
+
+    private long readCpuNs() {
+        return process == null ? UNKNOWN : process.getProcessCpuTime();
+    }
+
+    private long readThreadCpuNs() {
+        return threads.isCurrentThreadCpuTimeSupported() ? threads.getCurrentThreadCpuTime() : UNKNOWN;
+    }
+
+    private long readCompileMs() {
+        boolean known = compiler != null && compiler.isCompilationTimeMonitoringSupported();
+        return known ? compiler.getTotalCompilationTime() : UNKNOWN;
     }
 }

@@ -1,70 +1,140 @@
 package org.regatta.bench;
 
 import java.util.List;
+import java.util.stream.Collectors;
 
-/**
- * What the command line asks for.
- *
- * @param entry the benchmark
- * @param size from 1
- * @param iterations from 1
- * @param seed any
- * @param collect whether a full collection precedes each iteration but the first
- * @param safepointLog file to which the JVM logs its safepoints; null: none
- */
-record Options(Entry entry, int size, int iterations, long seed, boolean collect, String safepointLog) {
+/** What the command line asks for. */
+final class Options {
     static final long DEFAULT_SEED = 1;
 
     /** Asks for {@code collect} too, because a modifier of a spec adds flags of the JVM, not arguments. */
     private static final String COLLECT_PROPERTY = "regatta.collect";
 
-    static final String HELP = """
-            usage: BENCH --size N --iterations N [--seed S] [--collect] [--pauses FILE]
-                   --list | --help
+    static final String HELP = String.join(
+            "\n",
+            "usage: BENCH --size N --iterations N [--seed S] [--collect] [--pauses FILE]",
+            "       BENCH --probe",
+            "       --list | --help",
+            "",
+            "  --size N         how much work an iteration is (1, 2, ...)",
+            "  --iterations N   how many times it is done; all are reported, none is left out as warm-up",
+            "  --seed S         seed of the input; default: REGATTA_SEED, then 1",
+            "  --collect        a full collection (System.gc()) before each iteration but the first, outside of",
+            "                   the measured time; -Dregatta.collect=true given to the JVM asks for it too",
+            "  --pauses FILE    where the JVM logs its safepoints (-Xlog:safepoint:file=FILE:none:filecount=0);",
+            "                   without it the collectors' beans are read, and single pauses are not known",
+            "  --probe          do nothing but see whether this JVM can run the benchmark",
+            "  --list           print the benchmarks",
+            "  --help           print this",
+            "",
+            "-Dregatta.listener=CLASS given to the JVM: a class on the class path that implements",
+            "org.regatta.bench.Listener is told when iterations start and stop.",
+            "",
+            "Measurements go to the file that REGATTA_RESULTS names, one JSON object a line; without it, to",
+            "standard output for people. Exit code: 0 done, 1 failed, 2 wrong arguments, 4 --probe: not possible",
+            "on this JVM, and standard error says why.",
+            "");
 
-              --size N         how much work an iteration is (1, 2, ...)
-              --iterations N   how many times it is done; all are reported, none is left out as warm-up
-              --seed S         seed of the input; default: REGATTA_SEED, then 1
-              --collect        a full collection (System.gc()) before each iteration but the first, outside of
-                               the measured time; -Dregatta.collect=true given to the JVM asks for it too
-              --pauses FILE    where the JVM logs its safepoints (-Xlog:safepoint:file=FILE:none:filecount=0);
-                               without it the collectors' beans are read, and single pauses are not known
-              --list           print the benchmarks
-              --help           print this
+    private Entry entry;
+    private Long size;
+    private Long iterations;
+    private Long seed;
+    private boolean collect = Boolean.getBoolean(COLLECT_PROPERTY);
+    private boolean probe;
+    private String safepointLog;
 
-            Measurements go to the file that REGATTA_RESULTS names, one JSON object a line; without it, to
-            standard output for people. Exit code: 0 done, 1 failed, 2 wrong arguments.
-            """;
+    private Options() {}
 
+    /**
+     * @param args the command line
+     * @param entries the benchmarks that there are
+     * @param environmentSeed counts where the command line has none; null: none either
+     * @throws UsageException if the command line is wrong
+     */
     static Options parse(String[] args, List<Entry> entries, String environmentSeed) throws UsageException {
-        Entry entry = null;
-        Long size = null;
-        Long iterations = null;
-        Long seed = null;
-        boolean collect = Boolean.getBoolean(COLLECT_PROPERTY);
-        String safepointLog = null;
+        Options options = new Options();
+        options.read(args, entries);
+        if (options.entry == null) {
+            throw new UsageException("expected a benchmark, one of " + names(entries) + "; see --help");
+        }
+        if (!options.probe) {
+            options.complete(environmentSeed);
+        }
+        return options;
+    }
+
+    Entry entry() {
+        return entry;
+    }
+
+    /** Whether nothing shall be done but to see if it can; then nothing but {@code entry} is known. */
+    boolean probe() {
+        return probe;
+    }
+
+    /** From 1 to the entry's largest size. */
+    int size() {
+        return size.intValue();
+    }
+
+    /** From 1. */
+    int iterations() {
+        return iterations.intValue();
+    }
+
+    long seed() {
+        return seed;
+    }
+
+    /** Whether a full collection precedes each iteration but the first. */
+    boolean collect() {
+        return collect;
+    }
+
+    /** File to which the JVM logs its safepoints; null: none. */
+    String safepointLog() {
+        return safepointLog;
+    }
+
+    private void read(String[] args, List<Entry> entries) throws UsageException {
         for (int i = 0; i < args.length; i++) {
             String arg = args[i];
             switch (arg) {
-                case "--collect" -> collect = true;
-                case "--pauses" -> safepointLog = value(args, ++i);
-                case "--iterations" -> iterations = number(arg, value(args, ++i), 1, Integer.MAX_VALUE);
-                case "--size" -> size = number(arg, value(args, ++i), 1, Integer.MAX_VALUE);
-                case "--seed" -> seed = number(arg, value(args, ++i), Long.MIN_VALUE, Long.MAX_VALUE);
-                default -> {
-                    if (arg.startsWith("-")) {
-                        throw new UsageException("unknown option " + arg + "; see --help");
-                    }
-                    if (entry != null) {
-                        throw new UsageException("expected one benchmark, got " + entry.name() + " and " + arg);
-                    }
-                    entry = find(arg, entries);
-                }
+                case "--collect":
+                    collect = true;
+                    break;
+                case "--probe":
+                    probe = true;
+                    break;
+                case "--pauses":
+                    safepointLog = value(args, ++i);
+                    break;
+                case "--iterations":
+                    iterations = number(arg, value(args, ++i), 1, Integer.MAX_VALUE);
+                    break;
+                case "--size":
+                    size = number(arg, value(args, ++i), 1, Integer.MAX_VALUE);
+                    break;
+                case "--seed":
+                    seed = number(arg, value(args, ++i), Long.MIN_VALUE, Long.MAX_VALUE);
+                    break;
+                default:
+                    takeName(arg, entries);
             }
         }
-        if (entry == null) {
-            throw new UsageException("expected a benchmark, one of " + names(entries) + "; see --help");
+    }
+
+    private void takeName(String arg, List<Entry> entries) throws UsageException {
+        if (arg.startsWith("-")) {
+            throw new UsageException("unknown option " + arg + "; see --help");
         }
+        if (entry != null) {
+            throw new UsageException("expected one benchmark, got " + entry.name() + " and " + arg);
+        }
+        entry = find(arg, entries);
+    }
+
+    private void complete(String environmentSeed) throws UsageException {
         if (size == null || iterations == null) {
             throw new UsageException("expected " + (size == null ? "--size N" : "--iterations N") + "; see --help");
         }
@@ -77,7 +147,6 @@ record Options(Entry entry, int size, int iterations, long seed, boolean collect
                     ? DEFAULT_SEED
                     : number("REGATTA_SEED", environmentSeed, Long.MIN_VALUE, Long.MAX_VALUE);
         }
-        return new Options(entry, size.intValue(), iterations.intValue(), seed, collect, safepointLog);
     }
 
     private static Entry find(String name, List<Entry> entries) throws UsageException {
@@ -90,7 +159,7 @@ record Options(Entry entry, int size, int iterations, long seed, boolean collect
     }
 
     private static String names(List<Entry> entries) {
-        return String.join(", ", entries.stream().map(Entry::name).toList());
+        return entries.stream().map(Entry::name).collect(Collectors.joining(", "));
     }
 
     private static String value(String[] args, int index) throws UsageException {

@@ -3,7 +3,6 @@ package org.regatta.bench;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.util.HexFormat;
 
 /**
  * SHA-256 over typed values. Every value is fed with its length or in a fixed width, so that different
@@ -40,6 +39,10 @@ public final class OutputDigest {
 
     /** Ends the digest: 64 hexadecimal digits. */
     public String hex() {
-        return HexFormat.of().formatHex(sha.digest());
+        StringBuilder hex = new StringBuilder();
+        for (byte b : sha.digest()) {
+            hex.append(Character.forDigit(b >> 4 & 0xf, 16)).append(Character.forDigit(b & 0xf, 16));
+        }
+        return hex.toString();
     }
 }

@@ -1,9 +1,6 @@
 package org.regatta.bench;
 
 import java.io.IOException;
-import java.lang.management.GarbageCollectorMXBean;
-import java.lang.management.ManagementFactory;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -15,15 +12,20 @@ import java.util.Map;
 abstract class PauseMeter {
     abstract void start() throws IOException;
 
-    /** Adds what happened since {@code start} to {@code measurements}. */
-    abstract void stop(List<Measurement> measurements) throws IOException;
+    abstract void stop() throws IOException;
+
+    /** Adds what happened between start and stop to {@code measurements}. */
+    abstract void report(List<Measurement> measurements) throws IOException;
 
     /** @return how they are measured, for the record */
     abstract String source();
 
-    /** @param safepointLog null where the JVM writes none */
-    static PauseMeter of(SafepointLog safepointLog) {
-        return safepointLog == null ? new ByBeans() : new ByLog(safepointLog);
+    /**
+     * @param safepointLog null where the JVM writes none
+     * @param beans read at the same borders
+     */
+    static PauseMeter of(SafepointLog safepointLog, CollectorBeans beans) {
+        return safepointLog == null ? new ByBeans(beans) : new ByLog(safepointLog);
     }
 
     private static final class ByLog extends PauseMeter {
@@ -43,8 +45,13 @@ abstract class PauseMeter {
         }
 
         @Override
-        void stop(List<Measurement> measurements) throws IOException {
-            long[] pausesNs = log.stop();
+        void stop() throws IOException {
+            log.stop();
+        }
+
+        @Override
+        void report(List<Measurement> measurements) throws IOException {
+            long[] pausesNs = log.pausesNs();
             measurements.add(new Measurement("gc_time", SafepointLog.sum(pausesNs), "ns"));
             measurements.add(new Measurement("gc_count", pausesNs.length, "count"));
             for (int i = 0; i < PERCENT.length; i++) {
@@ -63,48 +70,30 @@ abstract class PauseMeter {
     }
 
     /**
-     * The beans' sums, read at the borders of an iteration: off by up to a millisecond for each bean, in the mean not
-     * off at all. Single pauses are not known. G1 counts the pauses of its concurrent cycles from release 20 on.
+     * The beans' sums: off by up to a millisecond for each bean, in the mean not off at all. Single pauses are not
+     * known. G1 counts the pauses of its concurrent cycles from release 20 on.
      */
     private static final class ByBeans extends PauseMeter {
-        private static final long NS_PER_MS = 1_000_000;
+        private final CollectorBeans beans;
 
-        private final List<GarbageCollectorMXBean> pausing = new ArrayList<>();
-        private long startMs;
-        private long startCount;
-
-        ByBeans() {
-            for (GarbageCollectorMXBean bean : ManagementFactory.getGarbageCollectorMXBeans()) {
-                // Z and Shenandoah have beans of two kinds: "... Cycles", which run beside the program, and "... Pauses".
-                if (!bean.getName().endsWith("Cycles")) {
-                    pausing.add(bean);
-                }
-            }
+        ByBeans(CollectorBeans beans) {
+            this.beans = beans;
         }
 
         @Override
-        void start() {
-            startMs = pausing.stream().mapToLong(bean -> Math.max(0, bean.getCollectionTime())).sum();
-            startCount = count();
-        }
+        void start() {}
 
         @Override
-        void stop(List<Measurement> measurements) {
-            if (pausing.isEmpty()) {
-                return;
-            }
-            long ms = pausing.stream().mapToLong(bean -> Math.max(0, bean.getCollectionTime())).sum() - startMs;
-            measurements.add(new Measurement("gc_time", ms * NS_PER_MS, "ns"));
-            measurements.add(new Measurement("gc_count", count() - startCount, "count"));
+        void stop() {}
+
+        @Override
+        void report(List<Measurement> measurements) {
+            beans.reportPauses(measurements);
         }
 
         @Override
         String source() {
             return "collector beans, ms";
-        }
-
-        private long count() {
-            return pausing.stream().mapToLong(bean -> Math.max(0, bean.getCollectionCount())).sum();
         }
     }
 }

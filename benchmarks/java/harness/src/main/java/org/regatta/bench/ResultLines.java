@@ -38,7 +38,7 @@ final class ResultLines implements Listener {
             if (!measurement.parameters().isEmpty()) {
                 line.put("parameters", measurement.parameters());
             }
-            lines.append(lines.isEmpty() ? "" : "\n").append(Json.of(line));
+            lines.append(lines.length() == 0 ? "" : "\n").append(Json.of(line));
         }
         append(lines.toString());
     }

@@ -1,79 +1,97 @@
 package org.regatta.bench;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.LongStream;
 
 /**
  * The pauses of the collector, from the file to which the JVM logs its safepoints
  * ({@code -Xlog:safepoint:file=FILE:none:filecount=0}).
  *
- * <p>Every collector of HotSpot stops the world in a safepoint, and releases 17 to 25 log each one in the same words,
- * in nanoseconds. The collectors' beans count in milliseconds, in which a pause of Z is 0, and notifications allocate
- * in the heap that is measured. The line is written once the threads run again, so that it lengthens no pause.
+ * <p>Every collector of HotSpot stops the world in a safepoint, and each one is logged: by releases 17 to 25 in one
+ * line, in nanoseconds; by release 11 in two, in steps of 100 ns. The collectors' beans count in milliseconds, in which
+ * a pause of Z is 0, and notifications allocate in the heap that is measured. The line is written once the threads run
+ * again, so that it lengthens no pause.
  *
  * <p>Exact: all safepoints of the collector that ended between {@code start} and {@code stop}. A pause is the time
  * during which all threads stood still ("At safepoint"); the time until the last of them had stopped is not in it.
+ * Release 11 counts the waking of the threads, some 10 us, with it.
  */
 final class SafepointLog {
-    private static final Pattern SAFEPOINT = Pattern.compile("Safepoint \"(\\w+)\",.* At safepoint: (\\d+) ns,");
+    private static final Pattern SAFEPOINT = Pattern.compile("^Safepoint \"(\\w+)\",.* At safepoint: (\\d+) ns,");
 
-    /** Names of VM operations, in the releases 17 to 25, that are the collector's. */
+    /** Release 11: first this, */
+    private static final Pattern ENTERING = Pattern.compile("^Entering safepoint region: (\\w+)");
+    /** and at the end of the safepoint this. */
+    private static final Pattern STOPPED =
+            Pattern.compile("^Total time for which application threads were stopped: ([\\d.,]+) seconds,"
+                    + " Stopping threads took: ([\\d.,]+) seconds");
+
+    /**
+     * Names of VM operations, in the releases 11 to 25, that are the collector's. Nothing but Shenandoah asks for
+     * handshakes that release 11 does in a safepoint.
+     */
     private static final Pattern OF_COLLECTOR =
-            Pattern.compile("G1.*|Shenandoah.*|[XZ](Mark|Relocate|Verify).*|.*Collect(For|Full).*|.*GC.*");
+            Pattern.compile("G1.*|Shenandoah.*|CMS_.*|ZOperation|[XZ](Mark|Relocate|Verify).*|.*Collect(For|Full).*|.*GC.*"
+                    + "|HandshakeFallback");
 
-    private final FileChannel file;
-    private long position;
+    private static final double NS_PER_S = 1e9;
 
-    private SafepointLog(FileChannel file) {
-        this.file = file;
+    private final LogWindow log;
+
+    private SafepointLog(LogWindow log) {
+        this.log = log;
     }
 
     /** @throws UsageException if the JVM was not told to log to {@code path} */
     static SafepointLog open(String path) throws UsageException {
-        try {
-            return new SafepointLog(FileChannel.open(Path.of(path), StandardOpenOption.READ));
-        } catch (IOException e) {
-            throw new UsageException("--pauses: expected a file that the JVM logs its safepoints to, got '" + path
-                    + "' (" + e + "); give the JVM -Xlog:safepoint:file=" + path + ":none:filecount=0");
-        }
+        return new SafepointLog(LogWindow.open(path, "--pauses", "safepoint", "none"));
     }
 
-    /** Forgets what was logged so far. */
+    /** Forgets what was logged so far; {@link LogWindow#finishLines} comes first. */
     void start() throws IOException {
-        finishLines();
-        position = file.size();
+        log.start();
     }
 
-    /** @return duration of each of the collector's pauses since {@code start}, in ns, ascending */
-    long[] stop() throws IOException {
-        finishLines();
-        ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(file.size() - position));
-        while (bytes.hasRemaining() && file.read(bytes, position + bytes.position()) > 0) {
-            // until all of it is there
+    /** Nothing later counts; {@link LogWindow#finishLines} comes first. */
+    void stop() throws IOException {
+        log.stop();
+    }
+
+    /** @return duration of each of the collector's pauses between start and stop, in ns, ascending */
+    long[] pausesNs() throws IOException {
+        LongStream.Builder found = LongStream.builder();
+        // Of release 11, what the safepoint is for; empty where the window opened within it.
+        String entered = "";
+        for (String line : (Iterable<String>) log.text().lines()::iterator) {
+            Matcher whole = SAFEPOINT.matcher(line);
+            Matcher entering = ENTERING.matcher(line);
+            Matcher stopped = STOPPED.matcher(line);
+            if (whole.find()) {
+                if (isOfCollector(whole.group(1))) {
+                    found.add(Long.parseLong(whole.group(2)));
+                }
+            } else if (entering.find()) {
+                entered = entering.group(1);
+            } else if (stopped.find()) {
+                if (isOfCollector(entered)) {
+                    found.add(Math.max(0, ns(stopped.group(1)) - ns(stopped.group(2))));
+                }
+                entered = "";
+            }
         }
-        String text = new String(bytes.array(), 0, bytes.position(), StandardCharsets.UTF_8);
-        return text.lines()
-                .map(SAFEPOINT::matcher)
-                .filter(Matcher::find)
-                .filter(line -> OF_COLLECTOR.matcher(line.group(1)).matches())
-                .mapToLong(line -> Long.parseLong(line.group(2)))
-                .sorted()
-                .toArray();
+        return found.build().sorted().toArray();
     }
 
-    /**
-     * The VM thread does one operation after the other and writes a safepoint's line at its end: after one more
-     * operation, here a look at all threads' stacks, the lines of all earlier ones are in the file.
-     */
-    private static void finishLines() {
-        Thread.getAllStackTraces();
+    private static boolean isOfCollector(String operation) {
+        return OF_COLLECTOR.matcher(operation).matches();
+    }
+
+    /** @param seconds with a point or, for the JVM follows the locale, a comma */
+    private static long ns(String seconds) {
+        return Math.round(Double.parseDouble(seconds.replace(',', '.')) * NS_PER_S);
     }
 
     /** The smallest of {@code ascending} that {@code percent} of them do not exceed (nearest rank). */

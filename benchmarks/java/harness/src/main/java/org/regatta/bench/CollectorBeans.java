@@ -1,0 +1,74 @@
+package org.regatta.bench;
+
+import java.lang.management.GarbageCollectorMXBean;
+import java.lang.management.ManagementFactory;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** What the JVM's beans tell of its collectors, each of which is one kind of collection: number and time, in whole ms. */
+final class CollectorBeans {
+    private static final long NS_PER_MS = 1_000_000;
+
+    private final List<GarbageCollectorMXBean> beans = ManagementFactory.getGarbageCollectorMXBeans();
+    private final long[] counts = new long[beans.size()];
+    private final long[] timesMs = new long[beans.size()];
+
+    List<String> names() {
+        return beans.stream().map(GarbageCollectorMXBean::getName).collect(Collectors.toList());
+    }
+
+    void start() {
+        for (int i = 0; i < counts.length; i++) {
+            counts[i] = count(i);
+            timesMs[i] = timeMs(i);
+        }
+    }
+
+    /** The counts and times become those since {@code start}. */
+    void stop() {
+        for (int i = 0; i < counts.length; i++) {
+            counts[i] = count(i) - counts[i];
+            timesMs[i] = timeMs(i) - timesMs[i];
+        }
+    }
+
+    /** Adds {@code collections} and {@code collection_time} of the beans that collected. */
+    void report(List<Measurement> measurements) {
+        for (int i = 0; i < counts.length; i++) {
+            if (counts[i] > 0) {
+                Map<String, Object> collector = Map.of("collector", beans.get(i).getName());
+                measurements.add(new Measurement("collections", counts[i], "count", collector));
+                measurements.add(new Measurement("collection_time", timesMs[i] * NS_PER_MS, "ns", collector));
+            }
+        }
+    }
+
+    /** Adds {@code gc_time} and {@code gc_count}, the sums over the beans that count pauses; where there is none, nothing. */
+    void reportPauses(List<Measurement> measurements) {
+        long ms = 0;
+        long count = 0;
+        boolean known = false;
+        for (int i = 0; i < counts.length; i++) {
+            // Z and Shenandoah have beans of two kinds: "... Cycles", which run beside the program, and "... Pauses".
+            if (!beans.get(i).getName().endsWith("Cycles")) {
+                ms += timesMs[i];
+                count += counts[i];
+                known = true;
+            }
+        }
+        if (known) {
+            measurements.add(new Measurement("gc_time", ms * NS_PER_MS, "ns"));
+            measurements.add(new Measurement("gc_count", count, "count"));
+        }
+    }
+
+    /** The JVM says -1 where it does not know. */
+    private long count(int bean) {
+        return Math.max(0, beans.get(bean).getCollectionCount());
+    }
+
+    private long timeMs(int bean) {
+        return Math.max(0, beans.get(bean).getCollectionTime());
+    }
+}
