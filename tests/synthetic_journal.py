@@ -17,7 +17,7 @@ START_NS = 1_700_000_000_000_000_000
 def cell(
     collector: str = "g1",
     *,
-    benchmark: str = "first/h2:small",
+    benchmark: str = "apps/h2:small",
     runtime: str = "jdk-21",
     modifiers: str = "none",
     heap_factor: float | None = 2.0,

@@ -56,10 +56,10 @@ def test_the_figures_are_listed_without_any_being_drawn(
     done = run(results, "--list")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert "ratios-first-h2-small  Ratio to the baseline: first/h2:small" in lines
+    assert "ratios-apps-h2-small  Ratio to the baseline: apps/h2:small" in lines
     assert not (results / "made-up" / "plots").exists()
     chosen = run(results, "--list", "--figure", "ratios-*").stdout
-    assert [line.split()[0] for line in chosen.splitlines()] == ["ratios-first-h2-small"]
+    assert [line.split()[0] for line in chosen.splitlines()] == ["ratios-apps-h2-small"]
 
 
 def test_the_figures_of_the_audit_have_names_of_their_own(results: Path) -> None:
@@ -71,9 +71,9 @@ def test_the_figures_of_the_audit_have_names_of_their_own(results: Path) -> None
 
 
 def test_a_name_that_is_no_figure_brings_the_near_ones(results: Path) -> None:
-    done = run(results, "--figure", "ratio-first-h2")
+    done = run(results, "--figure", "ratio-apps-h2")
     assert done.exit_code == 2
-    assert "did you mean ratios-first-h2-small" in done.stderr
+    assert "did you mean ratios-apps-h2-small" in done.stderr
     far = run(results, "--figure", "zzz")
     assert far.exit_code == 2
     assert "--list" in far.stderr
@@ -95,7 +95,7 @@ def test_without_a_browser_pages_can_be_had_and_pictures_not(
     assert refused.exception.exit_code == 3
     done = run(results, "--format", "html", "--figure", "ratios-*")
     assert done.exit_code == 0, done.output
-    page = (results / "made-up" / "plots" / "ratios-first-h2-small.html").read_text()
+    page = (results / "made-up" / "plots" / "ratios-apps-h2-small.html").read_text()
     assert 'data-figure="ratios-0-0"' in page
     assert "script-src &#39;sha256-" in page
 

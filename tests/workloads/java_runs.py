@@ -1,4 +1,4 @@
-"""How the jar of the suite `first` is run in tests, as the runner would run it."""
+"""How the jars of the suites `vm` and `apps` are run in tests, as the runner would run them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,31 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
-SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "first.yml").read_text(encoding="utf-8"))
+SUITES: dict[str, dict[str, Any]] = {
+    name: YAML(typ="safe").load((ROOT / "configs" / "suites" / f"{name}.yml").read_text(encoding="utf-8"))
+    for name in ("vm", "apps")
+}
 TIMEOUT_S = 120
+#: the name of a build's output in a command
+_BUILT = re.compile(r"\{(vm|apps)\.(\w+)\}")
+
+
+def entry(label: str) -> dict[str, Any]:
+    """A benchmark's block in its suite, by `suite/name`."""
+    suite, name = label.split("/")
+    return SUITES[suite]["benchmarks"][name]
+
+
+def expected_digest(label: str, size: str) -> str:
+    return entry(label)["sizes"][size]["expect"]["digest"]
 
 
 @dataclass
@@ -25,8 +42,14 @@ class Run:
     stdout: str
     stderr: str
     lines: list[dict[str, Any]] = field(default_factory=list)
-    #: the JVM's log of safepoints; empty where there is none
-    safepoints: str = ""
+    #: where it ran
+    directory: Path = field(default_factory=Path)
+
+    @property
+    def safepoints(self) -> str:
+        """The JVM's log of safepoints; empty where there is none."""
+        log = self.directory / "safepoints.log"
+        return log.read_text(encoding="utf-8") if log.exists() else ""
 
     def digests(self) -> list[str]:
         return [line["digest"] for line in self.lines if "digest" in line]
@@ -36,30 +59,65 @@ class Run:
 
 
 @dataclass
-class Jar:
-    """The built jar, and how the suite's commands are run with it."""
+class Programs:
+    """The built jars, and how the suites' commands are run with them."""
 
-    path: Path
+    #: copy of benchmarks/java in which Maven has run
+    built: Path
     work: Path
     runs: int = 0
 
+    def jar(self, name: str) -> Path:
+        """The jar that commands call `{name}`, such as `vm.jar` or `apps.h2`."""
+        suite, output = name.split(".")
+        return self.built / SUITES[suite]["builds"][suite]["outputs"][output]
+
     def benchmark(
-        self, name: str, *, flags: tuple[str, ...] = (), program: str = "java", **changed: int
+        self,
+        label: str,
+        *,
+        size: str,
+        flags: tuple[str, ...] = (),
+        program: str = "java",
+        iterations: int = 2,
+        **changed: int,
     ) -> Run:
-        """Run the suite's command of a benchmark at size small; `changed` replaces parameters."""
-        entry = SUITE["benchmarks"][name]
-        parameters = {**entry["sizes"]["small"]["parameters"], "iterations": 2, **changed}
-        command = [
-            argument.format(**parameters) if "java-bench" not in argument else str(self.path)
-            for argument in entry["command"]
-            if argument != "{runtime}"
-        ]
+        """Run the suite's command of `suite/name` at one of its sizes; `changed` replaces parameters.
+
+        Among the parameters may be one called `size` too: it is changed by `amount`.
+        """
+        block = entry(label)
+        parameters = {**block["sizes"][size]["parameters"], "iterations": iterations, **changed}
+        if "amount" in parameters:
+            parameters["size"] = parameters.pop("amount")
+        command = self.command(label, "command", **parameters)
         return self.java(*flags, *command, program=program)
 
-    def main(self, *arguments: str, **environment: str) -> Run:
-        return self.java("-cp", str(self.path), "org.regatta.bench.first.Main", *arguments, **environment)
+    def probe(self, label: str, *, flags: tuple[str, ...] = (), program: str = "java") -> Run:
+        """Ask whether a JVM can run a benchmark, as the planner does."""
+        block = entry(label)["probe"]["command"]
+        return self.java(*flags, *self._filled(label, block), program=program)
+
+    def command(self, label: str, key: str, **parameters: object) -> list[str]:
+        """A command of a benchmark without its runtime."""
+        return self._filled(label, entry(label)[key], **parameters)
+
+    def _filled(self, label: str, command: list[str], **parameters: object) -> list[str]:
+        parameters["benchmark"] = label.split("/")[1]
+        return [
+            _BUILT.sub(lambda m: str(self.jar(f"{m[1]}.{m[2]}")), argument)
+            if _BUILT.search(argument)
+            else argument.format(**parameters)
+            for argument in command
+            if argument != "{runtime}"
+        ]
+
+    def main(self, *arguments: str, jar: str = "vm.jar", **environment: str) -> Run:
+        """Run a jar's main class with other arguments."""
+        return self.java("-jar", str(self.jar(jar)), *arguments, **environment)
 
     def java(self, *arguments: str, program: str = "java", **environment: str) -> Run:
+        """Run a JVM; `program` may have flags after it, as `java -zero` has."""
         self.runs += 1
         directory = self.work / str(self.runs)
         directory.mkdir()
@@ -67,11 +125,13 @@ class Jar:
         made = {
             "PATH": os.environ["PATH"],
             "LC_ALL": "C.UTF-8",
+            "HOME": str(directory),
+            "TMPDIR": str(directory),
             "REGATTA_RESULTS": str(results),
             **environment,
         }
         done = subprocess.run(
-            [program, *arguments],
+            [*program.split(), *arguments],
             cwd=directory,
             env={name: value for name, value in made.items() if value},
             capture_output=True,
@@ -80,18 +140,36 @@ class Jar:
             check=False,
         )
         text = results.read_text(encoding="utf-8") if results.exists() else ""
-        log = directory / "safepoints.log"
-        return Run(
-            done.returncode,
-            done.stdout,
-            done.stderr,
-            [json.loads(line) for line in text.splitlines()],
-            log.read_text(encoding="utf-8") if log.exists() else "",
-        )
+        lines = [json.loads(line) for line in text.splitlines()]
+        return Run(done.returncode, done.stdout, done.stderr, lines, directory)
 
 
 def java_release(program: str = "java") -> int:
     """The feature release of a JVM."""
-    told = subprocess.run([program, "-version"], capture_output=True, text=True, check=True).stderr
+    told = subprocess.run([*program.split(), "-version"], capture_output=True, text=True, check=True).stderr
     found = re.search(r'version "(\d+)', told)
     return int(found[1]) if found else 0
+
+
+@cache
+def jvms() -> dict[str, str]:
+    """Program by name, `11` to `25` and `zero`, among the runtimes that Regatta fetched and those of the system."""
+    own = os.environ.get("REGATTA_CACHE")
+    cache_home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
+    fetched = (Path(own) if own else cache_home / "regatta") / "runtimes"
+    found: dict[str, str] = {}
+    for program in [
+        *sorted(fetched.glob("*/*/java-runtime/bin/java")),
+        *sorted(Path("/usr/lib/jvm").glob("*/bin/java")),
+    ]:
+        found.setdefault(str(java_release(str(program))), str(program))
+        if list(program.parent.parent.glob("lib/zero/libjvm.so")):
+            found.setdefault("zero", f"{program} -zero")
+    return found
+
+
+def jvm(name: str | int) -> str:
+    """The JVM of that name; a test that needs it is skipped, loudly, where there is none."""
+    if str(name) not in jvms():
+        pytest.skip(f"NOT TESTED ON JAVA {name}: no such JVM here")
+    return jvms()[str(name)]

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import SUITE, Jar, Run, java_release
+from java_runs import Programs, Run, entry, jvm
 
 from regatta.adapters import ADAPTERS
 from regatta.adapters.result import Left
@@ -34,25 +31,6 @@ NOT_OF_COLLECTOR = {
 SMALL_HEAP = ("-Xmx48m", "-XX:+UnlockExperimentalVMOptions")
 
 
-@cache
-def jvms() -> dict[int, str]:
-    """One program for each release, among the runtimes that Regatta fetched and those of the system."""
-    fetched = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "regatta" / "runtimes"
-    found: dict[int, str] = {}
-    for program in [
-        *sorted(fetched.glob("*/*/java-runtime/bin/java")),
-        *sorted(Path("/usr/lib/jvm").glob("*/bin/java")),
-    ]:
-        found.setdefault(java_release(str(program)), str(program))
-    return found
-
-
-def jvm(release: int) -> str:
-    if release not in jvms():
-        pytest.skip(f"THE HARNESS IS NOT TESTED ON JAVA {release}: no such JVM here")
-    return jvms()[release]
-
-
 def of_iteration(run: Run, metric: str, iteration: int) -> list[int]:
     return [x["value"] for x in run.lines if x.get("metric") == metric and x["iteration"] == iteration]
 
@@ -65,9 +43,11 @@ def safepoints(run: Run) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("collector", COLLECTORS)
-def test_pauses_are_told_in_ns_on_each_release_and_collector(jar: Jar, release: int, collector: str) -> None:
+def test_pauses_are_told_in_ns_on_each_release_and_collector(
+    programs: Programs, release: int, collector: str
+) -> None:
     flags = (*SMALL_HEAP, COLLECTORS[collector])
-    run = jar.benchmark("lzw", flags=flags, program=jvm(release), size=4, iterations=2)
+    run = programs.benchmark("vm/compress", size="s10", flags=flags, program=jvm(release), iterations=2)
     assert run.code == 0, run.stderr
     (info,) = [line["info"] for line in run.lines if "info" in line]
     assert info["pauses_from"] == "safepoint log"
@@ -89,8 +69,10 @@ def test_pauses_are_told_in_ns_on_each_release_and_collector(jar: Jar, release: 
             assert gc_time <= of_iteration(run, "elapsed", iteration)[0]
 
 
-def test_each_pause_of_the_serial_collector_is_in_one_iteration_or_between(jar: Jar) -> None:
-    run = jar.benchmark("lzw", flags=(*SMALL_HEAP, COLLECTORS["serial"]), size=4, iterations=3)
+def test_each_pause_of_the_serial_collector_is_in_one_iteration_or_between(programs: Programs) -> None:
+    run = programs.benchmark(
+        "vm/compress", size="s10", flags=(*SMALL_HEAP, COLLECTORS["serial"]), iterations=3
+    )
     names = [name for name, _ in safepoints(run)]
     # Two looks at the threads' stacks frame each iteration; what lies between them is that iteration's.
     borders = [index for index, name in enumerate(names) if name == "ThreadDump"]
@@ -104,14 +86,14 @@ def test_each_pause_of_the_serial_collector_is_in_one_iteration_or_between(jar: 
 
 @pytest.mark.parametrize("by", ["argument", "property"])
 def test_a_collection_is_forced_before_every_iteration_but_the_first_and_not_counted(
-    jar: Jar, by: str
+    programs: Programs, by: str
 ) -> None:
     argument = ("--collect",) if by == "argument" else ()
     flags = ("-Xmx256m", COLLECTORS["serial"]) + (() if argument else ("-Dregatta.collect=true",))
     log = "-Xlog:safepoint:file=safepoints.log:none:filecount=0"
-    main = ("-cp", str(jar.path), "org.regatta.bench.first.Main")
+    main = ("-jar", str(programs.jar("vm.jar")))
     told = ("--pauses", "safepoints.log", "--size", "1", "--iterations", "3")
-    run = jar.java(*flags, log, *main, "lzw", *told, *argument)
+    run = programs.java(*flags, log, *main, "compress", *told, *argument)
     assert run.code == 0, run.stderr
     forced = [name for name, _ in safepoints(run) if name in ("GenCollectFull", "SerialGCCollect")]
     assert len(forced) == 2
@@ -121,10 +103,10 @@ def test_a_collection_is_forced_before_every_iteration_but_the_first_and_not_cou
 
 @pytest.mark.parametrize("collector", ["serial", "g1", "z", "shenandoah"])
 def test_without_a_log_the_beans_tell_pauses_without_cycles_and_no_single_one(
-    jar: Jar, collector: str
+    programs: Programs, collector: str
 ) -> None:
-    flags = (*SMALL_HEAP, COLLECTORS[collector], "-cp", str(jar.path))
-    run = jar.java(*flags, "org.regatta.bench.first.Main", "lzw", "--size", "4", "--iterations", "2")
+    flags = (*SMALL_HEAP, COLLECTORS[collector], "-jar", str(programs.jar("vm.jar")))
+    run = programs.java(*flags, "compress", "--size", "10", "--iterations", "2")
     assert run.code == 0, run.stderr
     assert run.lines[0]["info"]["pauses_from"] == "collector beans, ms"
     assert run.values("gc_pause") == []
@@ -136,16 +118,16 @@ def test_without_a_log_the_beans_tell_pauses_without_cycles_and_no_single_one(
         )
 
 
-def test_a_log_that_the_jvm_does_not_write_is_told_and_exits_with_2(jar: Jar) -> None:
-    run = jar.main("lzw", "--size", "1", "--iterations", "1", "--pauses", "none.log")
+def test_a_log_that_the_jvm_does_not_write_is_told_and_exits_with_2(programs: Programs) -> None:
+    run = programs.main("compress", "--size", "1", "--iterations", "1", "--pauses", "none.log")
     assert run.code == 2
     assert "-Xlog:safepoint:file=none.log:none:filecount=0" in run.stderr
 
 
-def test_each_transaction_of_h2_is_a_request_within_its_iteration(jar: Jar) -> None:
-    run = jar.benchmark("h2", iterations=2)
+def test_each_transaction_of_h2_is_a_request_within_its_iteration(programs: Programs) -> None:
+    run = programs.benchmark("apps/h2", size="small")
     assert run.code == 0, run.stderr
-    size = SUITE["benchmarks"]["h2"]["sizes"]["small"]["parameters"]["size"]
+    size = entry("apps/h2")["sizes"]["small"]["parameters"]["size"]
     for iteration in (0, 1):
         lines = [x["requests"] for x in run.lines if "requests" in x and x["iteration"] == iteration]
         pairs = [(s, e) for x in lines for s, e in zip(x["start_ns"], x["end_ns"], strict=True)]

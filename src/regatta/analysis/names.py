@@ -26,7 +26,7 @@ class Names:
         self._short = {label: short for full in labels.values() for label, short in _shortened(full).items()}
 
     def benchmark(self, label: str) -> str:
-        """`h2` for `first/h2:small`, when no other benchmark of the experiment is called so.
+        """`h2` for `apps/h2:small`, when no other benchmark of the experiment is called so.
 
         Where several are that differ in chosen parameters alone, with those that differ: `lat_pipe parallel=2`.
         """

@@ -67,6 +67,7 @@ def make_ready(spec: Path, results: Path | None) -> Ready:
     from regatta.fleet.local import build_workloads, provision_runtimes, resolve_local
     from regatta.fleet.minheaps import known_minheaps
     from regatta.fleet.probes import probe_benchmarks
+    from regatta.fleet.user_files import find_user_files
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.folder import minheap_dir
@@ -74,11 +75,12 @@ def make_ready(spec: Path, results: Path | None) -> Ready:
     home = find_home(spec)
     experiment = load_spec(spec, home)
     results = results or Path(experiment.results_directory)
+    files = find_user_files(experiment, home)
     runtimes, missing = provision_runtimes(experiment)
     builds, inputs, programs = build_workloads(experiment, home)
     hosts = {
         host.name: probe_benchmarks(
-            experiment, resolve_local(experiment, host, runtimes, missing, builds, inputs, programs)
+            experiment, resolve_local(experiment, host, runtimes, missing, builds, inputs, programs, files)
         )
         for host in experiment.hosts
     }

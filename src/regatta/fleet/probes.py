@@ -51,9 +51,7 @@ def _ask(experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runti
         where = f"probe of {benchmark.label} on {runtime.name}"
         with tempfile.TemporaryDirectory() as folder:
             environment = {**host.environment, **benchmark.environment, "HOME": folder, "TMPDIR": folder}
-            done = run_command(
-                argv, where, Path(folder), environment, timeout_s=_TIMEOUT_S, inherited=False
-            )
+            done = run_command(argv, where, Path(folder), environment, timeout_s=_TIMEOUT_S, inherited=False)
         if done.returncode == 0:
             return ""
         if done.returncode < 0:

@@ -45,16 +45,16 @@ class Cell:
     arrange: Mapping[str, str]
     check: tuple[str, ...]
     files: tuple[File, ...]
-    #: files of the working directory that are kept beside the record
-    keep: tuple[str, ...] = ()
     #: None: nothing is to be made before it is measured
     training: TrainingRun | None = None
     #: the cell that this one repeats under another name, to test the whole pipeline (`aa: true`); "" for all others
     twin_of: str = ""
+    #: files of the working directory that are kept beside the record
+    keep: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
-        """What people call it: `first/lzw:small · temurin-21 g1 · 24 MiB (2x)`."""
+        """What people call it: `vm/compress:s10 · temurin-21 g1 · 24 MiB (2x)`."""
         label = cell_label(
             self.benchmark.label,
             self.runtime,

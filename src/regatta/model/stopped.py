@@ -28,7 +28,7 @@ class StoppedGroup:
     """One block group. Rounds are those that count."""
 
     host: str
-    #: `lzw at 2 x minheap`
+    #: `h2 at 2 x minheap`
     place: str
     rule: str
     target_percent: float

@@ -39,9 +39,9 @@ MAX_PARAMETERS = 32
 class BenchmarkChoice(Strict):
     """Benchmarks of one suite, in one or more sizes."""
 
-    suite: Name = Field(description="The suite's name.", examples=["first"])
+    suite: Name = Field(description="The suite's name.", examples=["vm"])
     benchmark: Names = Field(
-        description="A benchmark, a list of them, or `all`.", examples=["lzw", ["lzw", "h2"]]
+        description="A benchmark, a list of them, or `all`.", examples=["h2", ["h2", "ecj"]]
     )
     size: Names = Field(
         ["default"],
@@ -143,7 +143,7 @@ class Segment(Strict):
 class ExcludeSpec(Strict):
     """Leaves out the cells that match every key given. Each names something the spec itself uses."""
 
-    suite: Name | None = Field(None, description="Benchmarks of this suite.", examples=["first"])
+    suite: Name | None = Field(None, description="Benchmarks of this suite.", examples=["vm"])
     benchmark: Name | None = Field(None, description="This benchmark.", examples=["h2"])
     size: Name | None = Field(None, description="This size.", examples=["small"])
     parameters: dict[ParameterName, ScalarValue] | None = Field(
@@ -290,7 +290,7 @@ class Spec(Strict):
         description="What is measured.",
         min_length=1,
         max_length=MAX_ITEMS,
-        examples=[[{"suite": "first", "benchmark": "lzw", "size": "small"}]],
+        examples=[[{"suite": "vm", "benchmark": "compress", "size": "s10"}]],
     )
     invocations: Invocations = Field(
         description=str(Invocations.__doc__), examples=[{"fixed": 10}, {"adaptive": {"target_percent": 1}}]

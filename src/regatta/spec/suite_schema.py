@@ -25,17 +25,28 @@ from regatta.spec.fields import (
 )
 
 #: what `regatta.adapters.ADAPTERS` holds; a test keeps the two alike, because neither package may import the other
-KNOWN_ADAPTERS = ("process", "regatta", "regex")
-
+KNOWN_ADAPTERS = (
+    "process",
+    "regatta",
+    "regex",
+    "jmh",
+    "dacapo",
+    "renaissance",
+    "specjvm98",
+    "specjvm2008",
+    "specjbb2015",
+)
+#: those that read a file of the working directory
+FILE_ADAPTERS = ("jmh", "renaissance")
 
 _BUILD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def _check_build(text: str) -> str:
-    if not _BUILD.fullmatch(text) or text in ("input", "program"):
+    if not _BUILD.fullmatch(text) or text in ("input", "program", "file"):
         raise refusal(
-            "a name of letters, digits, _ and - that is neither `input` nor `program` (commands say `{build.output}`)"
+            "a name of letters, digits, _ and - that is none of `input`, `program`, `file` (commands say `{build.output}`)"
         )
     return text
 
@@ -75,6 +86,32 @@ class InputSpec(Strict):
     command: Command = Field(
         description="Writes the file `{output}`; knows the parameters of the size, `{seed}` and `{build.output}`.",
         examples=[["python3", "generate.py", "--kib", "{kib}", "--seed", "{seed}", "--output", "{output}"]],
+    )
+
+
+class UserFileSpec(Strict):
+    """A file or folder that whoever runs the suite brings: looked for in `files/` and in the folders of `$REGATTA_FILES`."""
+
+    name: InsidePath = Field(
+        description="Its path in those folders. The first that is found is taken; its contents belong to what is measured: of a "
+        "folder, names and sizes of all files and the bytes of `.jar`, `.class` and `.so`.",
+        examples=["dacapo-9.12-MR1-bach.jar"],
+    )
+    origin: Line = Field(
+        alias="from",
+        description="Where it can be had, for people; nothing is fetched.",
+        examples=["https://www.dacapobench.org"],
+    )
+    sha256: Sha256 | None = Field(
+        None, description="Of its contents. Another one is an error before anything is measured.", examples=["0" * 64]
+    )  # fmt: skip
+    beside: list[InsidePath] = Field(
+        [],
+        description="What must lie beside it, such as a folder of data; it belongs to what is measured too.",
+        examples=[["dacapo-23.11-chopin"]],
+    )
+    holds: list[InsidePath] = Field(
+        [], description="What must be in it, where it is a folder.", examples=[["specjbb2015.jar", "config"]]
     )
 
 
@@ -132,7 +169,7 @@ class BenchmarkSpec(Strict):
     )
     command: Command = Field(
         description="Program and arguments; no shell reads them. `{name}` is replaced inside an argument: a parameter of the "
-        "size, `{benchmark}` (its name), `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`, `{program.name}` (the path of an installed program, "
+        "size, `{benchmark}` (its name), `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`, `{file.name}`, `{program.name}` (the path of an installed program, "
         "which belongs to what is measured). `{runtime}` stands alone and becomes the "
         "runtime's program and flags; a java benchmark has it once. `{{` and `}}` are braces.",
         examples=[["gzip", "-9", "-n", "-c", "{input.text}"]],
@@ -140,11 +177,14 @@ class BenchmarkSpec(Strict):
     adapter: Name = Field(
         "process",
         description="What reads its measurements: `process` (wall time and rusage alone), `regatta` (its lines in "
-        "`REGATTA_RESULTS`), `regex` ...",
+        "`REGATTA_RESULTS`), `regex`, and those of suites that people own ([adapters](adapters.md)).",
         examples=["regatta"],
     )
     adapter_options: dict[ParameterName, ScalarValue] = Field(
-        {}, description="Options of the adapter.", examples=[{"pattern": "time: (?P<value>[0-9.]+) s"}]
+        {},
+        description="Options of the adapter. `file`: a file of the working directory that it reads instead of the one that "
+        "`REGATTA_RESULTS` names.",
+        examples=[{"pattern": "time: (?P<value>[0-9.]+) s"}],
     )
     metric: Name = Field(
         "elapsed", description="The metric that comparisons are about.", examples=["latency"]
@@ -163,7 +203,7 @@ class BenchmarkSpec(Strict):
     environment: Environment = Field({}, description="Variables set for it.", examples=[{"LC_ALL": "C"}])
     arrange: dict[FileName, Line] = Field(
         {},
-        description="File name in the working directory to the file that is copied there before the start, not timed.",
+        description="File name in the working directory to the file that is copied, or the folder that is linked, there before the start, not timed.",
         examples=[{"input.txt": "{input.text}"}],
     )
     check: CheckSpec | None = Field(
@@ -199,10 +239,15 @@ class BenchmarkSpec(Strict):
 class SuiteFile(Strict):
     """`configs/suites/<suite>.yml`: a collection of benchmarks."""
 
-    suite: Name = Field(description="Its name; in `configs/suites/` the file's too.", examples=["first"])
+    suite: Name = Field(description="Its name; in `configs/suites/` the file's too.", examples=["vm"])
     description: Text = Field("", description="What it holds.", examples=["Programs that check themselves"])
     builds: dict[BuildName, BuildSpec] = Field({}, description="What must be built first.")
     inputs: dict[PartName, InputSpec] = Field({}, description="Files that its benchmarks read.")
+    files: dict[PartName, UserFileSpec] = Field(
+        {},
+        description="Files and folders that the user brings; `{file.name}` in a command is the path.",
+        examples=[{"dacapo": {"name": "dacapo-9.12-MR1-bach.jar", "from": "https://www.dacapobench.org"}}],
+    )
     benchmarks: dict[Name, BenchmarkSpec] = Field(
         description="Name to benchmark. None is called `all`.",
         min_length=1,

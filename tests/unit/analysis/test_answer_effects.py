@@ -19,7 +19,7 @@ from regatta.stats.factorial import factorial_anova
 from regatta.stats.levels import optimal_repetitions, variance_levels
 from regatta.stats.manova import manova
 
-BENCHMARKS, COLLECTORS, HEAPS = ("first/h2:small", "first/lzw:small"), ("serial", "g1", "z"), (1.5, 3.0)
+BENCHMARKS, COLLECTORS, HEAPS = ("apps/h2:small", "vm/compress:s10"), ("serial", "g1", "z"), (1.5, 3.0)
 ROUNDS = 6
 
 

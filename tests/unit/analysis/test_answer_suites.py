@@ -23,7 +23,7 @@ def measured(
     directory: Path,
     ratios: list[float],
     failing: tuple[str, ...] = (),
-    suite: str = "first",
+    suite: str = "apps",
     noise: float = 0.01,
 ) -> Answer:
     """g1 against serial on one program for each ratio; g1 fails on those named `failing`."""
@@ -62,13 +62,13 @@ def test_the_mean_is_geometric_and_has_two_intervals(tmp_path: Path) -> None:
     half = math.log(suite.these.high / suite.these.low) / 2
     # t(0.975) lies between those of 20 and 27 degrees of freedom.
     assert 2.0518 < half / (math.sqrt(sum(errors)) / 3) < 2.0860
-    assert [member.benchmark for member in suite.members] == [f"first/{name}:small" for name in PROGRAMS]
+    assert [member.benchmark for member in suite.members] == [f"apps/{name}:small" for name in PROGRAMS]
     assert not suite.generalises
 
 
 def test_what_does_not_generalise_is_said_so(tmp_path: Path) -> None:
     (words,) = measured(tmp_path, [0.7, 0.95, 0.93]).findings["Over a suite"]
-    assert "faster than serial over these 3 benchmarks of first at 2 x minheap, on this host;" in words
+    assert "faster than serial over these 3 benchmarks of apps at 2 x minheap, on this host;" in words
     assert "for programs like these: " in words
     assert words.endswith("so it is not shown to generalise")
 
@@ -89,9 +89,9 @@ def test_where_nothing_is_shown_the_bounds_are_told(tmp_path: Path) -> None:
 def test_a_benchmark_that_one_side_did_not_complete_is_left_out_by_name(tmp_path: Path) -> None:
     answer = measured(tmp_path, [0.9, 1.0, 0.8], failing=("lzw",))
     (suite,) = answer.suites
-    assert [member.benchmark for member in suite.members] == ["first/h2:small", "first/jess:small"]
-    assert suite.left_out == (("first/lzw:small", "the alternative has no valid invocation"),)
-    assert "over these 2 benchmarks of first at 2 x minheap (without lzw)" in suite.words
+    assert [member.benchmark for member in suite.members] == ["apps/h2:small", "apps/jess:small"]
+    assert suite.left_out == (("apps/lzw:small", "the alternative has no valid invocation"),)
+    assert "over these 2 benchmarks of apps at 2 x minheap (without lzw)" in suite.words
     assert suite.like_these.n == 2
 
 
@@ -139,7 +139,7 @@ def test_a_benchmark_of_many_settings_has_no_one_ratio(tmp_path: Path) -> None:
 
 
 def test_equal_ratios_leave_the_spread_unknown(tmp_path: Path) -> None:
-    cells = [cell(c, benchmark=f"first/{name}:small") for name in ("a", "b") for c in ("serial", "g1")]
+    cells = [cell(c, benchmark=f"apps/{name}:small") for name in ("a", "b") for c in ("serial", "g1")]
     records = [
         record(one, r, [1e9 * (1 + i % 2)], block=i // 2, position=i % 2)
         for r in range(3)

@@ -31,7 +31,7 @@ def test_a_drift_is_seen_in_the_order_of_time(tmp_path: Path) -> None:
     drifting, bouncing = answer.dependences
     assert (drifting.n, drifting.beyond, bouncing.beyond) == (10, True, False)
     assert drifting.autocorrelation == 0.7
-    assert drifting.place == "first/h2:small at 2 x minheap, jdk-21 serial"
+    assert drifting.place == "apps/h2:small at 2 x minheap, jdk-21 serial"
     document = json.loads(json.dumps(document_of(answer), allow_nan=False))
     assert document["dependences"][0]["autocorrelation"] == 0.7
     assert answer.findings["Order of the invocations"]

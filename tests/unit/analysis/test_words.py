@@ -56,7 +56,7 @@ def test_a_bound_is_never_below_the_interval() -> None:
 def test_no_sentence_claims_that_there_is_no_difference(tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = [
-        cell(collector, benchmark=f"first/{program}:small")
+        cell(collector, benchmark=f"apps/{program}:small")
         for program in ("h2", "lzw")[: 1 + seed % 2]
         for collector in ("serial", "g1", "z")[: 2 + seed % 2]
     ]

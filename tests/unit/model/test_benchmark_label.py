@@ -28,5 +28,5 @@ def test_a_label_can_be_taken_apart_again(
 
 def test_labels_of_old_results_and_of_nothing_have_the_parts_that_they_have() -> None:
     assert parts_of_label("h2") == LabelParts("", "h2", "")
-    assert parts_of_label("first/h2") == LabelParts("first", "h2", "")
+    assert parts_of_label("apps/h2") == LabelParts("apps", "h2", "")
     assert parts_of_label("") == LabelParts("", "", "")

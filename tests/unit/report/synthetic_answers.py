@@ -46,7 +46,7 @@ def estimate(values: Sequence[float], method: str = "t interval of the mean") ->
 def java_answer(
     *,
     seed: int = 1,
-    benchmarks: Sequence[str] = ("first/lzw:small", "first/h2:small"),
+    benchmarks: Sequence[str] = ("vm/compress:s10", "apps/h2:small"),
     runtimes: Sequence[str] = ("temurin-21", "temurin-25"),
     collectors: Sequence[str] = ("serial", "parallel", "g1"),
     heaps: Sequence[float] = (1.5, 4.0),
@@ -101,7 +101,7 @@ def java_answer(
         failures=(
             Failure(
                 cells[0].cell_id,
-                "first/h2:small temurin-21 serial 1.5x",
+                "apps/h2:small temurin-21 serial 1.5x",
                 cells[0].host,
                 "oom",
                 "java.lang.OutOfMemoryError: Java heap space",
@@ -109,7 +109,7 @@ def java_answer(
                 ("i-0007", "i-0031"),
             ),
         ),
-        impossible=(("first/lzw:small temurin-21 epsilon 1.5x", "temurin-21 refuses -XX:+UseEpsilonGC"),),
+        impossible=(("vm/compress:s10 temurin-21 epsilon 1.5x", "temurin-21 refuses -XX:+UseEpsilonGC"),),
         warnings=("2 comparisons could not be paired by block and are unpaired (Welch).",),
         planned=len(cells) * n,
         recorded=len(cells) * n,

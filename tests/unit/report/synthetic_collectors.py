@@ -31,7 +31,7 @@ def collector_answer(*, heaps: Sequence[float] = SWEEP, n: int = 10, seed: int =
     """One benchmark, one runtime; in the least heap the concurrent collectors run out of memory."""
     rng = np.random.default_rng(seed)
     answer = java_answer(
-        benchmarks=("first/h2:small",),
+        benchmarks=("apps/h2:small",),
         runtimes=("temurin-21",),
         collectors=COLLECTORS,
         heaps=heaps,

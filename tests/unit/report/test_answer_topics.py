@@ -24,7 +24,7 @@ def answered(
 ) -> Answer:
     """Two benchmarks on some hosts, three iterations of which the first warms up."""
     cells = [
-        cell(name, benchmark=f"first/{program}:small")
+        cell(name, benchmark=f"apps/{program}:small")
         for program in ("h2", "<b>lzw")
         for name in ("serial", "g1", "z")[:collectors]
     ]
@@ -68,8 +68,8 @@ def test_every_answer_among_many_has_its_place_in_the_report(tmp_path: Path) -> 
     assert len(found["comparisons"].tables[0].rows) == 8
     assert "p (Holm)" in found["comparisons"].tables[0].columns
     assert [group.title for group in found["suites"].groups] == [
-        "first · heap 2× (64 MiB) · on host-0",
-        "first · heap 2× (64 MiB) · on host-1",
+        "apps · heap 2× (64 MiB) · on host-0",
+        "apps · heap 2× (64 MiB) · on host-1",
     ]
     assert len(found["hosts"].tables[0].rows) == 4 + 2
     assert len(found["hosts"].groups) == 2

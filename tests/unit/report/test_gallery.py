@@ -37,9 +37,9 @@ def test_names_are_unique_and_fit_for_files(name: str) -> None:
 def test_names_tell_topic_benchmark_and_heap_and_do_not_hang_on_the_minheap() -> None:
     names = [p.name for p in gallery(java_answer())]
     for name in (
-        "ratios-first-lzw-small",
-        "spread-first-h2-small-heap-1.5x",
-        "heap-first-lzw-small-temurin-21",
+        "ratios-vm-compress-s10",
+        "spread-apps-h2-small-heap-1.5x",
+        "heap-vm-compress-s10-temurin-21",
     ):
         assert name in names
 
@@ -65,7 +65,7 @@ def test_no_slot_of_a_colour_is_left(name: str) -> None:
 def test_title_and_legend_take_their_place_above_the_plot() -> None:
     one = picture(java_answer(), "spread")
     layout = standalone(one, 640)["layout"]
-    assert layout["title"]["text"] == "Spread of the invocations: first/lzw:small · heap 1.5× (36 MiB)"
+    assert layout["title"]["text"] == "Spread of the invocations: vm/compress:s10 · heap 1.5× (36 MiB)"
     assert layout["showlegend"] is True
     assert layout["height"] - one.figure.height == layout["margin"]["t"] - 12
     narrow = standalone(one, 240)["layout"]
@@ -73,7 +73,7 @@ def test_title_and_legend_take_their_place_above_the_plot() -> None:
 
 
 def test_the_legend_names_what_the_figure_shows_and_nothing_else() -> None:
-    shown = standalone(picture(java_answer(), "heap-first-lzw-small-temurin-21"), 640)["data"]
+    shown = standalone(picture(java_answer(), "heap-vm-compress-s10-temurin-21"), 640)["data"]
     assert [t["name"] for t in shown if t["showlegend"]] == ["serial", "parallel", "g1"]
     ratios = standalone(picture(java_answer(), "ratios"), 640)["data"]
     assert [t["name"] for t in ratios if t["showlegend"]] == ["parallel", "g1", "temurin-21", "temurin-25"]

@@ -61,7 +61,7 @@ def test_every_pair_of_collectors_has_a_row_with_its_simultaneous_interval() -> 
     answer = java_answer(collectors=("serial", "parallel", "g1", "z"), runtimes=("r",))
     topic = pairs(answer)
     assert topic is not None
-    assert [group.title for group in topic.groups] == ["first/lzw:small", "first/h2:small"]
+    assert [group.title for group in topic.groups] == ["vm/compress:s10", "apps/h2:small"]
     (figure,) = topic.groups[0].figures
     texts = labels(figure)
     assert texts.count("g1 / serial") == 2, "one a heap"

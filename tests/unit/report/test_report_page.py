@@ -233,8 +233,8 @@ def test_perturbed_invocations_are_hollow_points_and_are_counted_once() -> None:
 
 def test_two_hosts_are_told_apart_wherever_their_numbers_stand() -> None:
     text = shape(java_answer(hosts=("alpha", "beta"))).text
-    assert "first/h2:small · on alpha" in text
-    assert "first/h2:small · on beta" in text
+    assert "apps/h2:small · on alpha" in text
+    assert "apps/h2:small · on beta" in text
 
 
 def test_a_metric_over_a_numeric_parameter_is_a_curve_on_a_log_axis_and_no_violin() -> None:

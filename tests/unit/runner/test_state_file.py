@@ -22,11 +22,11 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_living_runner_is_alive_and_says_what_it_does(path: Path) -> None:
     state = StateFile(path, {"host": "alpha"})
-    state.write(cell="first/lzw", index=3)
+    state.write(cell="vm/compress", index=3)
     read = read_state(path)
     assert read is not None
     assert (read["alive"], read["pid"], read["host"], read["cell"], read["index"]) == (
-        True, os.getpid(), "alpha", "first/lzw", 3,
+        True, os.getpid(), "alpha", "vm/compress", 3,
     )  # fmt: skip
     state.write(cell=None, index=None)
     read = read_state(path)

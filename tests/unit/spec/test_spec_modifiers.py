@@ -79,7 +79,7 @@ def test_the_modifiers_that_come_with_it_control_compilation(tmp_path: Path) -> 
     write(
         spec,
         "name: x\nruntimes: [temurin-25]\nheap: {sizes_mib: [64]}\n"
-        "benchmarks: [{suite: first, benchmark: lzw, size: small}]\ninvocations: {fixed: 1}\n"
+        "benchmarks: [{suite: vm, benchmark: compress, size: s10}]\ninvocations: {fixed: 1}\n"
         f"modifier_sets: [[], {', '.join(f'[{name}]' for name in names)}]\n",
     )
     sets = load_spec(spec, ROOT).modifiers

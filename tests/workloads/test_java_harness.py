@@ -1,0 +1,167 @@
+"""What every Java program on the harness does: its lines, its errors, its arguments."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from java_runs import SUITES, Programs, Run, expected_digest
+
+from regatta.units import UNITS
+
+#: one that is alone, one that has threads, one that compiles classes
+BENCHMARKS = {"vm/compress": "s10", "apps/h2": "small", "apps/ecj": "small"}
+OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+PER_ITERATION = {"elapsed": "ns", "cpu": "ns", "gc_time": "ns", "gc_count": "count", "allocated": "bytes"}
+#: reported where there are pauses enough
+IF_PAUSED = {"gc_pause": "ns"}
+
+
+@pytest.fixture(scope="module")
+def small(programs: Programs) -> dict[str, Run]:
+    """Each benchmark once at size small, for all tests that only look at what came out."""
+    return {name: programs.benchmark(name, size=size) for name, size in BENCHMARKS.items()}
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_iteration_reports_each_metric_in_its_unit_and_nothing_else(
+    small: dict[str, Run], name: str
+) -> None:
+    run = small[name]
+    assert run.code == 0, run.stderr
+    assert run.stdout == ""
+    measured = [line for line in run.lines if "metric" in line]
+    assert {line["iteration"] for line in measured} == {0, 1}
+    for line in measured:
+        parameters = {"parameters"} if line["metric"] in IF_PAUSED else set()
+        assert set(line) == {"iteration", "metric", "value", "unit"} | parameters
+        assert line["unit"] == (PER_ITERATION | IF_PAUSED)[line["metric"]]
+        assert line["unit"] in UNITS
+        assert isinstance(line["value"], int)
+        assert line["value"] >= 0
+    for metric in PER_ITERATION:
+        assert len(run.values(metric)) == 2, metric
+    assert all(len({"metric", "digest", "info", "requests"} & set(line)) == 1 for line in run.lines)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_work_takes_time_and_allocates(small: dict[str, Run], name: str) -> None:
+    assert min(small[name].values("elapsed")) > 10_000_000
+    assert min(small[name].values("allocated")) > 10 * 2**20
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_digests_are_those_that_the_suite_expects(small: dict[str, Run], name: str) -> None:
+    assert small[name].digests() == [expected_digest(name, BENCHMARKS[name])] * 2
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_another_seed_gives_another_output(programs: Programs, small: dict[str, Run], name: str) -> None:
+    other = programs.benchmark(name, size=BENCHMARKS[name], iterations=1, data_seed=2)
+    assert other.code == 0, other.stderr
+    assert other.digests()[0] not in small[name].digests()
+
+
+def test_two_runs_with_the_same_seed_give_the_same_output(programs: Programs) -> None:
+    first, second = (
+        programs.benchmark("vm/compress", size="s1", iterations=1, data_seed=7) for _ in range(2)
+    )
+    assert first.digests() == second.digests()
+    assert len(first.digests()) == 1
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_a_heap_that_is_too_small_is_told_by_name_and_is_not_called_a_wrong_result(
+    programs: Programs, name: str
+) -> None:
+    run = programs.benchmark(name, size=BENCHMARKS[name], flags=("-Xmx8m", "-XX:+UseSerialGC"))
+    assert run.code == 1
+    assert OUT_OF_MEMORY in run.stderr
+    assert not [line for line in run.lines if "error" in line]
+
+
+@pytest.mark.parametrize("worker", ["pooled", "alone"])
+def test_an_exhausted_heap_in_a_worker_thread_is_told_too(
+    programs: Programs, tmp_path: Path, worker: str
+) -> None:
+    source = Path(__file__).with_name("Exhausted.java")
+    subprocess.run(
+        ["javac", "-cp", str(programs.jar("vm.jar")), "-d", str(tmp_path), str(source)], check=True
+    )
+    run = programs.java(
+        "-Xmx32m", "-cp", f"{programs.jar("vm.jar")}{os.pathsep}{tmp_path}", "Exhausted", worker, "--size", "1", "--iterations", "1"
+    )  # fmt: skip
+    assert run.code == 1
+    assert OUT_OF_MEMORY in run.stderr
+    assert "Exhausted.ask" in run.stderr
+    assert not [line for line in run.lines if "error" in line]
+
+
+def test_the_seed_of_the_environment_counts_when_none_is_given(programs: Programs) -> None:
+    arguments = ("compress", "--size", "1", "--iterations", "1")
+    given = programs.main(*arguments, "--seed", "-5")
+    assert programs.main(*arguments, REGATTA_SEED="-5").digests() == given.digests()
+    assert programs.main(*arguments).digests() == programs.main(*arguments, "--seed", "1").digests()
+
+
+def test_without_a_results_file_a_person_reads_the_lines(programs: Programs) -> None:
+    run = programs.main("compress", "--size", "1", "--iterations", "1", "--collect", REGATTA_RESULTS="")
+    assert run.code == 0
+    assert re.search(r"^iteration 0: elapsed \d+ ns", run.stdout, re.MULTILINE)
+    assert re.search(r"^iteration 0: digest [0-9a-f]{64}$", run.stdout, re.MULTILINE)
+
+
+def test_numbers_are_written_the_same_in_every_locale(programs: Programs) -> None:
+    flags = ("-Duser.language=ar", "-Duser.country=EG", "-Duser.extensions=u-nu-arab")
+    run = programs.benchmark("vm/compress", size="s1", flags=flags, iterations=1)
+    assert run.code == 0
+    assert len(run.values("elapsed")) == 1
+
+
+def test_a_results_file_that_cannot_be_written_fails_the_run(programs: Programs) -> None:
+    run = programs.main("compress", "--size", "1", "--iterations", "1", REGATTA_RESULTS="/proc/no/such/file")
+    assert run.code == 1
+    assert "could not be recorded" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "expected a benchmark, one of compress"),
+        (("gcc", "--size", "1", "--iterations", "1"), "got gcc"),
+        (("compress", "--iterations", "1"), "expected --size N"),
+        (("compress", "--size", "1"), "expected --iterations N"),
+        (("compress", "--size", "0", "--iterations", "1"), "--size: expected a whole number from 1"),
+        (("compress", "--size", "99999", "--iterations", "1"), "--size: expected at most 2048 for compress"),
+        (("compress", "--size", "1", "--iterations", "1.5"), "got '1.5'"),
+        (("compress", "--size", "1", "--iterations"), "expected a value"),
+        (("compress", "--colour"), "unknown option --colour"),
+    ],
+)
+def test_a_wrong_argument_is_told_and_exits_with_2(
+    programs: Programs, arguments: tuple[str, ...], told: str
+) -> None:
+    run = programs.main(*arguments)
+    assert run.code == 2
+    assert told in run.stderr
+    assert run.lines == []
+
+
+def test_a_wrong_seed_of_the_environment_is_told_and_exits_with_2(programs: Programs) -> None:
+    run = programs.main("compress", "--size", "1", "--iterations", "1", REGATTA_SEED="one")
+    assert run.code == 2
+    assert "REGATTA_SEED" in run.stderr
+
+
+def test_the_list_names_what_the_suite_names(programs: Programs) -> None:
+    listed = dict(line.split("\t") for line in programs.main("--list").stdout.splitlines())
+    assert listed == {name: block["description"] for name, block in SUITES["vm"]["benchmarks"].items()}
+
+
+def test_help_goes_to_stdout_and_succeeds(programs: Programs) -> None:
+    run = programs.main("--help")
+    assert run.code == 0
+    assert "REGATTA_RESULTS" in run.stdout
