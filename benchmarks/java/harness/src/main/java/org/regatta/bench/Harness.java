@@ -63,8 +63,7 @@ public final class Harness {
     }
 
     private static void runIterations(Options options, Listener listener) throws Exception {
-        Meters meters =
-                new Meters(options.safepointLog() == null ? null : SafepointLog.open(options.safepointLog()));
+        Meters meters = new Meters(options);
         listener.started(info(options, meters));
         Benchmark benchmark = options.entry().factory().get();
         benchmark.setup(options.size(), options.seed());

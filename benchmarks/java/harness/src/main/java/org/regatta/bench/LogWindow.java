@@ -13,6 +13,7 @@ import java.nio.file.StandardOpenOption;
  */
 final class LogWindow {
     private final FileChannel file;
+    private long before;
     private long from;
     private long to;
 
@@ -32,8 +33,13 @@ final class LogWindow {
             return new LogWindow(FileChannel.open(Path.of(path), StandardOpenOption.READ));
         } catch (IOException | IllegalArgumentException e) {
             throw new UsageException(option + ": expected a file that the JVM logs to, got '" + path + "' (" + e
-                    + "); give the JVM -Xlog:" + selector + ":file=" + path + ":" + decorators + ":filecount=0");
+                    + "); give the JVM " + flag(selector, path, decorators));
         }
+    }
+
+    /** @return the JVM's flag that makes it log, for messages */
+    static String flag(String selector, String path, String decorators) {
+        return "-Xlog:" + selector + ":file=" + path + ":" + decorators + ":filecount=0";
     }
 
     /**
@@ -46,6 +52,7 @@ final class LogWindow {
 
     /** The window opens here. */
     void start() throws IOException {
+        before = to;
         from = file.size();
     }
 
@@ -56,8 +63,22 @@ final class LogWindow {
 
     /** @return what was logged in the window; lines at its borders may be torn */
     String text() throws IOException {
-        ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(to - from));
-        while (bytes.hasRemaining() && file.read(bytes, from + bytes.position()) > 0) {
+        return read(from, to);
+    }
+
+    /** @return what was logged between the window before, or the start of the JVM, and this one */
+    String skipped() throws IOException {
+        return read(before, from);
+    }
+
+    /** @return the first bytes of the log, at most {@code most} */
+    String beginning(int most) throws IOException {
+        return read(0, Math.min(most, file.size()));
+    }
+
+    private String read(long start, long end) throws IOException {
+        ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(end - start));
+        while (bytes.hasRemaining() && file.read(bytes, start + bytes.position()) > 0) {
             // until all of it is there
         }
         return new String(bytes.array(), 0, bytes.position(), StandardCharsets.UTF_8);

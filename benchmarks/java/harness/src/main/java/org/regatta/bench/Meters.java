@@ -27,6 +27,9 @@ final class Meters {
     private final AllocationMeter allocation = AllocationMeter.ofThisJvm();
     private final CollectorBeans collectors = new CollectorBeans();
     private final PauseMeter pauses;
+    /** Null where the JVM writes none. */
+    private final GcLog gcLog;
+
     private final boolean readsLogs;
 
     /** From {@code start} readings of counters, from {@code stop} on differences; negative where unknown. */
@@ -37,10 +40,12 @@ final class Meters {
     private long compileMs;
     private long allocatedBytes;
 
-    /** @param safepointLog null where the JVM writes none */
-    Meters(SafepointLog safepointLog) {
+    /** @throws UsageException if a log that the options name is not written by the JVM */
+    Meters(Options options) throws UsageException, IOException {
+        SafepointLog safepointLog = options.safepointLog() == null ? null : SafepointLog.open(options.safepointLog());
         pauses = PauseMeter.of(safepointLog, collectors);
-        readsLogs = safepointLog != null;
+        gcLog = options.gcLog() == null ? null : GcLog.open(options.gcLog(), collectors.names());
+        readsLogs = safepointLog != null || gcLog != null;
     }
 
     /** Reads everything, the wall clock last. */
@@ -49,6 +54,9 @@ final class Meters {
             LogWindow.finishLines();
         }
         pauses.start();
+        if (gcLog != null) {
+            gcLog.start();
+        }
         collectors.start();
         compileMs = readCompileMs();
         allocation.start();
@@ -69,6 +77,9 @@ final class Meters {
             LogWindow.finishLines();
         }
         pauses.stop();
+        if (gcLog != null) {
+            gcLog.stop();
+        }
     }
 
     /** @return all that was measured between start and stop; what this JVM cannot tell is left out */
@@ -78,6 +89,9 @@ final class Meters {
         add(measurements, "cpu", cpuNs, 1, "ns");
         add(measurements, "cpu_thread", threadCpuNs, 1, "ns");
         pauses.report(measurements);
+        if (gcLog != null) {
+            gcLog.report(measurements);
+        }
         collectors.report(measurements);
         add(measurements, "allocated", allocatedBytes, 1, "bytes");
         add(measurements, "compile_time", compileMs, NS_PER_MS, "ns");

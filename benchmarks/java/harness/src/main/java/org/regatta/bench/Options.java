@@ -12,7 +12,7 @@ final class Options {
 
     static final String HELP = String.join(
             "\n",
-            "usage: BENCH --size N --iterations N [--seed S] [--collect] [--pauses FILE]",
+            "usage: BENCH --size N --iterations N [--seed S] [--collect] [--pauses FILE] [--gc-log FILE]",
             "       BENCH --probe",
             "       --list | --help",
             "",
@@ -23,6 +23,8 @@ final class Options {
             "                   the measured time; -Dregatta.collect=true given to the JVM asks for it too",
             "  --pauses FILE    where the JVM logs its safepoints (-Xlog:safepoint:file=FILE:none:filecount=0);",
             "                   without it the collectors' beans are read, and single pauses are not known",
+            "  --gc-log FILE    where the JVM logs what its collector does",
+            "                   (-Xlog:gc,gc+marking,gc+phases:file=FILE:timenanos:filecount=0)",
             "  --probe          do nothing but see whether this JVM can run the benchmark",
             "  --list           print the benchmarks",
             "  --help           print this",
@@ -42,6 +44,7 @@ final class Options {
     private boolean collect = Boolean.getBoolean(COLLECT_PROPERTY);
     private boolean probe;
     private String safepointLog;
+    private String gcLog;
 
     private Options() {}
 
@@ -96,6 +99,11 @@ final class Options {
         return safepointLog;
     }
 
+    /** File to which the JVM logs what its collector does; null: none. */
+    String gcLog() {
+        return gcLog;
+    }
+
     private void read(String[] args, List<Entry> entries) throws UsageException {
         for (int i = 0; i < args.length; i++) {
             String arg = args[i];
@@ -108,6 +116,9 @@ final class Options {
                     break;
                 case "--pauses":
                     safepointLog = value(args, ++i);
+                    break;
+                case "--gc-log":
+                    gcLog = value(args, ++i);
                     break;
                 case "--iterations":
                     iterations = number(arg, value(args, ++i), 1, Integer.MAX_VALUE);

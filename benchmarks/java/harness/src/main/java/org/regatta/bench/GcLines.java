@@ -1,0 +1,134 @@
+package org.regatta.bench;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** The lines of a collector's log, in the words of the releases 11 to 25, taken one after the other. */
+final class GcLines {
+    /** The end of a pause or of a phase: when, cycle, generation (of Z), which of both, name and heap, ms. */
+    private static final Pattern ENDED = Pattern.compile(
+            "^\\[(\\d+)ns\\](?:\\[[^\\]]*\\])* GC\\((\\d+)\\) (?:(\\w): )?(Pause|Concurrent) (.*?) ?(\\d+[.,]\\d+)ms$");
+
+    /**
+     * What the heap holds after a collection. Not of the pauses Remark, Cleanup and the like, in which nothing is
+     * collected; the cycles of Shenandoah end with a cleanup, those of Z with a line of their own.
+     */
+    private static final Pattern COLLECTED = Pattern.compile(
+            "^\\[\\d+ns\\](?:\\[[^\\]]*\\])* GC\\((\\d+)\\) (?:Pause (?:Young|Full|Degenerated)|Concurrent cleanup|Garbage"
+                    + " Collection|Minor Collection|Major Collection)\\b.*? \\d+[BKMG](?:\\(\\d+%\\))?->(\\d+)([BKMG])\\b");
+
+    /** {@code Young (Normal) (G1 Evacuation Pause)}: with two in parentheses, the first is the kind. */
+    private static final Pattern KIND_OF_YOUNG = Pattern.compile("^(Young \\([^)]*\\)) \\(.*");
+
+    private static final String UNITS = "BKMG";
+    private static final double NS_PER_MS = 1e6;
+
+    private final Map<String, Long> pausesNs = new TreeMap<>();
+    private final Deque<long[]> outermostPauses = new ArrayDeque<>();
+    /** Of each cycle, and of each of its generations, the phases. */
+    private final Map<String, List<long[]>> phases = new HashMap<>();
+    /** Of each cycle what its last line about the heap said, bytes. */
+    private final Map<String, Long> heaps = new HashMap<>();
+
+    private long lastHeapBytes;
+
+    /** A line of before: of it only the pauses are kept, which a phase can have in it that ends later. */
+    void takeBefore(String line) {
+        Matcher ended = ENDED.matcher(line);
+        if (ended.matches() && ended.group(4).equals("Pause")) {
+            addPause(interval(ended));
+        }
+    }
+
+    void take(String line) {
+        Matcher ended = ENDED.matcher(line);
+        if (ended.matches()) {
+            long[] interval = interval(ended);
+            if (ended.group(4).equals("Pause")) {
+                long withinNs = addPause(interval);
+                long ownNs = Math.max(0, interval[1] - interval[0] - withinNs);
+                pausesNs.merge("Pause " + kind(ended.group(5)), ownNs, Long::sum);
+            } else if (!isWholeCycle(ended.group(5))) {
+                String cycle = ended.group(2) + ended.group(3);
+                phases.computeIfAbsent(cycle, none -> new ArrayList<>()).add(interval);
+            }
+        }
+        Matcher collected = COLLECTED.matcher(line);
+        if (collected.find()) {
+            lastHeapBytes = Long.parseLong(collected.group(2)) << 10 * UNITS.indexOf(collected.group(3));
+            heaps.put(collected.group(1), lastHeapBytes);
+        }
+    }
+
+    /** @return ns by kind, the kinds that occurred; a pause within a pause counts under its own kind alone */
+    Map<String, Long> pausesNs() {
+        return pausesNs;
+    }
+
+    /** @return ns, summed over the cycles */
+    long concurrentNs() {
+        Intervals pauses = new Intervals(new ArrayList<>(outermostPauses));
+        return phases.values().stream()
+                .mapToLong(ofCycle -> new Intervals(ofCycle).outside(pauses))
+                .sum();
+    }
+
+    boolean hasCollected() {
+        return !heaps.isEmpty();
+    }
+
+    long lastHeapBytes() {
+        return lastHeapBytes;
+    }
+
+    long mostHeapBytes() {
+        return heaps.values().stream().mapToLong(Long::longValue).max().orElse(0);
+    }
+
+    /**
+     * A pause's line comes after those of the pauses within it (a full collection that a young one turned into).
+     *
+     * @return duration of the pauses within, ns
+     */
+    private long addPause(long[] interval) {
+        long withinNs = 0;
+        while (!outermostPauses.isEmpty()) {
+            long[] last = outermostPauses.getLast();
+            // The middle, for the ends are known to a microsecond only.
+            if (last[0] / 2 + last[1] / 2 < interval[0]) {
+                break;
+            }
+            withinNs += last[1] - last[0];
+            outermostPauses.removeLast();
+        }
+        outermostPauses.addLast(interval);
+        return withinNs;
+    }
+
+    private static long[] interval(Matcher ended) {
+        long end = Long.parseLong(ended.group(1));
+        long ns = Math.round(Double.parseDouble(ended.group(6).replace(',', '.')) * NS_PER_MS);
+        return new long[] {end - ns, end};
+    }
+
+    /** {@code Mark Cycle}, {@code Undo Cycle}: all phases of G1 together, and what is between them. */
+    private static boolean isWholeCycle(String name) {
+        return name.endsWith("Cycle");
+    }
+
+    private static String kind(String name) {
+        Matcher young = KIND_OF_YOUNG.matcher(name);
+        if (young.matches()) {
+            return young.group(1);
+        }
+        // Without why it was, and without the heap before and after.
+        return name.replaceFirst(" \\(.*", "").replaceFirst(" \\d+[BKMG].*", "");
+    }
+}
