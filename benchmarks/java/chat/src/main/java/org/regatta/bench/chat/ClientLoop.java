@@ -1,0 +1,248 @@
+package org.regatta.bench.chat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * All users in one thread: one selector costs least, so that the server has the machine.
+ *
+ * <p>With a rate, messages are sent at planned times whatever the server does, and their latency counts from the planned time:
+ * a server that stands still is charged for every message that was due meanwhile. Without one, each user sends when it has heard
+ * its own last message (as VolanoMark's users do); then a server that stands still is charged once for each user only.
+ */
+final class ClientLoop implements AutoCloseable {
+    /** As many connections may be on their way: some less than a listening queue holds by default. */
+    private static final int MOST_CONNECTING = 100;
+
+    private static final long CONNECT_NS = 120_000_000_000L;
+    private static final long DRAIN_NS = 30_000_000_000L;
+
+    /** Below this a selector's timeout, in whole ms, is too coarse for a planned time; in ns. */
+    private static final long CLOSE_NS = 1_000_000L;
+
+    /** How long the loop sleeps at a time then, in ns: it would rather be this late than take a whole processor. */
+    private static final long NAP_NS = 50_000L;
+
+    private final InetSocketAddress server;
+    private final double rate;
+    private final long seed;
+    private final ClientUser[][] rooms;
+    private final List<ClientUser> users = new ArrayList<>();
+    private final Selector selector = Selector.open();
+    private final List<Window> windows = new ArrayList<>();
+
+    /** Borders that were passed: odd inside a window. Set by the conductor, followed by the loop. */
+    private volatile int borders;
+
+    private volatile boolean stopping;
+    private int followed;
+    private int joined;
+    private long sent;
+    private long heard;
+
+    /**
+     * @param rate messages a second of each user; 0: when it has heard its last
+     */
+    ClientLoop(InetSocketAddress server, int connections, int roomSize, double rate, long seed) throws IOException {
+        this.server = server;
+        this.rate = rate;
+        this.seed = seed;
+        rooms = new ClientUser[(connections + roomSize - 1) / roomSize][];
+        for (int room = 0; room < rooms.length; room++) {
+            rooms[room] = new ClientUser[Math.min(roomSize, connections - room * roomSize)];
+            for (int number = 0; number < rooms[room].length; number++) {
+                rooms[room][number] = new ClientUser(room, number, rooms[room].length, this);
+                users.add(rooms[room][number]);
+            }
+        }
+    }
+
+    /** Connects all users and waits until everybody is in its room. */
+    void connect() throws IOException {
+        long untilNs = System.nanoTime() + CONNECT_NS;
+        int begun = 0;
+        while (joined < users.size()) {
+            while (begun < users.size() && begun - joined < MOST_CONNECTING) {
+                begin(users.get(begun++));
+            }
+            selector.select(this::serveOrConnect, 1000);
+            if (System.nanoTime() > untilNs) {
+                throw new IOException("expected " + users.size() + " users in their rooms, got " + joined + " in "
+                        + CONNECT_NS / 1_000_000_000L + " s");
+            }
+        }
+    }
+
+    /** Sends and hears until {@link #stop}, then waits until everything is heard, and checks it. */
+    void run() throws IOException, WrongDeliveryException {
+        Schedule schedule = rate > 0 ? new Schedule(users.size(), rate, seed, System.nanoTime()) : null;
+        if (schedule == null) {
+            for (ClientUser user : users) {
+                send(user, System.nanoTime());
+            }
+        }
+        while (!stopping) {
+            follow();
+            if (schedule == null) {
+                selector.select(this::serve, 10);
+            } else {
+                sendWhatIsDue(schedule);
+                waitFor(schedule.nextNs());
+            }
+        }
+        follow();
+        drain();
+        for (ClientUser[] room : rooms) {
+            for (ClientUser user : room) {
+                user.checkComplete(room);
+            }
+        }
+    }
+
+    /** Opens or closes a window. Called by the conductor. */
+    void passBorder() {
+        borders++;
+        selector.wakeup();
+    }
+
+    /** Nobody sends any more. Called by the conductor. */
+    void stop() {
+        stopping = true;
+        selector.wakeup();
+    }
+
+    /** All windows, once the loop has run. */
+    List<Window> windows() {
+        return windows;
+    }
+
+    /** A user is in its room. */
+    void joined() {
+        joined++;
+    }
+
+    /** A user has heard a message. */
+    void heard(ClientUser user, boolean own, long plannedNs, long nowNs) throws IOException {
+        heard++;
+        for (int i = windows.size() - 1; i >= 0; i--) {
+            if (windows.get(i).holds(plannedNs)) {
+                windows.get(i).latency.add(nowNs - plannedNs);
+                break;
+            }
+        }
+        if (own && rate == 0 && !stopping) {
+            send(user, nowNs);
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (ClientUser user : users) {
+            if (user.channel != null) {
+                user.channel.close();
+            }
+        }
+        selector.close();
+    }
+
+    private void begin(ClientUser user) throws IOException {
+        user.channel = SocketChannel.open();
+        user.channel.configureBlocking(false);
+        user.channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        boolean connected = user.channel.connect(server);
+        user.key = user.channel.register(selector, connected ? SelectionKey.OP_READ : SelectionKey.OP_CONNECT, user);
+        if (connected) {
+            user.join();
+        }
+    }
+
+    private void send(ClientUser user, long plannedNs) throws IOException {
+        sent++;
+        user.send(plannedNs);
+    }
+
+    private void sendWhatIsDue(Schedule schedule) throws IOException {
+        while (schedule.nextNs() <= System.nanoTime()) {
+            send(users.get(schedule.user()), schedule.nextNs());
+            schedule.advance();
+        }
+    }
+
+    /** Serves what is ready and returns at the planned time or a little later. */
+    private void waitFor(long plannedNs) throws IOException {
+        long restNs = plannedNs - System.nanoTime();
+        if (restNs > CLOSE_NS) {
+            // At most 10 ms, so that a border is followed soon even if its wake-up went into the turn before.
+            selector.select(this::serve, Math.min(10, restNs / CLOSE_NS));
+        } else if (selector.selectNow(this::serve) == 0 && restNs > 0) {
+            LockSupport.parkNanos(Math.min(NAP_NS, restNs));
+        }
+    }
+
+    private void drain() throws IOException, WrongDeliveryException {
+        long due = 0;
+        for (ClientUser[] room : rooms) {
+            for (ClientUser user : room) {
+                due += (long) user.sent() * room.length;
+            }
+        }
+        long untilNs = System.nanoTime() + DRAIN_NS;
+        while (heard < due) {
+            selector.select(this::serve, 100);
+            if (System.nanoTime() > untilNs) {
+                throw new WrongDeliveryException("expected " + due + " messages to be heard, got " + heard + " within "
+                        + DRAIN_NS / 1_000_000_000L + " s of the last that was sent");
+            }
+        }
+    }
+
+    /** Notes the borders that the conductor has passed. */
+    private void follow() {
+        while (followed < borders) {
+            followed++;
+            long nowNs = System.nanoTime();
+            if (followed % 2 == 1) {
+                windows.add(new Window(nowNs, sent, heard));
+            } else {
+                windows.get(windows.size() - 1).close(nowNs, sent, heard);
+            }
+        }
+    }
+
+    private void serveOrConnect(SelectionKey key) {
+        serving(key, true);
+    }
+
+    private void serve(SelectionKey key) {
+        serving(key, false);
+    }
+
+    private void serving(SelectionKey key, boolean connecting) {
+        ClientUser user = (ClientUser) key.attachment();
+        try {
+            if (connecting && key.isConnectable()) {
+                user.channel.finishConnect();
+                key.interestOps(SelectionKey.OP_READ);
+                user.join();
+                return;
+            }
+            if (key.isWritable()) {
+                user.writeUnsent();
+            }
+            if (key.isReadable()) {
+                user.read();
+            }
+        } catch (IOException e) {
+            // A selector's action cannot throw it.
+            throw new UncheckedIOException(e.getMessage(), e);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+package org.regatta.bench.chat;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** Opens and closes the windows while the loop runs. A thread of its own, because the server's answers take their time. */
+final class Conductor implements Runnable {
+    private final ClientLoop loop;
+    private final ExtraConnection extra;
+    private final long warmupMs;
+    private final long windowMs;
+    private final int iterations;
+    private final List<Map<String, Long>> figures = new ArrayList<>();
+    private volatile IOException failure;
+
+    /**
+     * @param warmupMs how long everybody sends before the first window, in ms
+     * @param windowMs length of a window, in ms
+     */
+    Conductor(ClientLoop loop, ExtraConnection extra, long warmupMs, long windowMs, int iterations) {
+        this.loop = loop;
+        this.extra = extra;
+        this.warmupMs = warmupMs;
+        this.windowMs = windowMs;
+        this.iterations = iterations;
+    }
+
+    @Override
+    public void run() {
+        try {
+            Thread.sleep(warmupMs);
+            for (int i = 0; i < iterations; i++) {
+                extra.begin();
+                loop.passBorder();
+                Thread.sleep(windowMs);
+                loop.passBorder();
+                figures.add(extra.end());
+            }
+        } catch (IOException e) {
+            failure = e;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } finally {
+            loop.stop();
+        }
+    }
+
+    /**
+     * What the server did in each window, once this has run.
+     *
+     * @throws IOException if a window could not be opened or closed
+     */
+    List<Map<String, Long>> figures() throws IOException {
+        if (failure != null) {
+            throw failure;
+        }
+        return figures;
+    }
+}

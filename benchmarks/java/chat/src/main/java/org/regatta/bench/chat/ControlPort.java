@@ -1,0 +1,134 @@
+package org.regatta.bench.chat;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.OutputStream;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * The extra connection: opens and closes the measured window and tells what the server did in it.
+ *
+ * <p>Lines of text: {@code begin} is answered by {@code begun}, {@code end} by {@code ended} and the figures as
+ * {@code name=number}, everything else by {@code error} and a reason. It has a port and a platform thread of its own in every
+ * mode, so that it is the same for all.
+ */
+final class ControlPort {
+    /** A user of the port sends a few short words; whoever sends more is none. */
+    private static final int MOST_CHARACTERS = 64;
+
+    private final Tally tally;
+    private final CounterSwitch counters;
+    private int windows;
+
+    private Figures figures;
+    private Figures.Switches switches;
+    private long received;
+    private long delivered;
+    private long switchesReadNs;
+
+    ControlPort(Tally tally, CounterSwitch counters) {
+        this.tally = tally;
+        this.counters = counters;
+    }
+
+    /** Binds and serves one connection after the other; returns the port. */
+    int open(InetSocketAddress address) throws IOException {
+        ServerSocket listening = new ServerSocket();
+        listening.setReuseAddress(true);
+        listening.bind(address);
+        Thread thread = new Thread(() -> serve(listening), "control");
+        thread.setDaemon(true);
+        thread.start();
+        return listening.getLocalPort();
+    }
+
+    private void serve(ServerSocket listening) {
+        while (true) {
+            try (Socket socket = listening.accept()) {
+                socket.setTcpNoDelay(true);
+                converse(socket);
+            } catch (IOException e) {
+                if (listening.isClosed()) {
+                    throw new IllegalStateException(e);
+                }
+            }
+            figures = null;
+        }
+    }
+
+    private void converse(Socket socket) throws IOException {
+        BufferedReader in =
+                new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
+        OutputStream out = socket.getOutputStream();
+        for (String line = readLine(in); line != null; line = readLine(in)) {
+            String answer;
+            try {
+                if (line.equals("begin") && figures == null) {
+                    answer = begin();
+                } else if (line.equals("end") && figures != null) {
+                    answer = end();
+                } else {
+                    answer = "error expected begin and end in turn";
+                }
+            } catch (IOException e) {
+                answer = "error " + e.getMessage();
+            }
+            out.write((answer + "\n").getBytes(StandardCharsets.US_ASCII));
+        }
+    }
+
+    /** What takes long comes first, so that it is not counted: the window is from the last thing here to the first of its end. */
+    private String begin() throws IOException {
+        switches = Figures.Switches.read();
+        received = tally.received.sum();
+        delivered = tally.delivered.sum();
+        figures = Figures.read();
+        counters.on(windows);
+        return "begun";
+    }
+
+    private String end() throws IOException {
+        counters.off(windows++);
+        Figures now = Figures.read();
+        long receivedNow = tally.received.sum();
+        long deliveredNow = tally.delivered.sum();
+        Figures.Switches switchesNow = Figures.Switches.read();
+        switchesReadNs = System.nanoTime() - now.atNs;
+        String answer = "ended window_ns=" + (now.atNs - figures.atNs)
+                + " user_ns=" + (now.userNs - figures.userNs)
+                + " system_ns=" + (now.systemNs - figures.systemNs)
+                + " minor_faults=" + (now.minorFaults - figures.minorFaults)
+                + " major_faults=" + (now.majorFaults - figures.majorFaults)
+                + " received=" + (receivedNow - received)
+                + " delivered=" + (deliveredNow - delivered)
+                + " voluntary=" + switchesNow.voluntarySince(switches)
+                + " involuntary=" + switchesNow.involuntarySince(switches)
+                + " switches_ns=" + (switchesNow.atNs - switches.atNs)
+                + " reading_ns=" + switchesReadNs
+                + " threads=" + switchesNow.count()
+                + " threads_ended=" + switchesNow.endedSince(switches)
+                + " accepted=" + tally.accepted.sum()
+                + " rejected=" + tally.rejected.sum()
+                + " too_slow=" + tally.tooSlow.sum();
+        figures = null;
+        return answer;
+    }
+
+    private static String readLine(BufferedReader in) throws IOException {
+        StringBuilder line = new StringBuilder();
+        for (int c = in.read(); c >= 0; c = in.read()) {
+            if (c == '\n') {
+                return line.toString();
+            }
+            if (line.length() == MOST_CHARACTERS) {
+                throw new ProtocolException("a line of more than " + MOST_CHARACTERS + " characters");
+            }
+            line.append((char) c);
+        }
+        return null;
+    }
+}

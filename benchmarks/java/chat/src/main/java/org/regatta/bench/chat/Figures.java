@@ -1,0 +1,123 @@
+package org.regatta.bench.chat;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * What the system says of this process: processor time, page faults, context switches.
+ *
+ * <p>The kernel sums time and faults over all threads, also those that have ended. Context switches it tells for each thread
+ * alone: those of threads that ended inside a window are not known, and how many ended is told beside them.
+ *
+ * <p>Source: proc(5).
+ */
+final class Figures {
+    private static final Path SELF = Path.of("/proc/self");
+
+    /** The unit of /proc/PID/stat: USER_HZ is 100 on all architectures that have a JVM. */
+    private static final long TICK_NS = 10_000_000L;
+
+    /** Fields of /proc/PID/stat, counted from the one after the program's name, which is field 3 of proc(5). */
+    private static final int MINOR_FAULTS = 10 - 3;
+    private static final int MAJOR_FAULTS = 12 - 3;
+    private static final int USER_TICKS = 14 - 3;
+    private static final int SYSTEM_TICKS = 15 - 3;
+
+    final long atNs;
+    final long userNs;
+    final long systemNs;
+    final long minorFaults;
+    final long majorFaults;
+
+    private Figures(long atNs, String[] fields) {
+        this.atNs = atNs;
+        userNs = Long.parseLong(fields[USER_TICKS]) * TICK_NS;
+        systemNs = Long.parseLong(fields[SYSTEM_TICKS]) * TICK_NS;
+        minorFaults = Long.parseLong(fields[MINOR_FAULTS]);
+        majorFaults = Long.parseLong(fields[MAJOR_FAULTS]);
+    }
+
+    /**
+     * Time and faults, now.
+     *
+     * @throws IOException where the system has no /proc
+     */
+    static Figures read() throws IOException {
+        String stat = Files.readString(SELF.resolve("stat"), StandardCharsets.ISO_8859_1);
+        // The name may hold anything, brackets too.
+        return new Figures(System.nanoTime(), stat.substring(stat.lastIndexOf(')') + 2).split(" "));
+    }
+
+    /** Context switches of each thread that lives. */
+    static final class Switches {
+        private static final String VOLUNTARY = "\nvoluntary_ctxt_switches:";
+        private static final String INVOLUNTARY = "\nnonvoluntary_ctxt_switches:";
+
+        /** The middle of the time that reading took: with a thousand threads that is tens of ms. */
+        final long atNs;
+
+        /** Thread to its voluntary and involuntary switches. */
+        private final Map<String, long[]> threads = new HashMap<>();
+
+        private Switches() throws IOException {
+            long beganNs = System.nanoTime();
+            try (DirectoryStream<Path> tasks = Files.newDirectoryStream(SELF.resolve("task"))) {
+                for (Path task : tasks) {
+                    try {
+                        String status = Files.readString(task.resolve("status"), StandardCharsets.ISO_8859_1);
+                        threads.put(
+                                task.getFileName().toString(),
+                                new long[] {number(status, VOLUNTARY), number(status, INVOLUNTARY)});
+                    } catch (IOException e) {
+                        // The thread has ended since the directory was read.
+                    }
+                }
+            }
+            atNs = beganNs + (System.nanoTime() - beganNs) / 2;
+        }
+
+        static Switches read() throws IOException {
+            return new Switches();
+        }
+
+        int count() {
+            return threads.size();
+        }
+
+        /** How many threads of {@code earlier} there are no more. */
+        int endedSince(Switches earlier) {
+            return (int) earlier.threads.keySet().stream().filter(name -> !threads.containsKey(name)).count();
+        }
+
+        long voluntarySince(Switches earlier) {
+            return since(earlier, 0);
+        }
+
+        long involuntarySince(Switches earlier) {
+            return since(earlier, 1);
+        }
+
+        private long since(Switches earlier, int kind) {
+            long sum = 0;
+            for (Map.Entry<String, long[]> thread : threads.entrySet()) {
+                long[] before = earlier.threads.get(thread.getKey());
+                sum += thread.getValue()[kind] - (before == null ? 0 : before[kind]);
+            }
+            return sum;
+        }
+
+        private static long number(String status, String name) throws IOException {
+            int at = status.indexOf(name);
+            if (at < 0) {
+                throw new IOException("no " + name.trim());
+            }
+            int end = status.indexOf('\n', at + 1);
+            return Long.parseLong(status.substring(at + name.length(), end < 0 ? status.length() : end).trim());
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package org.regatta.bench.chat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** The lines of docs/protocol.md for the windows of a run. */
+final class Report {
+    private static final double[] PERCENTS = {50, 90, 99, 99.9, 100};
+
+    private final List<String> lines = new ArrayList<>();
+    private final int connections;
+    private final String parameters;
+
+    /**
+     * @param mode the server's, or another word for what it is; may be empty
+     * @param rate messages a second of each user; 0: a closed loop
+     */
+    Report(int connections, String mode, double rate) {
+        this.connections = connections;
+        parameters = "\"connections\": " + connections + (mode.isEmpty() ? "" : ", \"mode\": \"" + mode + "\"")
+                + ", \"rate\": " + number(rate);
+    }
+
+    List<String> lines() {
+        return lines;
+    }
+
+    /** Adds what was measured in one window. */
+    void add(int iteration, Window window, Map<String, Long> server) {
+        // What the whole room hears was sent once; the server counts both in the very window of its other figures.
+        double received = server.get("received");
+        value(iteration, "delivered_rate", window.heard / window.seconds(), "ops/s", "");
+        value(iteration, "sent_rate", window.sent / window.seconds(), "ops/s", "");
+        value(iteration, "messages", received, "count", "");
+        value(iteration, "deliveries", server.get("delivered"), "count", "");
+        value(iteration, "window", server.get("window_ns"), "ns", "");
+        for (double percent : PERCENTS) {
+            // With fewer, it would be the longest under another name.
+            if (window.latency.count() > 0 && (percent == 100 || window.latency.count() >= 100 / (100 - percent))) {
+                String more = ", \"percentile\": " + number(percent);
+                value(iteration, "latency", window.latency.percentile(percent), "ns", more);
+            }
+        }
+        addServer(iteration, server, received);
+    }
+
+    private void addServer(int iteration, Map<String, Long> server, double received) {
+        for (String space : new String[] {"user", "system"}) {
+            double ns = server.get(space + "_ns");
+            value(iteration, "cpu_" + space, ns, "ns", "");
+            value(iteration, "cpu_" + space + "_per_connection", ns / connections, "ns", "");
+            if (received > 0) {
+                value(iteration, "cpu_" + space + "_per_message", ns / received, "ns", "");
+            }
+        }
+        // The threads were read one after the other around the window: what fell into that is taken off by its share.
+        double share = server.get("window_ns") / (double) server.get("switches_ns");
+        for (String kind : new String[] {"voluntary", "involuntary"}) {
+            double switches = server.get(kind) * share;
+            value(iteration, "switches_" + kind, switches, "count", "");
+            if (received > 0) {
+                value(iteration, "switches_" + kind + "_per_message", switches / received, "count", "");
+            }
+        }
+        value(iteration, "minor_faults", server.get("minor_faults"), "count", "");
+        value(iteration, "major_faults", server.get("major_faults"), "count", "");
+        value(iteration, "threads", server.get("threads"), "count", "");
+        if (server.get("threads_ended") > 0) {
+            lines.add("{\"info\": {\"switches_missing_" + iteration + "\": \"those of " + server.get("threads_ended")
+                    + " threads that ended in the window\"}}");
+        }
+    }
+
+    private void value(int iteration, String metric, double value, String unit, String more) {
+        lines.add("{\"iteration\": " + iteration + ", \"metric\": \"" + metric + "\", \"value\": " + number(value)
+                + ", \"unit\": \"" + unit + "\", \"parameters\": {" + parameters + more + "}}");
+    }
+
+    /** A number as JSON has it, whole where it is. */
+    private static String number(double value) {
+        return value == Math.rint(value) && Math.abs(value) < 1e15
+                ? Long.toString((long) value)
+                : String.format(Locale.ROOT, "%.9g", value);
+    }
+}

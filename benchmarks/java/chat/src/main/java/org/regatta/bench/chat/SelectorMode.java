@@ -1,0 +1,126 @@
+package org.regatta.bench.chat;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayDeque;
+
+/** All connections in one thread, which waits for whichever is ready. */
+final class SelectorMode implements ChatMode {
+    private static final int BATCH_BYTES = 64 * 1024;
+
+    /** How often users that do not read are looked for, in ms. */
+    private static final long LOOK_MS = 500;
+
+    private final Room.Directory<SelectorUser> rooms = new Room.Directory<>(SelectorUser::number);
+    private final ByteBuffer batch = ByteBuffer.allocateDirect(BATCH_BYTES);
+    private final ArrayDeque<SelectorUser> dirty = new ArrayDeque<>();
+    private Selector selector;
+    private Tally tally;
+
+    @Override
+    public int open(InetSocketAddress address, Tally counts) throws IOException {
+        tally = counts;
+        selector = Selector.open();
+        ServerSocketChannel listening = ServerSocketChannel.open();
+        listening.setOption(StandardSocketOptions.SO_REUSEADDR, true);
+        listening.bind(address, BACKLOG);
+        listening.configureBlocking(false);
+        listening.register(selector, SelectionKey.OP_ACCEPT);
+        Thread loop = new Thread(this::loop, "selector");
+        loop.setDaemon(true);
+        loop.start();
+        return ((InetSocketAddress) listening.getLocalAddress()).getPort();
+    }
+
+    private void loop() {
+        long lookedNs = System.nanoTime();
+        try {
+            while (true) {
+                selector.select(this::serve, LOOK_MS);
+                flush();
+                if (System.nanoTime() - lookedNs > LOOK_MS * 1_000_000L) {
+                    lookedNs = System.nanoTime();
+                    cutOffTheSlow(lookedNs);
+                }
+            }
+        } catch (IOException e) {
+            throw new IllegalStateException("waiting for connections: " + e.getMessage(), e);
+        }
+    }
+
+    private void serve(SelectionKey key) {
+        if (!key.isValid()) {
+            return;
+        }
+        if (key.isAcceptable()) {
+            accept((ServerSocketChannel) key.channel());
+            return;
+        }
+        SelectorUser user = (SelectorUser) key.attachment();
+        if (key.isWritable()) {
+            write(user);
+        }
+        if (key.isValid() && key.isReadable()) {
+            read(user);
+        }
+    }
+
+    private void accept(ServerSocketChannel listening) {
+        try {
+            for (SocketChannel channel = listening.accept(); channel != null; channel = listening.accept()) {
+                tally.accepted.increment();
+                channel.configureBlocking(false);
+                channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+                SelectorUser user = new SelectorUser(channel, rooms, tally, dirty);
+                user.key = channel.register(selector, SelectionKey.OP_READ, user);
+            }
+        } catch (IOException e) {
+            // As in the threaded mode: only for too few descriptors there is no going on.
+            if (String.valueOf(e.getMessage()).contains("Too many open files")) {
+                throw new IllegalStateException("accepting a connection: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    private void read(SelectorUser user) {
+        try {
+            user.read();
+        } catch (ProtocolException e) {
+            tally.rejected.increment();
+            user.close();
+        } catch (IOException e) {
+            user.close();
+        }
+    }
+
+    private void write(SelectorUser user) {
+        try {
+            user.write(batch);
+        } catch (IOException e) {
+            user.close();
+        }
+    }
+
+    /** Writes to everybody who was given something: once a turn, so that several messages go in one call. */
+    private void flush() {
+        for (SelectorUser user = dirty.poll(); user != null; user = dirty.poll()) {
+            write(user);
+        }
+    }
+
+    private void cutOffTheSlow(long nowNs) {
+        for (SelectionKey key : selector.keys()) {
+            SelectorUser user = (SelectorUser) key.attachment();
+            if (user != null && key.isValid() && user.isTooSlow(nowNs)) {
+                tally.tooSlow.increment();
+                user.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+package org.regatta.bench.chat;
+
+/** One measured window, as the client sees it. Only the loop's thread writes to it. */
+final class Window {
+    final long beganNs;
+    private final long sentBefore;
+    private final long heardBefore;
+
+    /** Of all messages whose planned send lies in the window, at everybody who hears them, also when that is later. */
+    final Histogram latency = new Histogram();
+
+    /** {@link Long#MAX_VALUE} until it is closed. */
+    long endedNs = Long.MAX_VALUE;
+
+    long sent;
+    long heard;
+
+    Window(long beganNs, long sentBefore, long heardBefore) {
+        this.beganNs = beganNs;
+        this.sentBefore = sentBefore;
+        this.heardBefore = heardBefore;
+    }
+
+    void close(long nowNs, long sentNow, long heardNow) {
+        endedNs = nowNs;
+        sent = sentNow - sentBefore;
+        heard = heardNow - heardBefore;
+    }
+
+    boolean holds(long ns) {
+        return ns >= beganNs && ns < endedNs;
+    }
+
+    double seconds() {
+        return (endedNs - beganNs) / 1e9;
+    }
+}
