@@ -16,13 +16,17 @@ class Left:
     system_s: float
     #: None: not above what the process inherited from the runner, so not known
     max_rss_kib: int | None
-    #: bytes of the file named in REGATTA_RESULTS; None when the workload made none
+    #: bytes of the file named in REGATTA_RESULTS, or of the one that the adapter's option `file` names; None when the
+    #: workload made none
     results: bytes | None
     #: why such a file was not read; empty: it was, or there is none
     refused: str
     #: what was kept of standard output, and whether some of it was dropped
     stdout: bytes
     stdout_cut: bool
+    #: the same of standard error
+    stderr: bytes = b""
+    stderr_cut: bool = False
 
 
 @dataclass

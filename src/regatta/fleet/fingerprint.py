@@ -15,6 +15,7 @@ import regatta
 from regatta.fleet.local import MEASURED_PATH, measured_environment
 from regatta.fleet.runtimes import installed_program
 from regatta.fleet.sources import generator_files, source_files
+from regatta.fleet.user_files import user_file_parts
 from regatta.model.experiment import Experiment
 from regatta.planner.cells import digest_of
 from regatta.store.folder import write_json
@@ -65,6 +66,7 @@ def _files(experiment: Experiment, home: Path) -> Iterator[Path]:
             found = shutil.which(name, path=path)
             if found:
                 yield Path(found)
+    yield from user_file_parts(experiment, home)
     for runtime in experiment.runtimes:
         program = installed_program(runtime)
         if program is not None:

@@ -96,6 +96,7 @@ def resolve_local(
     builds: Mapping[str, Mapping[str, File]],
     inputs: Mapping[str, Mapping[str, File]],
     programs: Mapping[str, File],
+    files: Mapping[str, Mapping[str, File]],
 ) -> ResolvedHost:
     """Put together what planning needs to know of this machine."""
     facts = local_facts()
@@ -110,4 +111,5 @@ def resolve_local(
         builds,
         inputs,
         programs,
+        files=files,
     )

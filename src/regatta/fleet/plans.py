@@ -28,6 +28,7 @@ _RUNNER_PARTS = (
     "runner/*.py",
     "store/__init__.py",
     "store/comparison_rounds.py",
+    "store/contents.py",
     "store/decisions.py",
     "store/journal.py",
     "store/round_values.py",

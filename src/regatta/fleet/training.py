@@ -18,6 +18,7 @@ from regatta.model.cell import OUTPUT, TRAINED, Cell
 from regatta.model.experiment import Experiment
 from regatta.model.resolved import File, ResolvedHost
 from regatta.planner.cells import Crossing, digest_of
+from regatta.store.contents import place
 
 #: beside the program's own time: what a JVM may take to put its file together
 _ASSEMBLY_S = 300.0
@@ -64,7 +65,7 @@ def _train(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
         work = directory / "work"
         work.mkdir()
         for name, source in cell.arrange.items():
-            shutil.copy(source, work / name)
+            place(Path(source), work / name)
         output = directory / training.output
         print(f"training {cell.label}", file=sys.stderr)
         run_command(

@@ -15,6 +15,8 @@ from regatta.model.template import placeholders
 Scalar = str | int | float | bool
 #: what the name of an installed program follows in a command: `{program.gzip}`
 PROGRAM = "program."
+#: what the name of a file that the user brings follows: `{file.dacapo}`
+USER_FILE = "file."
 RuntimeKind = Literal["java", "native"]
 Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
 Better = Literal["lower", "higher"]
@@ -125,6 +127,22 @@ class Input:
 
 
 @dataclass(frozen=True)
+class UserFile:
+    """A file or folder that the user brings, because it may not be handed on or is too large to be."""
+
+    #: its path in one of the folders that are searched
+    name: str
+    #: where it can be had, for people
+    origin: str
+    #: of its contents; "": not compared
+    sha256: str = ""
+    #: what must lie beside it, in the same folder; part of what is measured
+    beside: tuple[str, ...] = ()
+    #: what must be in it, where it is a folder
+    holds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Expectation:
     """What a correct run gives, as SHA-256 in hexadecimal; empty: not compared."""
 
@@ -163,6 +181,8 @@ class Benchmark:
     probe: tuple[str, ...] = ()
     #: files of the working directory that are kept beside the record
     keep: tuple[str, ...] = ()
+    #: what the user brings, only those that the templates name
+    files: Mapping[str, UserFile] = field(default_factory=dict)
     #: those of `parameters` that the spec chose; the others are the size's
     chosen: Mapping[str, Scalar] = field(default_factory=dict)
     #: what the repetitions of an invocation after warm-up become
@@ -350,6 +370,8 @@ class Experiment:
     #: passes that a heap size must survive under every collector to be accepted as minheap
     minheap_passes: int
     level: float
+    #: benchmark label -> MiB on the reference runtime; None: measured for each runtime of the experiment
+    kept_minheaps: Mapping[str, int] | None = None
     #: None: fixed
     stopping: Stopping | None = None
     #: each comparison's baseline runs twice under two names, to test the whole pipeline

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class File:
-    """A file that a cell executes or reads."""
+    """A file or folder that a cell executes or reads; `sha256` as `regatta.store.contents` makes it."""
 
     path: str
     sha256: str
@@ -56,6 +56,8 @@ class ResolvedHost:
     programs: Mapping[str, File]
     #: (benchmark label, runtime) -> why the runtime cannot run it, by the benchmark's own probe
     refused_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    #: benchmark label -> name of what the user brings, or `name/what lies beside it` -> file or folder
+    files: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from regatta.errors import Problem, SpecError
 from regatta.model.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
 from regatta.model.experiment import (
     PROGRAM,
+    USER_FILE,
     Benchmark,
     Collector,
     Exclude,
@@ -204,6 +205,8 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
     values = template_values(experiment, benchmark, named)
     templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
     used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
+    # What lies beside a file that the user brings has no name in a template.
+    used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
 
     def expand(command: tuple[str, ...], flags: list[str] = flags) -> list[str]:
         return expand_command(command, runtime, flags, values, host)
@@ -261,9 +264,10 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
 
 
 def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
-    """What `{build.output}`, `{input.name}` and `{program.name}` of a benchmark's templates stand for."""
+    """What `{build.output}`, `{input.name}`, `{file.name}` and `{program.name}` of a benchmark's templates stand for."""
     named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
     named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
+    named.update({USER_FILE + f: file for f, file in host.files.get(benchmark.label, {}).items()})
     named.update({PROGRAM + p: host.programs[p] for p in benchmark.programs if p in host.programs})
     return named
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import resource
-import shutil
 import stat
 import time
 from collections.abc import Mapping
@@ -21,7 +20,8 @@ from regatta.runner.perturbation import find_perturbation
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Launch, Outcome, StopSignals, run_process
 from regatta.runner.scratch import EmptyDirectory, remove_tree
-from regatta.runner.verdict import judge, report_of
+from regatta.runner.verdict import adapter_file, judge, report_of
+from regatta.store.contents import place
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
@@ -90,25 +90,28 @@ class Bench:
             environment["REGATTA_PADDING"] = _PADDING_LETTER * draw.randrange(self._padding_bound + 1)
         return environment
 
-    def read_results(self) -> tuple[bytes | None, str]:
-        """What the workload wrote, or None and why it is refused ("" when there is nothing)."""
+    def read_results(self, file: str = "") -> tuple[bytes | None, str]:
+        """What the workload wrote, or None and why it is refused ("" when there is nothing).
+
+        Args:
+            file: name of a file in the working directory; "": the one that `REGATTA_RESULTS` names.
+        """
+        called = file or "REGATTA_RESULTS"
+        path = str(self.directory / file) if file else self._results_name
         try:
-            status = os.lstat(self._results_name)
+            status = os.lstat(path)
         except OSError:
             return None, ""
         if not stat.S_ISREG(status.st_mode):
-            return None, "REGATTA_RESULTS: expected a plain file, got something else"
+            return None, f"{called}: expected a plain file, got something else"
         if status.st_size > _MAXIMUM_RESULTS_BYTES:
             allowed_mib = _MAXIMUM_RESULTS_BYTES >> 20
-            return (
-                None,
-                f"REGATTA_RESULTS: expected at most {allowed_mib} MiB, got {status.st_size >> 20} MiB",
-            )
+            return None, f"{called}: expected at most {allowed_mib} MiB, got {status.st_size >> 20} MiB"
         try:
-            with open(os.open(self.results_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                return file.read(_MAXIMUM_RESULTS_BYTES), ""
+            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+                return stream.read(_MAXIMUM_RESULTS_BYTES), ""
         except OSError as error:
-            return None, f"REGATTA_RESULTS: {error.strerror}"
+            return None, f"{called}: {error.strerror}"
 
     def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> tuple[Outcome, TreeUsage | None]:
         """Run the cell's command once, measured."""
@@ -160,14 +163,14 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     invocation_id = row.invocation_id
     bench.clear()
     for name, source in cell.get("arrange", {}).items():
-        shutil.copyfile(source, bench.directory / name)
+        place(Path(source), bench.directory / name)
     environment = bench.environment_for(cell, invocation_id, attempt)
     before = bench.state.read()
     outcome, tree = bench.run(cell, environment)
     ended_ns = time.monotonic_ns()
     after = bench.state.read()
     usage = outcome.usage
-    results, refused = bench.read_results()
+    results, refused = bench.read_results(adapter_file(cell))
     max_rss_kib = peak_rss_kib(usage)
     reported = report_of(cell, outcome, results, refused, max_rss_kib)
     oom_kills = (tree.oom_kills if tree else 0) + _difference(before, after, "oom_kills")

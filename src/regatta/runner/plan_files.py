@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import array
-import hashlib
 import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from regatta.errors import HostError, StoreError
+from regatta.store.contents import contents_sha256, stream_sha256
 
 PLAN_VERSION = 1
 _ROW_BYTES = 16
@@ -64,7 +64,7 @@ class HostPlan:
             file.seek(first * _ROW_BYTES)
             data = file.read((end - first) * _ROW_BYTES)
             file.seek(0)
-            digest = file_sha256(file)
+            digest = stream_sha256(file)
         if digest != self.header["rows_sha256"] or len(data) != (end - first) * _ROW_BYTES:
             raise StoreError(
                 str(self.rows_path),
@@ -103,14 +103,6 @@ def read_plan(directory: Path) -> HostPlan:
     return HostPlan(header, directory / "rows.i32")
 
 
-def file_sha256(stream: BinaryIO) -> str:
-    """SHA-256 of what is left of an open file."""
-    digest = hashlib.sha256()
-    while chunk := stream.read(1 << 20):
-        digest.update(chunk)
-    return digest.hexdigest()
-
-
 def check_files(cells: list[dict[str, Any]]) -> None:
     """Compare every file that the cells execute or read with what was planned, each once.
 
@@ -123,8 +115,7 @@ def check_files(cells: list[dict[str, Any]]) -> None:
             seen[file["path"]] = file["sha256"]
     for path, expected in seen.items():
         try:
-            with open(path, "rb") as stream:
-                digest = file_sha256(stream)
+            digest = contents_sha256(Path(path))
         except OSError as error:
             raise HostError(
                 path, "a file of the plan", error.strerror or str(error), "run `regatta run` again"

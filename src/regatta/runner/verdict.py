@@ -22,6 +22,11 @@ _OOM_MARKS = (
 )
 
 
+def adapter_file(cell: Mapping[str, Any]) -> str:
+    """Name of the file in the working directory that the cell's adapter reads; "": the one that `REGATTA_RESULTS` names."""
+    return str(cell["adapter"].get("options", {}).get("file", ""))
+
+
 def report_of(
     cell: Mapping[str, Any],
     outcome: Outcome,
@@ -39,6 +44,8 @@ def report_of(
         refused=refused,
         stdout=outcome.stdout.kept,
         stdout_cut=outcome.stdout.cut,
+        stderr=outcome.stderr.kept,
+        stderr_cut=outcome.stderr.cut,
     )
     return ADAPTERS[cell["adapter"]["name"]](left, cell["adapter"].get("options", {}))
 

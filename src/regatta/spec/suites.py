@@ -10,9 +10,10 @@ from pathlib import Path
 from pydantic_core import PydanticCustomError
 
 from regatta.errors import Problem
-from regatta.model.experiment import Benchmark, Build, Expectation, Input, Scalar
+from regatta.model.experiment import Benchmark, Build, Expectation, Input, Scalar, UserFile
+from regatta.spec.fields import NAME
 from regatta.spec.problems import check, shown, unknown
-from regatta.spec.suite_schema import KNOWN_ADAPTERS, BenchmarkSpec, SizeSpec, SuiteFile
+from regatta.spec.suite_schema import FILE_ADAPTERS, KNOWN_ADAPTERS, BenchmarkSpec, SizeSpec, SuiteFile
 from regatta.spec.templates import names_in
 from regatta.spec.yaml_lines import Document, KeyPath
 from regatta.units import UNITS
@@ -119,6 +120,11 @@ def _assemble(
         for key, model in suite.model.inputs.items()
         if key in used.inputs
     }
+    files = {
+        key: UserFile(model.name, model.origin, model.sha256 or "", tuple(model.beside), tuple(model.holds))
+        for key, model in suite.model.files.items()
+        if key in used.files
+    }
     expect = sized.expect
     return Benchmark(
         suite=suite.model.suite,
@@ -139,6 +145,7 @@ def _assemble(
         ),
         probe=tuple(spec.probe.command) if spec.probe else (),
         keep=tuple(spec.keep),
+        files=files,
         builds=builds,
         inputs=inputs,
         chosen=dict(chosen),
@@ -156,6 +163,7 @@ class _Templates:
         self.problems = problems
         self.builds: set[str] = set()
         self.inputs: set[str] = set()
+        self.files: set[str] = set()
         self.runtimes = 0
 
     def add(self, problem: Problem) -> None:
@@ -192,11 +200,13 @@ class _Templates:
         return names
 
     def reference(self, name: str, where: str, inputs: bool, extra: tuple[str, ...]) -> None:
-        """`{build.output}`, `{input.name}` or `{program.name}`; anything else is a problem."""
+        """`{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`; anything else is a problem."""
         model = self.suite.model
         first, _, second = name.partition(".")
         if first == "input" and inputs and second in model.inputs:
             self.inputs.add(second)
+        elif first == "file" and inputs and second in model.files:
+            self.files.add(second)
         elif first == "program" and inputs and second:
             pass
         elif first in model.builds and second in model.builds[first].outputs:
@@ -206,7 +216,9 @@ class _Templates:
             known += [
                 f"{build}.{output}" for build, entry in model.builds.items() for output in entry.outputs
             ]
-            known += [f"input.{entry}" for entry in model.inputs] if inputs else []
+            if inputs:
+                known += [f"input.{entry}" for entry in model.inputs]
+                known += [f"file.{entry}" for entry in model.files]
             problem = unknown(where, f"a name that size `{self.size}` knows", name, known)
             fix = problem.fix.replace("`", "").join(("`{", "}`")) if problem.fix else ""
             self.add(Problem(where, problem.expected, f"`{{{name}}}`", fix))
@@ -219,10 +231,23 @@ class _Templates:
             self.add(Problem(where, "`{output}`, the file to write", "none", 'an argument "{output}"'))
 
 
+def _check_file_option(document: Document, path: KeyPath, spec: BenchmarkSpec, checker: _Templates) -> None:
+    expected = "`file`, the name of a file in the working directory"
+    where = document.where((*path, "adapter_options"))
+    file = spec.adapter_options.get("file")
+    if file is None:
+        if spec.adapter in FILE_ADAPTERS:
+            fix = f"adapter_options: {{file: {spec.adapter}.json}}, and the same name in the command"
+            checker.add(Problem(where, expected, "none", fix))
+    elif not isinstance(file, str) or not NAME.fullmatch(file):
+        checker.add(Problem(where, expected, shown(file), f"`file: {spec.adapter}.json`"))
+
+
 def _check_adapter(suite: Suite, path: KeyPath, spec: BenchmarkSpec, checker: _Templates) -> None:
     document = suite.document
     if spec.adapter not in KNOWN_ADAPTERS:
         checker.add(unknown(document.where((*path, "adapter")), "an adapter", spec.adapter, KNOWN_ADAPTERS))
+    _check_file_option(document, path, spec, checker)
     if spec.adapter != "regex":
         return
     where = document.where((*path, "adapter_options"))

@@ -1,0 +1,95 @@
+"""Files and folders that the user brings: a suite says what they are called and where they can be had."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from regatta.errors import HostError
+from regatta.fleet.cache import file_sha256, remembered
+from regatta.model.experiment import Experiment, UserFile
+from regatta.model.resolved import File
+from regatta.store.contents import contents_sha256, listing
+
+#: the folder of the home that is searched first
+_FOLDER = "files"
+
+
+def user_folders(home: Path) -> list[Path]:
+    """Where such files are looked for: `files` in the home, then the folders of `$REGATTA_FILES`."""
+    own = os.environ.get("REGATTA_FILES", "").split(os.pathsep)
+    return [home / _FOLDER, *(Path(folder).absolute() for folder in own if folder)]
+
+
+def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, File]]:
+    """Find all that the benchmarks of an experiment need of the user.
+
+    Returns:
+        Benchmark label -> its name in the suite, or `name/what lies beside it` -> file or folder.
+
+    Raises:
+        HostError: one is missing or incomplete, or its contents are not those that the suite expects.
+    """
+    return {
+        benchmark.label: {
+            called: file
+            for name, wanted in benchmark.files.items()
+            for called, file in _find(f"file {name} of {benchmark.label}", name, wanted, home)
+        }
+        for benchmark in experiment.benchmarks
+        if benchmark.files
+    }
+
+
+def user_file_parts(experiment: Experiment, home: Path) -> Iterator[Path]:
+    """Every single file of what is there; what is missing is left out."""
+    for benchmark in experiment.benchmarks:
+        for wanted in benchmark.files.values():
+            found = _first(wanted, home)
+            for path in (found, *(found.parent / name for name in wanted.beside)) if found else ():
+                if path.is_dir():
+                    yield from (path / name for name, _ in listing(path))
+                else:
+                    yield path
+
+
+def _first(wanted: UserFile, home: Path) -> Path | None:
+    paths = (folder / wanted.name for folder in user_folders(home))
+    return next((path for path in paths if path.exists()), None)
+
+
+def _find(where: str, name: str, wanted: UserFile, home: Path) -> Iterator[tuple[str, File]]:
+    found = _first(wanted, home)
+    if found is None:
+        folders = user_folders(home)
+        fix = f"put it at {folders[0] / wanted.name}, or its folder into REGATTA_FILES; it can be had here: {wanted.origin}"
+        raise HostError(where, wanted.name, f"none in {', '.join(map(str, folders))}", fix)
+    needed = [found / part for part in wanted.holds] + [found.parent / part for part in wanted.beside]
+    missing = next((path for path in needed if not path.exists()), None)
+    if missing is not None:
+        raise HostError(
+            where, f"{missing} as it comes with {wanted.name}", "no such file", f"fetch all of it: {wanted.origin}"
+        )  # fmt: skip
+    try:
+        digest = _sha256(found)
+        if wanted.sha256 and digest != wanted.sha256:
+            fix = f"fetch it again: {wanted.origin}"
+            raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", fix)
+        yield name, File(str(found), digest)
+        for part in wanted.beside:
+            yield f"{name}/{part}", File(str(found.parent / part), _sha256(found.parent / part))
+    except OSError as error:
+        fix = "let its owner be who runs Regatta"
+        raise HostError(where, f"{found} to be readable", str(error), fix) from error
+
+
+def _sha256(path: Path) -> str:
+    """The digest of its contents, remembered for a folder too: data can be tens of gigabytes."""
+    if not path.is_dir():
+        return file_sha256(path)
+    state = hashlib.sha256()
+    for name, s in listing(path):
+        state.update(f"{name}\0{s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}\n".encode(errors="surrogateescape"))  # fmt: skip
+    return str(remembered("folder", [str(path), state.hexdigest()], lambda: contents_sha256(path)))
