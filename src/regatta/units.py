@@ -21,6 +21,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "MB/s": ("bandwidth", 1e6),
     "GB/s": ("bandwidth", 1e9),
     "ops/s": ("rate", 1.0),
+    "ops/min": ("rate", 1.0 / 60.0),
     "Hz": ("frequency", 1.0),
     "MHz": ("frequency", 1e6),
     "GHz": ("frequency", 1e9),

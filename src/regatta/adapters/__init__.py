@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from regatta.adapters import process, regatta_lines, regex
+from regatta.adapters import (
+    dacapo,
+    jmh,
+    process,
+    regatta_lines,
+    regex,
+    renaissance,
+    specjbb2015,
+    specjvm98,
+    specjvm2008,
+)
 from regatta.adapters.result import Left, Reported
 
 Adapter = Callable[[Left, Mapping[str, object]], Reported]
@@ -17,4 +27,10 @@ ADAPTERS: dict[str, Adapter] = {
     "process": process.read,
     "regatta": regatta_lines.read,
     "regex": regex.read,
+    "jmh": jmh.read,
+    "dacapo": dacapo.read,
+    "renaissance": renaissance.read,
+    "specjvm98": specjvm98.read,
+    "specjvm2008": specjvm2008.read,
+    "specjbb2015": specjbb2015.read,
 }
