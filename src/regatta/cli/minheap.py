@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 @click.option(
     "--receipt", type=click.Path(path_type=Path), help="Also write the answer to this file, as JSON."
 )
-def minheap(spec: Path, results: Path | None, as_json: bool, receipt: Path | None) -> None:
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Also write them to configs/suites/minheap/, for specs that say `minheap: {source: kept}`.",
+)
+@click.option("--replace", is_flag=True, help="With --keep: begin the files anew instead of adding to them.")
+def minheap(
+    spec: Path, results: Path | None, as_json: bool, receipt: Path | None, keep: bool, replace: bool
+) -> None:
     """Find the least heap (MiB) in which each Java benchmark of SPEC completes on each runtime, under every collector.
 
     Every attempt is recorded; what was tried before is not tried again. A size counts when several passes in a row complete.
@@ -32,7 +40,13 @@ def minheap(spec: Path, results: Path | None, as_json: bool, receipt: Path | Non
     from regatta.fleet.minheaps import Attempts, pairs, summary
     from regatta.store.folder import minheap_dir, write_json
 
+    if replace and not keep:
+        raise click.UsageError("--replace: expected --keep beside it")
     ready = make_ready(spec, results)
+    if keep:
+        from regatta.cli.minheap_keeping import reference_of
+
+        reference = reference_of(ready)
     found: dict[tuple[str, str], int] = {}
     for host in ready.hosts.values():
         for benchmark, runtime in pairs(ready.experiment, host):
@@ -47,6 +61,11 @@ def minheap(spec: Path, results: Path | None, as_json: bool, receipt: Path | Non
             click.echo("no benchmark of this spec needs one")
     if receipt:
         write_json(receipt, summary(found))
+    if keep:
+        from regatta.cli.minheap_keeping import keep_minheaps
+
+        for path in keep_minheaps(ready, reference, found, replace):
+            click.echo(f"kept in {path}", err=True)
 
 
 def _measure(attempts: Attempts) -> int:

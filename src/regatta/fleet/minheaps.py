@@ -34,17 +34,17 @@ def largest_heap_mib() -> int:
 
 
 def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmark, Runtime]]:
-    """The benchmarks and runtimes of an experiment that need a minheap here."""
-    if not any(heap.factor is not None for heap in experiment.heaps):
+    """The benchmarks and runtimes of an experiment that need a minheap here; none where kept ones are used."""
+    if experiment.kept_minheaps is not None or not any(heap.factor is not None for heap in experiment.heaps):
         return
     for benchmark in experiment.benchmarks:
         if benchmark.kind == "java":
             for runtime in experiment.runtimes:
-                if runtime.kind == "java" and _accepted(experiment, host, runtime):
+                if runtime.kind == "java" and accepted_collectors(experiment, host, runtime):
                     yield benchmark, runtime
 
 
-def _accepted(experiment: Experiment, host: ResolvedHost, runtime: Runtime) -> list[str]:
+def accepted_collectors(experiment: Experiment, host: ResolvedHost, runtime: Runtime) -> list[str]:
     """The collectors of an experiment that a runtime takes on a host; without it, it has no cells and needs no heap."""
     resolved = host.runtimes.get(runtime.name)
     if resolved is None:
@@ -74,7 +74,7 @@ class Attempts:
             / host.name
             / f"{benchmark.suite}-{benchmark.name}-{benchmark.size}-{runtime.name}.jsonl"
         )
-        self.collectors = _accepted(experiment, host, runtime)
+        self.collectors = accepted_collectors(experiment, host, runtime)
         self._outcomes: dict[str, list[dict[str, Any]]] = {}
         #: of the completing attempts that were asked for, by collector
         self._quickest_s: dict[str, float] = {}
@@ -171,7 +171,13 @@ def attempt_of(record: dict[str, Any]) -> Attempt:
 
 
 def known_minheaps(experiment: Experiment, host: ResolvedHost, directory: Path) -> dict[tuple[str, str], int]:
-    """All minheaps of an experiment that are recorded; those that are not are left out."""
+    """All minheaps of an experiment that are kept or recorded; those that are not are left out."""
+    if experiment.kept_minheaps is not None:
+        return {
+            (label, runtime.name): heap_mib
+            for label, heap_mib in experiment.kept_minheaps.items()
+            for runtime in experiment.runtimes
+        }
     found = {}
     for benchmark, runtime in pairs(experiment, host):
         try:

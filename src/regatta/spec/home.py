@@ -15,6 +15,11 @@ def reference_path(home: Path, suite: str) -> Path:
     return home / "configs" / "suites" / "reference" / f"{suite}.yml"
 
 
+def minheaps_path(home: Path, suite: str) -> Path:
+    """Where the kept minheaps of a suite are told in a home."""
+    return home / "configs" / "suites" / "minheap" / f"{suite}.yml"
+
+
 def find_home(spec: Path | None = None) -> Path:
     """Find the folder that holds `configs/`, `benchmarks/` and the workflow.
 

@@ -25,6 +25,7 @@ from regatta.model.experiment import (
 )
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
+from regatta.spec.minheaps import kept_minheaps
 from regatta.spec.problems import shown, unknown
 from regatta.spec.registries import Registries, as_collector, as_modifier, as_runtime, check_refusals
 from regatta.spec.selections import Selector, Used, modifiers_label
@@ -62,6 +63,7 @@ class Resolver:
         self.known = known
         self.indices = indices
         self.registries = registries
+        self.home = home
         self.path = path
         self.problems = problems
         #: the user's own list of the key cannot be judged, because part of it is wrong
@@ -108,6 +110,7 @@ class Resolver:
         stopping = self.stopping()
         method = spec.iterations.method or self.usual_method(benchmarks)
         self.summaries(benchmarks, method)
+        kept = self.kept_minheaps(benchmarks, heaps)
         if self.problems:
             return None
         warmup = max(1, spec.iterations.warmup) if method == "replay" else spec.iterations.warmup
@@ -146,6 +149,7 @@ class Resolver:
             baseline=baseline,
             aa=spec.aa,
             minheap_passes=spec.minheap.passes,
+            kept_minheaps=kept,
             level=float(spec.level),
             theta_percent=float(spec.theta_percent),
             results_directory=spec.results.directory,
@@ -332,6 +336,14 @@ class Resolver:
                     self.problems.append(unknown(where, "a modifier", name, table))
             found.append(tuple(table[name] for name in names if name in table))
         return found
+
+    def kept_minheaps(self, benchmarks: list[Benchmark], heaps: list[Heap]) -> dict[str, int] | None:
+        """The kept minheaps, where the spec asks for them; None where they are measured, or not needed."""
+        wanted = self.spec.minheap.source == "kept" and "minheap" not in self.partial
+        if not wanted or not any(heap.factor is not None for heap in heaps):
+            return None
+        where = self.document.where(("minheap", "source"))
+        return kept_minheaps(self.home, benchmarks, where, self.problems)
 
     def heaps(self, benchmarks: list[Benchmark]) -> list[Heap]:
         """The heap settings; none without Java benchmarks."""

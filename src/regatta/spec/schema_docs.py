@@ -13,17 +13,19 @@ from pydantic.fields import FieldInfo
 
 from regatta.spec import fields
 from regatta.spec.flow import flow_yaml
+from regatta.spec.minheap_schema import MinheapsFile
 from regatta.spec.reference_schema import ReferenceFile
 from regatta.spec.registry_schema import CollectorsFile, HostsFile, ModifiersFile, RuntimesFile
 from regatta.spec.spec_schema import Spec
 from regatta.spec.suite_schema import SuiteFile
 
-Kind = Literal["spec", "suite", "reference", "runtimes", "collectors", "modifiers", "hosts"]
+Kind = Literal["spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers", "hosts"]
 
 KINDS: dict[Kind, type[BaseModel]] = {
     "spec": Spec,
     "suite": SuiteFile,
     "reference": ReferenceFile,
+    "minheap": MinheapsFile,
     "runtimes": RuntimesFile,
     "collectors": CollectorsFile,
     "modifiers": ModifiersFile,
@@ -34,6 +36,7 @@ _TITLES: dict[Kind, str] = {
     "spec": "The spec",
     "suite": "A suite: `configs/suites/<suite>.yml`",
     "reference": "A reference machine: `configs/suites/reference/<suite>.yml`",
+    "minheap": "Kept minheaps: `configs/suites/minheap/<suite>.yml`",
     "runtimes": "Runtimes: `configs/runtimes.yml`",
     "collectors": "Collectors: `configs/collectors.yml`",
     "modifiers": "Modifiers: `configs/modifiers.yml`",
@@ -44,7 +47,7 @@ _INTRODUCTION = """\
 # Spec reference
 
 Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page from the schema, and
-`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `runtimes`, `collectors`, `modifiers` or `hosts` for the other files):
+`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `minheap`, `runtimes`, `collectors`, `modifiers` or `hosts` for the other files):
 
     # yaml-language-server: $schema=spec.schema.json
 

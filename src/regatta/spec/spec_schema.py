@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -190,6 +190,12 @@ class MinheapSpec(Strict):
         ge=1,
         le=100,
         examples=[5],
+    )
+    source: Literal["measured", "kept"] = Field(
+        "measured",
+        description="`measured`: on this machine, for each runtime, under the spec's collectors. `kept`: those in "
+        "`configs/suites/minheap/`, measured once on a reference runtime; a factor is then the same heap on every runtime.",
+        examples=["kept"],
     )
 
 

@@ -1,0 +1,116 @@
+"""The kept minheaps of suites: found in a home, read, and written again by `regatta minheap --keep`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from regatta.errors import Problem, SpecError
+from regatta.model.experiment import Benchmark
+from regatta.spec.flow import flow_yaml
+from regatta.spec.home import minheaps_path
+from regatta.spec.minheap_schema import MinheapsFile
+from regatta.spec.problems import check, shown
+from regatta.spec.registries import read_registry, shown_path
+
+
+def read_minheaps(home: Path, suite: str, problems: list[Problem]) -> MinheapsFile | None:
+    """The kept minheaps of a suite; None when there are none, or when they are wrong (then with a problem)."""
+    document = read_registry(minheaps_path(home, suite), problems)
+    model = None if document is None else check(MinheapsFile, document, problems)
+    if document is not None and model is not None and model.suite != suite:
+        where = document.where(("suite",))
+        problems.append(
+            Problem(where, f"`{suite}`, as the file is called", shown(model.suite), f"`suite: {suite}`")
+        )
+        return None
+    return model
+
+
+def kept_minheaps(
+    home: Path, benchmarks: Iterable[Benchmark], spec: str, problems: list[Problem]
+) -> dict[str, int]:
+    """The kept minheap in MiB of each Java benchmark, by label; one that has none is a problem of the spec.
+
+    Args:
+        home: what `find_home` found.
+        benchmarks: of the experiment.
+        spec: place of the spec's key that asks for them.
+        problems: every problem found is appended.
+    """
+    files: dict[str, MinheapsFile | None] = {}
+    found = {}
+    for benchmark in benchmarks:
+        if benchmark.kind != "java":
+            continue
+        suite = benchmark.suite
+        if suite not in files:
+            before = len(problems)
+            files[suite] = read_minheaps(home, suite, problems)
+            if len(problems) > before:
+                return {}
+        kept = files[suite]
+        heap_mib = kept.heaps_mib.get(benchmark.name, {}).get(benchmark.size) if kept else None
+        if heap_mib is None or benchmark.chosen:
+            problems.append(
+                Problem(
+                    spec,
+                    f"a minheap of {benchmark.label} in {shown_path(minheaps_path(home, suite))}",
+                    "none",
+                    "`source: measured`, or measure it with `regatta minheap SPEC --keep`",
+                )
+            )
+            continue
+        found[benchmark.label] = heap_mib
+    return found
+
+
+def merged_minheaps(there: MinheapsFile | None, new: MinheapsFile) -> MinheapsFile:
+    """New minheaps beside those that are kept already.
+
+    Raises:
+        SpecError: they were measured in another way, so that the two do not belong in one file.
+    """
+    if there is None:
+        return new
+    ways = [(m.runtime, m.build, m.architecture, m.collectors, m.passes, m.iterations) for m in (there, new)]
+    if ways[0] != ways[1]:
+        raise SpecError(
+            [
+                Problem(
+                    f"configs/suites/minheap/{new.suite}.yml",
+                    "minheaps measured in one way: " + _told(there),
+                    _told(new),
+                    "--replace begins the file anew",
+                )
+            ]
+        )
+    heaps = {name: dict(sizes) for name, sizes in there.heaps_mib.items()}
+    for name, sizes in new.heaps_mib.items():
+        heaps[name] = {**heaps.get(name, {}), **sizes}
+    return new.model_copy(update={"heaps_mib": heaps})
+
+
+def minheaps_text(kept: MinheapsFile) -> str:
+    """The file `configs/suites/minheap/<suite>.yml`."""
+    heaps: Mapping[str, Mapping[str, int]] = kept.heaps_mib
+    lines = [
+        "# The least heap in which each benchmark completes under every one of the collectors (`regatta minheap SPEC --keep`).",
+        f"suite: {flow_yaml(kept.suite)}",
+        f"runtime: {flow_yaml(kept.runtime)}",
+        f"build: {flow_yaml(kept.build)}",
+        f"architecture: {flow_yaml(kept.architecture)}",
+        f"collectors: {flow_yaml(list(kept.collectors))}",
+        f"passes: {kept.passes}",
+        f"iterations: {kept.iterations}",
+        "heaps_mib:",
+        *(
+            f"  {flow_yaml(name)}: {flow_yaml(dict(sorted(sizes.items(), key=lambda item: item[1])))}"
+            for name, sizes in sorted(heaps.items())
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _told(way: MinheapsFile) -> str:
+    return f"{way.build} on {way.architecture}, {', '.join(way.collectors)}, {way.passes} passes of {way.iterations}"
