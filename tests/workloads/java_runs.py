@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,12 +15,25 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from regatta.errors import HostError
+from regatta.fleet.runtimes import provision
+from regatta.spec.registries import as_runtime
+from regatta.spec.registry_schema import RuntimeSpec
+
 ROOT = Path(__file__).resolve().parents[2]
 SUITES: dict[str, dict[str, Any]] = {
     name: YAML(typ="safe").load((ROOT / "configs" / "suites" / f"{name}.yml").read_text(encoding="utf-8"))
     for name in ("vm", "apps")
 }
 TIMEOUT_S = 120
+#: name in tests to the runtime of the registry
+JVMS = {
+    "11": "temurin-11",
+    "17": "temurin-17",
+    "21": "temurin-21",
+    "25": "temurin-25",
+    "zero": "openjdk-17-zero",
+}
 #: the name of a build's output in a command
 _BUILT = re.compile(r"\{(vm|apps)\.(\w+)\}")
 
@@ -153,23 +167,25 @@ def java_release(program: str = "java") -> int:
 
 @cache
 def jvms() -> dict[str, str]:
-    """Program by name, `11` to `25` and `zero`, among the runtimes that Regatta fetched and those of the system."""
-    own = os.environ.get("REGATTA_CACHE")
-    cache_home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
-    fetched = (Path(own) if own else cache_home / "regatta") / "runtimes"
+    """Program (and flags) by name: `11`, `17`, `21`, `25` and `zero`, brought here as any experiment would bring them.
+
+    One that cannot be had here is left out, with a word on stderr.
+    """
+    registry = YAML(typ="safe").load((ROOT / "configs" / "runtimes.yml").read_text(encoding="utf-8"))
     found: dict[str, str] = {}
-    for program in [
-        *sorted(fetched.glob("*/*/java-runtime/bin/java")),
-        *sorted(Path("/usr/lib/jvm").glob("*/bin/java")),
-    ]:
-        found.setdefault(str(java_release(str(program))), str(program))
-        if list(program.parent.parent.glob("lib/zero/libjvm.so")):
-            found.setdefault("zero", f"{program} -zero")
+    for name, runtime in JVMS.items():
+        spec = RuntimeSpec.model_validate(registry["runtimes"][runtime])
+        try:
+            program = provision(as_runtime(runtime, spec), ()).program
+        except HostError as error:
+            print(f"NO JAVA {name} HERE: {error}", file=sys.stderr)
+            continue
+        found[name] = " ".join([program, *spec.flags])
     return found
 
 
 def jvm(name: str | int) -> str:
     """The JVM of that name; a test that needs it is skipped, loudly, where there is none."""
     if str(name) not in jvms():
-        pytest.skip(f"NOT TESTED ON JAVA {name}: no such JVM here")
+        pytest.skip(f"NOT TESTED ON JAVA {name}: it cannot be had here")
     return jvms()[str(name)]
