@@ -1,0 +1,293 @@
+"""Hardware counters of the server by `perf stat`: user and kernel apart, exactly in the windows.
+
+One `perf stat` a window is attached before any user connects, switched off: threads inherit the counters of whoever creates
+them, so that thousands of threads need no descriptor each. The server itself switches them on and off at the window's borders
+(`CounterSwitch`). Source: perf-stat(1), options -x, -D, -p and --control.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from processes import Failed, Family
+
+#: metric -> event of perf
+EVENTS = {
+    "cycles": "cycles",
+    "instructions": "instructions",
+    "cache_references": "cache-references",
+    "cache_misses": "cache-misses",
+    "l1_dcache_loads": "L1-dcache-loads",
+    "l1_dcache_misses": "L1-dcache-load-misses",
+    "l1_icache_misses": "L1-icache-load-misses",
+    "itlb_misses": "iTLB-load-misses",
+    "dtlb_misses": "dTLB-load-misses",
+    "branches": "branches",
+    "branch_misses": "branch-misses",
+}
+#: space -> modifier of an event
+SPACES = {"user": "u", "system": "k"}
+#: derived metric -> (over, under)
+RATIOS = {
+    "cpi": ("cycles", "instructions"),
+    "cache_miss_ratio": ("cache_misses", "cache_references"),
+    "l1_dcache_miss_ratio": ("l1_dcache_misses", "l1_dcache_loads"),
+    "l1_icache_misses_per_instruction": ("l1_icache_misses", "instructions"),
+    "itlb_misses_per_instruction": ("itlb_misses", "instructions"),
+    "dtlb_misses_per_instruction": ("dtlb_misses", "instructions"),
+    "branches_per_instruction": ("branches", "instructions"),
+    "branch_miss_ratio": ("branch_misses", "branches"),
+}
+_NONE = "none"
+_ANSWER_S = 10.0
+_TRY_S = 20.0
+_UNKNOWN = {"<not supported>": "not supported", "<not counted>": "not counted"}
+
+#: (metric, space) -> count
+Counts = Mapping[tuple[str, str], float]
+
+
+@dataclass
+class Reading:
+    """What one `perf stat` wrote. `missing`: why there is no count; `least_percent`: of the time that an event was counted."""
+
+    counts: dict[tuple[str, str], float] = field(default_factory=dict)
+    missing: dict[tuple[str, str], str] = field(default_factory=dict)
+    least_percent: float = 100.0
+
+
+def parse_perf(text: str) -> Reading:
+    """Read the output of `perf stat -x,`: value, unit, event, time counted in ns, per cent of the time, and what may follow.
+
+    Events of processors with cores of two kinds (`cpu_core/cycles/u`) count together. Lines of other events are left out.
+
+    Raises:
+        ValueError: a line of a known event has no such fields.
+    """
+    reading = Reading()
+    for line in text.splitlines():
+        fields = line.split(",")
+        known = _known(fields[2]) if len(fields) > 2 and not line.startswith("#") else None
+        if known is None:
+            continue
+        why = _UNKNOWN.get(fields[0])
+        if why:
+            reading.missing[known] = why
+            continue
+        try:
+            reading.counts[known] = reading.counts.get(known, 0.0) + float(fields[0])
+            percent = float(fields[4])
+        except (IndexError, ValueError):
+            raise ValueError(f"perf: expected value,unit,event,ns,per cent · got {line!r:.120}") from None
+        reading.least_percent = min(reading.least_percent, percent)
+    for known in reading.counts:
+        # One kind of core may not have it: what there is, is counted.
+        reading.missing.pop(known, None)
+    return reading
+
+
+def _known(event: str) -> tuple[str, str] | None:
+    parts = event.split("/") if "/" in event else ["", *event.rsplit(":", 1)]
+    if len(parts) != 3:
+        return None
+    metric = next((name for name, known in EVENTS.items() if known == parts[1]), None)
+    space = next((name for name, modifier in SPACES.items() if modifier == parts[2]), None)
+    return (metric, space) if metric and space else None
+
+
+def values_of(counts: Counts, messages: float, connections: int) -> list[tuple[str, str, float, str]]:
+    """Metric, space, value and unit of everything that follows from the counts of a window; nothing where a count is missing.
+
+    Args:
+        counts: of the window.
+        messages: that the server received in it.
+        connections: of all users.
+    """
+    found = [(metric, space, value, "count") for (metric, space), value in sorted(counts.items())]
+    every = dict(counts)
+    for metric in EVENTS:
+        if all((metric, space) in counts for space in SPACES):
+            every[metric, "all"] = sum(counts[metric, space] for space in SPACES)
+    for space in (*SPACES, "all"):
+        for name, (over, under) in RATIOS.items():
+            a, b = every.get((over, space)), every.get((under, space))
+            if a is not None and b:
+                found.append((name, space, a / b, "ratio"))
+        for metric in ("instructions", "cache_misses"):
+            count = every.get((metric, space))
+            if count is not None:
+                found.append((f"{metric}_per_connection", space, count / connections, "count"))
+                if messages:
+                    found.append((f"{metric}_per_message", space, count / messages, "count"))
+    return found
+
+
+@dataclass
+class Counted:
+    """The readings of all windows, in their order."""
+
+    readings: list[Reading] = field(default_factory=list)
+
+    def lines(self, of_client: Sequence[Mapping[str, object]], connections: int) -> list[dict[str, object]]:
+        """Lines of docs/protocol.md, with the client's own parameters."""
+        messages = {line["iteration"]: line for line in of_client if line.get("metric") == "messages"}
+        lines: list[dict[str, object]] = []
+        for iteration, reading in enumerate(self.readings):
+            line = messages[iteration]
+            received, parameters = line["value"], line["parameters"]
+            if not isinstance(received, (int, float)) or not isinstance(parameters, dict):
+                raise Failed(f"expected messages of window {iteration}, got {line!r:.120}")
+            for metric, space, value, unit in values_of(reading.counts, received, connections):
+                given = {**parameters, "space": space}
+                lines.append(
+                    {
+                        "iteration": iteration,
+                        "metric": metric,
+                        "value": value,
+                        "unit": unit,
+                        "parameters": given,
+                    }
+                )
+        return lines
+
+
+class Counters:
+    """The counters of a run."""
+
+    def __init__(self, program: str, directory: Path, windows: int) -> None:
+        """Ask which events this machine has.
+
+        Args:
+            program: `perf`, or another that does what it does; `none` counts nothing.
+            directory: for the FIFOs.
+            windows: how many there will be.
+        """
+        self._windows = windows
+        self._directory = directory
+        self._told: dict[str, object] = {}
+        self._events: list[str] = []
+        self._watching: list[subprocess.Popen[bytes]] = []
+        self._perf = shutil.which(program) if program != _NONE else None
+        if self._perf is None:
+            self._told["all"] = "not asked for" if program == _NONE else f"no {program} on PATH"
+            return
+        for space in SPACES:
+            self._ask(self._perf, space)
+        if self._events:
+            for window in range(windows):
+                os.mkfifo(directory / f"control-{window}")
+                os.mkfifo(directory / f"ack-{window}")
+
+    @property
+    def fifos(self) -> Path | None:
+        """The directory of the FIFOs, for the server; None: nothing is counted."""
+        return self._directory if self._events else None
+
+    def told(self) -> dict[str, object]:
+        """For the record: event to why it is not counted, `counted` to those that are, and the least share of the time."""
+        return self._told
+
+    def attach(self, family: Family, pid: int) -> None:
+        """Watch a process, switched off.
+
+        Raises:
+            Failed: perf counted a moment ago, and does not now.
+        """
+        for window in range(self._windows if self._events else 0):
+            fifos = f"fifo:{self._directory / f'control-{window}'},{self._directory / f'ack-{window}'}"
+            command = [
+                *(
+                    str(self._perf),
+                    "stat",
+                    "-x,",
+                    "-o",
+                    str(self._output(window)),
+                    "-e",
+                    ",".join(self._events),
+                ),
+                *("-D", "-1", "--control", fifos, "-p", str(pid)),
+            ]
+            child = family.start(command, subprocess.DEVNULL)
+            self._watching.append(child)
+            self._await(child, window)
+
+    def collect(self) -> Counted:
+        """End the counting and read what was counted.
+
+        Raises:
+            Failed: what perf wrote cannot be read.
+        """
+        counted = Counted()
+        least = 100.0
+        for window, child in enumerate(self._watching):
+            child.send_signal(signal.SIGINT)
+            try:
+                child.wait(_ANSWER_S)
+                reading = parse_perf(self._output(window).read_text(encoding="utf-8", errors="replace"))
+            except (subprocess.TimeoutExpired, OSError, ValueError) as error:
+                raise Failed(f"counters: {error}") from error
+            least = min(least, reading.least_percent)
+            for (metric, space), why in reading.missing.items():
+                self._told[f"{EVENTS[metric]}:{SPACES[space]}"] = why
+            counted.readings.append(reading)
+        if counted.readings:
+            self._told["least_percent_of_time"] = least
+        return counted
+
+    def _ask(self, perf: str, space: str) -> None:
+        """Which events can be counted in a space: perf says so of a program that ends at once."""
+        events = [f"{event}:{SPACES[space]}" for event in EVENTS.values()]
+        command = [perf, "stat", "-x,", "-e", ",".join(events), "--", "true"]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_TRY_S,
+                check=False,
+            )
+            reading = parse_perf(done.stderr)
+        except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+            self._told[space] = f"not possible: {error}"
+            return
+        if done.returncode:
+            words = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            self._told[space] = f"not possible: {words[-1]:.200}" if words else f"exit code {done.returncode}"
+            return
+        for metric, name in EVENTS.items():
+            event = f"{name}:{SPACES[space]}"
+            why = reading.missing.get((metric, space))
+            # What is only not counted in so short a program can be counted.
+            if why == _UNKNOWN["<not supported>"] or (why is None and (metric, space) not in reading.counts):
+                self._told[event] = "not supported"
+            else:
+                self._events.append(event)
+
+    def _output(self, window: int) -> Path:
+        return self._directory / f"counters-{window}.csv"
+
+    def _await(self, child: subprocess.Popen[bytes], window: int) -> None:
+        """Wait until perf obeys: it answers to what changes nothing."""
+        control = os.open(self._directory / f"control-{window}", os.O_RDWR)
+        ack = os.open(self._directory / f"ack-{window}", os.O_RDWR | os.O_NONBLOCK)
+        try:
+            os.write(control, b"disable\n")
+            until = time.monotonic() + _ANSWER_S
+            while not select.select([ack], [], [], 0.05)[0]:
+                if child.poll() is not None or time.monotonic() > until:
+                    raise Failed("counters: perf does not answer to --control")
+            # Its zero byte may come a little later; the server leaves that out.
+            os.read(ack, 64)
+        finally:
+            os.close(ack)
+            os.close(control)

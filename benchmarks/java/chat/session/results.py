@@ -1,0 +1,34 @@
+"""Lines of docs/protocol.md: read from the client, written for the runner."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+
+
+def parse_lines(printed: bytes) -> list[dict[str, object]]:
+    """The client's lines; what is none (such as a warning of the JVM) goes to standard error."""
+    lines = []
+    for text in printed.decode("utf-8", "replace").splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            line = None
+        if isinstance(line, dict):
+            lines.append(line)
+        else:
+            print(text, file=sys.stderr)
+    return lines
+
+
+def write_lines(lines: Iterable[dict[str, object]]) -> None:
+    """Append lines to the file that REGATTA_RESULTS names; without one, print them."""
+    text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
+    path = os.environ.get("REGATTA_RESULTS")
+    if not path:
+        sys.stdout.write(text)
+        return
+    with open(path, "a", encoding="utf-8") as results:
+        results.write(text)
