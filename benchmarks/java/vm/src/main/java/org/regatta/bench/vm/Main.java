@@ -3,6 +3,9 @@ package org.regatta.bench.vm;
 import java.util.List;
 import org.regatta.bench.Entry;
 import org.regatta.bench.Harness;
+import org.regatta.bench.vm.db.DbBenchmark;
+import org.regatta.bench.vm.javac.JavacBenchmark;
+import org.regatta.bench.vm.mtrt.MtrtBenchmark;
 
 /** The benchmarks of the suite {@code vm}. */
 public final class Main {
@@ -11,7 +14,23 @@ public final class Main {
                     "compress",
                     "LZW with a dictionary of objects compresses and expands generated text",
                     CompressBenchmark.MAX_SIZE,
-                    CompressBenchmark::new));
+                    CompressBenchmark::new),
+            new Entry(
+                    "db",
+                    "A script adds, deletes, finds, moves and sorts records in memory",
+                    DbBenchmark.MAX_SIZE,
+                    DbBenchmark::new),
+            new Entry(
+                    "javac",
+                    "The running JVM's own compiler compiles a generated source tree in memory",
+                    JavacBenchmark.MAX_SIZE,
+                    // A lambda: where module java.compiler is missing, the class must not be loaded with the table.
+                    () -> new JavacBenchmark()),
+            new Entry(
+                    "mtrt",
+                    "Two threads trace the rays of a generated scene, every second line each",
+                    MtrtBenchmark.MAX_SIZE,
+                    MtrtBenchmark::new));
 
     private Main() {}
 

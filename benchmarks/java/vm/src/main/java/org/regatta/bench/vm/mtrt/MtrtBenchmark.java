@@ -1,0 +1,89 @@
+package org.regatta.bench.vm.mtrt;
+
+import java.util.Random;
+import org.regatta.bench.Benchmark;
+import org.regatta.bench.OutputDigest;
+import org.regatta.bench.WrongResultException;
+
+/**
+ * Two threads trace the rays of a seeded scene, every second line each; the output is the image.
+ *
+ * <p>Stresses: allocation of small objects that die at once, by two threads at a time, over a scene that lives;
+ * floating point, recursion and virtual calls.
+ */
+public final class MtrtBenchmark implements Benchmark {
+    public static final int MAX_SIZE = 2000;
+    private static final int PIXELS_PER_SIZE = 6000;
+
+    /** Fixed, not the number of processors: the same work on every machine. */
+    private static final int THREADS = 2;
+
+    /** How many pixels are traced again without the tree, to check it. */
+    private static final int CHECKED_PIXELS = 32;
+
+    private Scene scene;
+    private int width;
+    private int height;
+    private int[] image;
+
+    @Override
+    public void setup(int size, long seed) {
+        // Three quarters as high as wide.
+        height = (int) Math.sqrt(size * PIXELS_PER_SIZE * 3L / 4);
+        width = height * 4 / 3;
+        scene = new Scene(new Random(seed), 8 + 8 * (int) Math.sqrt(size));
+    }
+
+    /** Lets go of the last output: otherwise the second iteration needs more heap than the first. */
+    @Override
+    public void prepare(int iteration) {
+        image = null;
+    }
+
+    @Override
+    public long iterate(int iteration) throws InterruptedException {
+        image = new int[width * height];
+        Tracer tracer = new Tracer(new BoxTree(scene.shapes()), scene.lamps());
+        Thread[] threads = new Thread[THREADS];
+        for (int i = 0; i < THREADS; i++) {
+            int first = i;
+            // What a thread throws ends the process: see Harness.
+            threads[i] = new Thread(() -> trace(tracer, first), "tracer");
+            threads[i].start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        long sum = 0;
+        for (int pixel : image) {
+            sum = 31 * sum + pixel;
+        }
+        return sum;
+    }
+
+    @Override
+    public void digest(OutputDigest out) throws WrongResultException {
+        Tracer slow = new Tracer(Space.ofAll(scene.shapes()), scene.lamps());
+        for (int i = 0; i < CHECKED_PIXELS; i++) {
+            // Spread over lines and columns.
+            int at = (int) ((2L * i + 1) * image.length / (2 * CHECKED_PIXELS)) + i * 7 % width;
+            int expected = slow.pixel(at % image.length % width, at % image.length / width, width, height);
+            if (image[at % image.length] != expected) {
+                throw new WrongResultException("pixel " + at % image.length + ": expected 0x"
+                        + Integer.toHexString(expected) + ", got 0x" + Integer.toHexString(image[at % image.length]));
+            }
+        }
+        out.put(width).put(height);
+        for (int pixel : image) {
+            out.put(pixel);
+        }
+    }
+
+    private void trace(Tracer tracer, int firstLine) {
+        for (int line = firstLine; line < height; line += THREADS) {
+            for (int column = 0; column < width; column++) {
+                image[line * width + column] = tracer.pixel(column, line, width, height);
+            }
+        }
+    }
+}

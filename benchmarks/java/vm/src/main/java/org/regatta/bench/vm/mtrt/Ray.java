@@ -1,0 +1,19 @@
+package org.regatta.bench.vm.mtrt;
+
+/** A half line; {@code direction} has length 1. */
+final class Ray {
+    final Vec origin;
+    final Vec direction;
+    /** One over each component of the direction; infinite where that is 0. */
+    final Vec inverse;
+
+    Ray(Vec origin, Vec direction) {
+        this.origin = origin;
+        this.direction = direction;
+        inverse = new Vec(1 / direction.x, 1 / direction.y, 1 / direction.z);
+    }
+
+    Vec at(double distance) {
+        return origin.plus(direction.times(distance));
+    }
+}
