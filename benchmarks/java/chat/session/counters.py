@@ -108,7 +108,7 @@ def values_of(counts: Counts, messages: float, connections: int) -> list[tuple[s
 
     Args:
         counts: of the window.
-        messages: that the server received in it.
+        messages: that the server received while it was counted.
         connections: of all users.
     """
     found = [(metric, space, value, "count") for (metric, space), value in sorted(counts.items())]
@@ -138,7 +138,7 @@ class Counted:
 
     def lines(self, of_client: Sequence[Mapping[str, object]], connections: int) -> list[dict[str, object]]:
         """Lines of docs/protocol.md, with the client's own parameters."""
-        messages = {line["iteration"]: line for line in of_client if line.get("metric") == "messages"}
+        messages = {line["iteration"]: line for line in of_client if line.get("metric") == "messages_counted"}
         lines: list[dict[str, object]] = []
         for iteration, reading in enumerate(self.readings):
             line = messages[iteration]
@@ -202,20 +202,12 @@ class Counters:
             Failed: perf counted a moment ago, and does not now.
         """
         for window in range(self._windows if self._events else 0):
+            output, errors = str(self._output(window)), self._directory / f"perf-{window}.err"
             fifos = f"fifo:{self._directory / f'control-{window}'},{self._directory / f'ack-{window}'}"
-            command = [
-                *(
-                    str(self._perf),
-                    "stat",
-                    "-x,",
-                    "-o",
-                    str(self._output(window)),
-                    "-e",
-                    ",".join(self._events),
-                ),
-                *("-D", "-1", "--control", fifos, "-p", str(pid)),
-            ]
-            child = family.start(command, subprocess.DEVNULL)
+            command = [str(self._perf), "stat", "-x,", "-o", output, "-e", ",".join(self._events)]
+            command += ["-D", "-1", "--control", fifos, "-p", str(pid)]
+            with errors.open("wb") as talk:
+                child = family.start(command, subprocess.DEVNULL, errors=talk)
             self._watching.append(child)
             self._await(child, window)
 
@@ -239,6 +231,7 @@ class Counters:
                 self._told[f"{EVENTS[metric]}:{SPACES[space]}"] = why
             counted.readings.append(reading)
         if counted.readings:
+            self._told["counted"] = self._events
             self._told["least_percent_of_time"] = least
         return counted
 
@@ -285,7 +278,8 @@ class Counters:
             until = time.monotonic() + _ANSWER_S
             while not select.select([ack], [], [], 0.05)[0]:
                 if child.poll() is not None or time.monotonic() > until:
-                    raise Failed("counters: perf does not answer to --control")
+                    words = (self._directory / f"perf-{window}.err").read_text(errors="replace").strip()
+                    raise Failed(f"counters: perf does not answer to --control; it said: {words:.300}")
             # Its zero byte may come a little later; the server leaves that out.
             os.read(ack, 64)
         finally:

@@ -59,14 +59,19 @@ class Family:
         self._children: list[subprocess.Popen[bytes]] = []
 
     def start(
-        self, command: Sequence[str], output: IO[bytes] | int | None, cpus: set[int] | None = None
+        self,
+        command: Sequence[str],
+        output: IO[bytes] | int,
+        cpus: set[int] | None = None,
+        errors: IO[bytes] | None = None,
     ) -> subprocess.Popen[bytes]:
         """Start a program.
 
         Args:
             command: program and arguments.
-            output: where its standard output goes; None: where this one's goes.
+            output: where its standard output goes.
             cpus: that it may use; None: all.
+            errors: where its standard error goes; None: where this program's goes.
 
         Raises:
             Failed: it cannot be started.
@@ -79,7 +84,9 @@ class Family:
                 os.sched_setaffinity(0, wanted)
 
         try:
-            child = subprocess.Popen(list(command), stdin=subprocess.PIPE, stdout=output, preexec_fn=chosen)
+            child = subprocess.Popen(
+                list(command), stdin=subprocess.PIPE, stdout=output, stderr=errors, preexec_fn=chosen
+            )
         except OSError as error:
             raise Failed(f"{command[0]}: {error.strerror}") from error
         self._children.append(child)

@@ -26,9 +26,9 @@ final class ControlPort {
 
     private Figures figures;
     private Figures.Switches switches;
+    private long counted;
     private long received;
     private long delivered;
-    private long switchesReadNs;
 
     ControlPort(Tally tally, CounterSwitch counters) {
         this.tally = tally;
@@ -81,23 +81,22 @@ final class ControlPort {
         }
     }
 
-    /** What takes long comes first, so that it is not counted: the window is from the last thing here to the first of its end. */
+    /** What takes long comes before the window, which is from the last thing here to the first of {@link #end}. */
     private String begin() throws IOException {
-        switches = Figures.Switches.read();
+        switches = Figures.Switches.read(tally);
+        counted = counters.on(windows, tally);
         received = tally.received.sum();
         delivered = tally.delivered.sum();
         figures = Figures.read();
-        counters.on(windows);
         return "begun";
     }
 
     private String end() throws IOException {
-        counters.off(windows++);
         Figures now = Figures.read();
         long receivedNow = tally.received.sum();
         long deliveredNow = tally.delivered.sum();
-        Figures.Switches switchesNow = Figures.Switches.read();
-        switchesReadNs = System.nanoTime() - now.atNs;
+        long countedNow = counters.off(windows++, tally);
+        Figures.Switches switchesNow = Figures.Switches.read(tally);
         String answer = "ended window_ns=" + (now.atNs - figures.atNs)
                 + " user_ns=" + (now.userNs - figures.userNs)
                 + " system_ns=" + (now.systemNs - figures.systemNs)
@@ -108,14 +107,14 @@ final class ControlPort {
                 + " voluntary=" + switchesNow.voluntarySince(switches)
                 + " involuntary=" + switchesNow.involuntarySince(switches)
                 + " switches_ns=" + (switchesNow.atNs - switches.atNs)
-                + " reading_ns=" + switchesReadNs
+                + " switches_received=" + (switchesNow.received - switches.received)
                 + " threads=" + switchesNow.count()
                 + " threads_ended=" + switchesNow.endedSince(switches)
                 + " accepted=" + tally.accepted.sum()
                 + " rejected=" + tally.rejected.sum()
                 + " too_slow=" + tally.tooSlow.sum();
         figures = null;
-        return answer;
+        return counters.isThere() ? answer + " counted=" + (countedNow - counted) : answer;
     }
 
     private static String readLine(BufferedReader in) throws IOException {

@@ -58,14 +58,18 @@ final class Figures {
         private static final String VOLUNTARY = "\nvoluntary_ctxt_switches:";
         private static final String INVOLUNTARY = "\nnonvoluntary_ctxt_switches:";
 
-        /** The middle of the time that reading took: with a thousand threads that is tens of ms. */
+        /** The middle of the time that reading took: with a thousand threads on a busy machine that is tens of ms. */
         final long atNs;
+
+        /** Messages that the server had received then. */
+        final long received;
 
         /** Thread to its voluntary and involuntary switches. */
         private final Map<String, long[]> threads = new HashMap<>();
 
-        private Switches() throws IOException {
+        private Switches(Tally tally) throws IOException {
             long beganNs = System.nanoTime();
+            long receivedBefore = tally.received.sum();
             try (DirectoryStream<Path> tasks = Files.newDirectoryStream(SELF.resolve("task"))) {
                 for (Path task : tasks) {
                     try {
@@ -79,10 +83,11 @@ final class Figures {
                 }
             }
             atNs = beganNs + (System.nanoTime() - beganNs) / 2;
+            received = receivedBefore + (tally.received.sum() - receivedBefore) / 2;
         }
 
-        static Switches read() throws IOException {
-            return new Switches();
+        static Switches read(Tally tally) throws IOException {
+            return new Switches(tally);
         }
 
         int count() {

@@ -34,6 +34,9 @@ final class Report {
         value(iteration, "delivered_rate", window.heard / window.seconds(), "ops/s", "");
         value(iteration, "sent_rate", window.sent / window.seconds(), "ops/s", "");
         value(iteration, "messages", received, "count", "");
+        if (server.containsKey("counted")) {
+            value(iteration, "messages_counted", server.get("counted"), "count", "");
+        }
         value(iteration, "deliveries", server.get("delivered"), "count", "");
         value(iteration, "window", server.get("window_ns"), "ns", "");
         for (double percent : PERCENTS) {
@@ -55,8 +58,10 @@ final class Report {
                 value(iteration, "cpu_" + space + "_per_message", ns / received, "ns", "");
             }
         }
-        // The threads were read one after the other around the window: what fell into that is taken off by its share.
-        double share = server.get("window_ns") / (double) server.get("switches_ns");
+        // The threads were read one after the other around the window: between the readings more messages came than in it.
+        double share = received > 0
+                ? received / server.get("switches_received")
+                : server.get("window_ns") / (double) server.get("switches_ns");
         for (String kind : new String[] {"voluntary", "involuntary"}) {
             double switches = server.get(kind) * share;
             value(iteration, "switches_" + kind, switches, "count", "");
