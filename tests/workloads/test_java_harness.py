@@ -92,7 +92,7 @@ def test_an_exhausted_heap_in_a_worker_thread_is_told_too(
         ["javac", "-cp", str(programs.jar("vm.jar")), "-d", str(tmp_path), str(source)], check=True
     )
     run = programs.java(
-        "-Xmx32m", "-cp", f"{programs.jar("vm.jar")}{os.pathsep}{tmp_path}", "Exhausted", worker, "--size", "1", "--iterations", "1"
+        "-Xmx32m", "-cp", f"{programs.jar('vm.jar')}{os.pathsep}{tmp_path}", "Exhausted", worker, "--size", "1", "--iterations", "1"
     )  # fmt: skip
     assert run.code == 1
     assert OUT_OF_MEMORY in run.stderr

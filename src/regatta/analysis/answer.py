@@ -11,7 +11,7 @@ from regatta.analysis.collector_words import collector_words
 from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.analysis.dependence import dependence_words, dependences
 from regatta.analysis.effects import effect_words, judge_effects
-from regatta.analysis.facts import read_facts
+from regatta.analysis.facts import Facts, read_facts
 from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
 from regatta.analysis.hosts import host_words, judge_hosts
@@ -135,7 +135,7 @@ def answer_experiment(
         families=tuple(families),
         failures=tuple(samples.failures),
         impossible=facts.impossible,
-        warnings=(*shortfalls(samples, facts.steady), *apart, *lacking, *unblocked),
+        warnings=(*_kept_minheaps(facts), *shortfalls(samples, facts.steady), *apart, *lacking, *unblocked),
         planned=sum(cell.planned for cell in samples.measured_cells),
         recorded=samples.recorded,
         headline=tuple(
@@ -169,3 +169,11 @@ def answer_experiment(
         outliers=outliers,
         dependences=depending,
     )
+
+
+def _kept_minheaps(facts: Facts) -> list[str]:
+    """A factor of a kept minheap is the same heap on every runtime, however little one of them needs."""
+    return [
+        f"heap factors of {suite} are multiples of the minheap of {source}, on every runtime"
+        for suite, source in facts.minheaps_of.items()
+    ]

@@ -28,6 +28,8 @@ class Facts:
     baseline: Baseline
     hosts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     runtimes: Mapping[str, str] = field(default_factory=dict)
+    #: suite -> where its kept minheaps come from; empty: they were measured for each runtime
+    minheaps_of: Mapping[str, str] = field(default_factory=dict)
     impossible: tuple[tuple[str, str], ...] = ()
     theta_percent: float = _DEFAULT_THETA_PERCENT
     #: sets of modifiers under which compilation is controlled
@@ -83,6 +85,7 @@ def _facts(document: Mapping[str, Any]) -> Facts:
         impossible=tuple((str(cell), str(reason)) for cell, reason in document.get("impossible") or ()),
         theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
         controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
+        minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},
         labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
     )
 

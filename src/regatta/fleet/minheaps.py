@@ -175,7 +175,7 @@ def known_minheaps(experiment: Experiment, host: ResolvedHost, directory: Path) 
     if experiment.kept_minheaps is not None:
         return {
             (label, runtime.name): heap_mib
-            for label, heap_mib in experiment.kept_minheaps.items()
+            for label, heap_mib in experiment.kept_minheaps.heaps_mib.items()
             for runtime in experiment.runtimes
         }
     found = {}

@@ -73,6 +73,7 @@ def write_experiment(
             "compare": list(experiment.compare),
             "steady": vars(experiment.steady),
             "baseline": vars(experiment.baseline),
+            "minheaps_of": dict(experiment.kept_minheaps.sources) if experiment.kept_minheaps else {},
             "runtimes": [r.name for r in experiment.runtimes],
             "collectors": [c.name for c in experiment.collectors],
             "controlled": [

@@ -298,6 +298,16 @@ class Stopping:
 
 
 @dataclass(frozen=True)
+class KeptMinheaps:
+    """Least heaps that were measured once, on a reference runtime, and hold for every runtime of an experiment."""
+
+    #: benchmark label -> MiB
+    heaps_mib: Mapping[str, int]
+    #: suite -> where they come from, for people: `temurin-21 under z, g1`
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Exclude:
     """Cells to leave out: those that match every condition that is not None.
 
@@ -370,8 +380,8 @@ class Experiment:
     #: passes that a heap size must survive under every collector to be accepted as minheap
     minheap_passes: int
     level: float
-    #: benchmark label -> MiB on the reference runtime; None: measured for each runtime of the experiment
-    kept_minheaps: Mapping[str, int] | None = None
+    #: None: they are measured for each runtime of the experiment, or not needed
+    kept_minheaps: KeptMinheaps | None = None
     #: None: fixed
     stopping: Stopping | None = None
     #: each comparison's baseline runs twice under two names, to test the whole pipeline

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from regatta.errors import Problem, SpecError
-from regatta.model.experiment import Benchmark
+from regatta.model.experiment import Benchmark, KeptMinheaps
 from regatta.spec.flow import flow_yaml
 from regatta.spec.home import minheaps_path
 from regatta.spec.minheap_schema import MinheapsFile
@@ -29,8 +29,8 @@ def read_minheaps(home: Path, suite: str, problems: list[Problem]) -> MinheapsFi
 
 def kept_minheaps(
     home: Path, benchmarks: Iterable[Benchmark], spec: str, problems: list[Problem]
-) -> dict[str, int]:
-    """The kept minheap in MiB of each Java benchmark, by label; one that has none is a problem of the spec.
+) -> KeptMinheaps | None:
+    """The kept minheap of each Java benchmark; one that has none is a problem of the spec.
 
     Args:
         home: what `find_home` found.
@@ -48,7 +48,7 @@ def kept_minheaps(
             before = len(problems)
             files[suite] = read_minheaps(home, suite, problems)
             if len(problems) > before:
-                return {}
+                return None
         kept = files[suite]
         heap_mib = kept.heaps_mib.get(benchmark.name, {}).get(benchmark.size) if kept else None
         if heap_mib is None or benchmark.chosen:
@@ -62,7 +62,10 @@ def kept_minheaps(
             )
             continue
         found[benchmark.label] = heap_mib
-    return found
+    sources = {
+        suite: f"{kept.runtime} under {', '.join(kept.collectors)}" for suite, kept in files.items() if kept
+    }
+    return KeptMinheaps(found, sources)
 
 
 def merged_minheaps(there: MinheapsFile | None, new: MinheapsFile) -> MinheapsFile:

@@ -14,6 +14,7 @@ from regatta.model.experiment import (
     Experiment,
     Heap,
     Host,
+    KeptMinheaps,
     Modifier,
     PerturbationLimits,
     ProcessEnvironment,
@@ -337,7 +338,7 @@ class Resolver:
             found.append(tuple(table[name] for name in names if name in table))
         return found
 
-    def kept_minheaps(self, benchmarks: list[Benchmark], heaps: list[Heap]) -> dict[str, int] | None:
+    def kept_minheaps(self, benchmarks: list[Benchmark], heaps: list[Heap]) -> KeptMinheaps | None:
         """The kept minheaps, where the spec asks for them; None where they are measured, or not needed."""
         wanted = self.spec.minheap.source == "kept" and "minheap" not in self.partial
         if not wanted or not any(heap.factor is not None for heap in heaps):

@@ -42,7 +42,10 @@ def test_what_is_written_is_read_again(home: Path) -> None:
 def test_a_spec_that_asks_for_them_gets_them_by_label(home: Path, load: Load) -> None:
     keep(home, KEPT)
     text = JAVA.replace("benchmark: lzw}", "benchmark: lzw, size: [small, default]}")
-    assert load(text, ASKED).kept_minheaps == {"toy/lzw:small": 3, "toy/lzw:default": 20}
+    kept = load(text, ASKED).kept_minheaps
+    assert kept is not None
+    assert kept.heaps_mib == {"toy/lzw:small": 3, "toy/lzw:default": 20}
+    assert kept.sources == {"toy": "jdk-21 under serial, g1"}
     assert load(text).kept_minheaps is None
 
 
