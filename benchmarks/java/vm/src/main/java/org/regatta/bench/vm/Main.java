@@ -4,6 +4,7 @@ import java.util.List;
 import org.regatta.bench.Entry;
 import org.regatta.bench.Harness;
 import org.regatta.bench.vm.db.DbBenchmark;
+import org.regatta.bench.vm.jack.JackBenchmark;
 import org.regatta.bench.vm.javac.JavacBenchmark;
 import org.regatta.bench.vm.mtrt.MtrtBenchmark;
 
@@ -20,6 +21,11 @@ public final class Main {
                     "A script adds, deletes, finds, moves and sorts records in memory",
                     DbBenchmark.MAX_SIZE,
                     DbBenchmark::new),
+            new Entry(
+                    "jack",
+                    "JavaCC generates its own parser and that of its tree builder",
+                    JackBenchmark.MAX_SIZE,
+                    JackBenchmark::new),
             new Entry(
                     "javac",
                     "The running JVM's own compiler compiles a generated source tree in memory",

@@ -1,0 +1,86 @@
+package org.regatta.bench.vm.jack;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.javacc.jjtree.JJTree;
+import org.javacc.parser.Main;
+import org.regatta.bench.WrongResultException;
+
+/** Runs JavaCC and JJTree in this process; their {@code main} would end it. */
+final class Generator {
+    private static final Path GRAMMARS = Path.of("jack-grammars");
+
+    private Generator() {}
+
+    /**
+     * Writes a grammar that JavaCC's sources hold to a file.
+     *
+     * @param resource where it is in the jar
+     */
+    static Path grammar(String resource) throws IOException {
+        Files.createDirectories(GRAMMARS);
+        Path file = GRAMMARS.resolve(resource.substring(resource.lastIndexOf('/') + 1));
+        try (var in = Generator.class.getResourceAsStream(resource)) {
+            if (in == null) {
+                throw new IOException("the jar was built without " + resource);
+            }
+            Files.write(file, in.readAllBytes());
+        }
+        return file;
+    }
+
+    /** Gives back what {@code grammar} wrote. */
+    static void deleteGrammars() throws IOException {
+        GeneratedFiles.delete(GRAMMARS);
+    }
+
+    /** Generates a parser into {@code directory}. */
+    static void javacc(Path grammar, Path directory) throws Exception {
+        run("JavaCC", grammar, () -> Main.mainProgram(new String[] {"-OUTPUT_DIRECTORY=" + directory, grammar.toString()}));
+    }
+
+    /**
+     * Generates a grammar that builds trees, and the nodes of the trees, into {@code directory}.
+     *
+     * @return the grammar
+     */
+    static Path jjtree(Path grammar, Path directory) throws Exception {
+        run("JJTree", grammar, () -> new JJTree()
+                .main(new String[] {
+                    "-OUTPUT_DIRECTORY=" + directory,
+                    "-JJTREE_OUTPUT_DIRECTORY=" + directory,
+                    grammar.toString()
+                }));
+        String name = grammar.getFileName().toString();
+        return directory.resolve(name.substring(0, name.length() - 1));
+    }
+
+    private interface Tool {
+        int run() throws Exception;
+    }
+
+    /** What the tools tell is kept from standard output, and is the reason if they fail. */
+    private static void run(String name, Path grammar, Tool tool) throws Exception {
+        PrintStream out = System.out;
+        PrintStream err = System.err;
+        ByteArrayOutputStream told = new ByteArrayOutputStream();
+        int code;
+        try (PrintStream kept = new PrintStream(told, false, StandardCharsets.UTF_8)) {
+            System.setOut(kept);
+            System.setErr(kept);
+            code = tool.run();
+        } finally {
+            System.setOut(out);
+            System.setErr(err);
+            // All that the tools know is static: nothing may live on until the next run.
+            Main.reInitAll();
+        }
+        if (code != 0) {
+            throw new WrongResultException(name + " failed on " + grammar + ": " + told.toString(StandardCharsets.UTF_8));
+        }
+    }
+}
