@@ -12,7 +12,8 @@ import click
 import regatta
 from regatta.errors import RegattaError
 
-#: verb -> what the first screen says of it; each is `regatta.cli.<verb>:<verb>`, a hyphen being an underscore there
+#: verb -> what the first screen says of it; each is `regatta.cli.<verb>:<verb>`, a hyphen being an underscore there and
+#: a keyword of Python having one at its end
 VERBS = {
     "demo": "Run the demonstration and show its answer",
     "run": "Run an experiment from its spec to its report",
@@ -28,6 +29,7 @@ VERBS = {
     "verify": "Check every planned invocation, checksum and status",
     "records": "Stream the records of an experiment",
     "plan": "Show or write the plan: cells, order, time",
+    "import": "Make specs of running-ng's and ReBench's files",
     "minheap": "Measure the least heaps that a spec needs",
     "build": "Build the workloads of a spec and generate their inputs",
     "check-host": "Ask whether this host is fit to measure on",
@@ -48,8 +50,9 @@ class _Verbs(click.Group):
         if name not in VERBS:
             return None
         from importlib import import_module
+        from keyword import iskeyword
 
-        module = name.replace("-", "_")
+        module = name.replace("-", "_") + "_" * iskeyword(name)
         command = getattr(import_module(f"regatta.cli.{module}"), module)
         assert isinstance(command, click.Command)
         return command

@@ -99,12 +99,13 @@ def dotted_path(path: KeyPath) -> str:
     return text
 
 
-def read_yaml(path: Path, name: str | None = None) -> Document:
+def read_yaml(path: Path, name: str | None = None, merge_keys: bool = False) -> Document:
     """Read one YAML file.
 
     Args:
         path: the file.
         name: what problems call it; the path as given when None.
+        merge_keys: `<<` merges mappings, as in YAML 1.1, for files of other tools.
 
     Returns:
         its values and their places.
@@ -121,10 +122,10 @@ def read_yaml(path: Path, name: str | None = None) -> Document:
     except (OSError, ValueError) as error:
         got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise SpecError([Problem(shown, "a YAML file that can be read", got, "check the path")]) from error
-    return parse_yaml(data, shown)
+    return parse_yaml(data, shown, merge_keys)
 
 
-def parse_yaml(data: bytes, file: str) -> Document:
+def parse_yaml(data: bytes, file: str, merge_keys: bool = False) -> Document:
     """Read YAML from bytes; `file` is the name that problems carry. Raises what `read_yaml` raises."""
     if len(data) > MAX_BYTES:
         raise _wrong(
@@ -141,7 +142,7 @@ def parse_yaml(data: bytes, file: str) -> Document:
         raise _wrong(
             file, line, "UTF-8 text", f"byte 0x{data[error.start]:02x}", "save the file as UTF-8"
         ) from error
-    root = _Builder(file).build(text)
+    root = _Builder(file, merge_keys).build(text)
     document = Document(file, None)
     if root is not None:
         document.value = _Expander(document).expand(root, (), 0)
@@ -165,8 +166,9 @@ class _Node:
 class _Builder:
     """Makes a graph of nodes from parser events, with a stack of its own."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, merge_keys: bool = False) -> None:
         self.file = file
+        self.merge_keys = merge_keys
         self.anchors: dict[str, _Node] = {}
         self.stack: list[_Node] = []
         self.pending: list[_Node | None] = []  # the key that waits for its value, a level each
@@ -241,7 +243,7 @@ class _Builder:
             raise _wrong(
                 self.file, node.line, "text as a key", "a list, a mapping or nothing", "write a name"
             )
-        if text == "<<":
+        if text == "<<" and not self.merge_keys:
             raise _wrong(
                 self.file,
                 node.line,
@@ -317,11 +319,34 @@ class _Expander:
         if isinstance(node.value, dict):
             return {
                 name: self.expand(child, (*path, name), depth + 1, child_key)
-                for name, (child_key, child) in node.value.items()
+                for name, (child_key, child) in self.merged(node).items()
             }
         if isinstance(node.value, list):
             return [self.expand(child, (*path, i), depth + 1) for i, child in enumerate(node.value)]
         return node.value
+
+    def merged(self, node: _Node) -> dict[str, tuple[_Node, _Node]]:
+        """The entries of a mapping with those that `<<` brings; its own win, then those of the first mapping named."""
+        if "<<" not in node.value:
+            return dict(node.value)
+        key, given = node.value["<<"]
+        found: dict[str, tuple[_Node, _Node]] = {}
+        for source in given.value if isinstance(given.value, list) else [given]:
+            if not isinstance(source.value, dict):
+                raise _wrong(
+                    self.document.file, key.line, "a mapping, or a list of them, to merge", "another value"
+                )
+            for name, entry in self.merged(source).items():
+                self.count += 1
+                if self.count > MAX_VALUES:
+                    raise _wrong(
+                        self.document.file,
+                        key.line,
+                        f"at most {MAX_VALUES} values",
+                        "more, merged ones included",
+                    )
+                found.setdefault(name, entry)
+        return found | {name: entry for name, entry in node.value.items() if name != "<<"}
 
 
 def resolve_plain(text: str) -> str | int | float | bool | None:

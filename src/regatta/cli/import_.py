@@ -1,0 +1,100 @@
+"""`regatta import running-ng FILE` and `regatta import rebench FILE`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import json_option
+
+if TYPE_CHECKING:
+    from regatta.imports.drafts import Imported
+
+_file_argument = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+_output_option = click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the specs and suites; `imported-<name of the file>` if not given.",
+)
+_force_option = click.option("--force", is_flag=True, help="Replace files of the same names in that folder.")
+
+
+@click.group(name="import")
+def import_() -> None:
+    """Make specs of another tool's file, and list all that could not be carried over.
+
+    The list is printed and stands at the head of the spec. What was written is loaded once, to see that it is right.
+    """
+
+
+@import_.command("rebench")
+@_file_argument
+@_output_option
+@_force_option
+@json_option
+def rebench(file: Path, output: Path | None, force: bool, as_json: bool) -> None:
+    """Import a ReBench configuration: a spec for each of its experiments."""
+    from regatta.imports.rebench import import_rebench
+    from regatta.spec.home import find_home
+
+    _write(import_rebench(file, find_home(file)), file, output, force, as_json)
+
+
+@import_.command("running-ng")
+@_file_argument
+@_output_option
+@_force_option
+@json_option
+@click.option(
+    "--heaps",
+    type=click.IntRange(2, 1024),
+    default=8,
+    show_default=True,
+    help="The N that `runbms` is given on its command line: N + 1 heap sizes.",
+)
+@click.option(
+    "--package-data",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="RUNNING_NG_PACKAGE_DATA",
+    help="The folder `config` of running-ng, which includes name $RUNNING_NG_PACKAGE_DATA. [env: RUNNING_NG_PACKAGE_DATA]",
+)
+def running_ng(
+    file: Path, output: Path | None, force: bool, as_json: bool, heaps: int, package_data: Path | None
+) -> None:
+    """Import a configuration of running-ng's `runbms`."""
+    from regatta.imports.running_ng import import_running_ng
+    from regatta.spec.home import find_home
+
+    _write(import_running_ng(file, find_home(file), heaps, package_data), file, output, force, as_json)
+
+
+def _write(found: Imported, file: Path, output: Path | None, force: bool, as_json: bool) -> None:
+    """Write the specs, load them, and print the list."""
+    from regatta.imports.drafts import write_files
+    from regatta.imports.names import clean
+    from regatta.spec.home import find_home
+    from regatta.spec.load import load_spec
+
+    folder = output or Path(f"imported-{clean(file.stem)}")
+    write_files(found.files(), folder, force)
+    specs = [folder / spec.file for spec in found.specs]
+    for spec in specs:
+        load_spec(spec, find_home(file))
+    if as_json:
+        document = {
+            "specs": [str(spec) for spec in specs],
+            "items": [dataclasses.asdict(item) for item in found.items],
+        }
+        click.echo(json.dumps(document, indent=1))
+        return
+    for item in found.items:
+        click.echo(str(item))
+    left = sum(item.kind == "left out" for item in found.items)
+    click.echo(
+        f"{', '.join(map(str, specs))}: {left} left out, {len(found.items) - left} changed; try `regatta plan {specs[0]}`",
+        err=True,
+    )

@@ -1,0 +1,163 @@
+"""Specs and suites before they are files, and the files: written whole, with what could not be carried over at their head."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+from regatta.errors import Problem, SpecError
+from regatta.imports.ledger import Item
+from regatta.spec.flow import flow_yaml
+
+_WIDTH = 120
+#: a list of scalars up to so many characters stands on one line
+_ONE_LINE = 160
+_ORDER = (
+    "name", "question", "platforms", "define", "runtimes", "collectors", "modifiers", "modifier_sets", "heap", "suites",
+    "benchmarks", "invocations", "iterations", "timeout_s", "exclude",
+)  # fmt: skip
+
+
+@dataclass
+class SuiteDraft:
+    """One suite file; `body` is what its YAML says."""
+
+    name: str
+    body: dict[str, Any]
+    comments: list[str] = field(default_factory=list)
+
+    @property
+    def file(self) -> str:
+        """Its name beside the specs."""
+        return f"{self.name}.suite.yml"
+
+
+@dataclass
+class SpecDraft:
+    """One spec file with the suites that it names."""
+
+    name: str
+    body: dict[str, Any]
+    suites: list[SuiteDraft]
+    comments: list[str] = field(default_factory=list)
+
+    @property
+    def file(self) -> str:
+        """Its name."""
+        return f"{self.name}.yml"
+
+
+@dataclass
+class Imported:
+    """What an import gives: the specs, the main one first, and the list."""
+
+    #: the input, as the user named it, and the tool it is of
+    source: str
+    tool: str
+    specs: list[SpecDraft]
+    items: list[Item]
+
+    def files(self) -> dict[str, str]:
+        """File name to text."""
+        found = {}
+        for index, spec in enumerate(self.specs):
+            body = {**spec.body, "suites": [suite.file for suite in spec.suites]}
+            found[spec.file] = self._head(spec, index == 0) + to_yaml(_in_order(body))
+            for suite in spec.suites:
+                lines = [f"Imported from {self.source} ({self.tool}).", *suite.comments]
+                found[suite.file] = _comment(lines) + to_yaml(suite.body)
+        return found
+
+    def _head(self, spec: SpecDraft, main: bool) -> str:
+        lines = [f"Imported from {self.source} ({self.tool}).", *spec.comments]
+        if not self.items:
+            lines.append("Everything was carried over.")
+        elif main:
+            lines.append("Not carried over, or otherwise than there:")
+            lines += [f"- {item}" for item in self.items]
+        else:
+            lines.append(f"What was not carried over, or otherwise, is listed in {self.specs[0].file}.")
+        return _comment(lines)
+
+
+def write_files(files: dict[str, str], folder: Path, force: bool) -> None:
+    """Write the files of an import, each whole or not at all.
+
+    Args:
+        files: name to text.
+        folder: made if it is not there.
+        force: whether files that are there already are replaced.
+
+    Raises:
+        SpecError: there are such files, and `force` is not given.
+        OSError: the folder cannot be written.
+    """
+    there = sorted(name for name in files if os.path.lexists(folder / name))
+    if there and not force:
+        fix = "`--output` with another folder, or `--force` to replace what is there"
+        raise SpecError([Problem(str(folder), f"a folder without {there[0]}", "that file is there", fix)])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        temporary = folder / f".{name}.new"
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(folder / name)
+
+
+def to_yaml(body: dict[str, Any]) -> str:
+    """Plain values as a person would write them: a list of scalars on one line, the rest in blocks."""
+    yaml = YAML()
+    # A pattern that is folded is hard to read, and to change.
+    yaml.width = 1_000_000
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    stream = io.StringIO()
+    yaml.dump(_styled(body), stream)
+    return stream.getvalue()
+
+
+def _styled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return CommentedMap((key, _styled(item)) for key, item in value.items()) if value else _flow({})
+    if isinstance(value, list | tuple):
+        scalars = all(not isinstance(item, dict | list | tuple) for item in value)
+        if scalars and sum(len(str(item)) + 2 for item in value) <= _ONE_LINE:
+            return _flow([_quoted(item) for item in value])
+        return CommentedSeq(_styled(item) for item in value)
+    return _quoted(value)
+
+
+def _flow(value: Any) -> Any:
+    made: Any = CommentedMap(value) if isinstance(value, dict) else CommentedSeq(value)
+    made.fa.set_flow_style()
+    return made
+
+
+def _quoted(value: Any) -> Any:
+    """Text that YAML 1.1 or a reader could take for something else goes into quotes."""
+    return (
+        DoubleQuotedScalarString(value) if isinstance(value, str) and flow_yaml(value)[:1] == '"' else value
+    )
+
+
+def _in_order(body: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a spec in the order of the reference, those left empty not at all."""
+    return {key: body[key] for key in _ORDER if body.get(key) not in (None, {}, "")}
+
+
+def _comment(lines: list[str]) -> str:
+    wrapped = []
+    for line in lines:
+        text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
+        wrapped += textwrap.wrap(
+            text, _WIDTH - 2, subsequent_indent="  " if text.startswith("- ") else "", break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]  # fmt: skip
+    return "".join(f"# {line}".rstrip() + "\n" for line in wrapped) + "\n"

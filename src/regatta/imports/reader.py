@@ -1,0 +1,118 @@
+"""Typed looks into an input: a value of another type is a problem, and the rest is looked through all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regatta.errors import SpecError
+from regatta.imports.ledger import Ledger
+from regatta.spec.problems import unknown
+from regatta.spec.yaml_lines import Document, KeyPath, as_text
+
+#: YAML 1.1, which both tools read, has more words for them
+_TRUE = ("true", "yes", "on")
+_FALSE = ("false", "no", "off")
+
+
+class Reader:
+    """Looks into one document and keeps its ledger."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.ledger = Ledger(document)
+
+    def at(self, path: KeyPath) -> Any:
+        """The value at a path; None where there is none."""
+        value = self.document.value
+        for part in path:
+            if isinstance(value, dict):
+                value = value.get(part)
+            elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+                value = value[part]
+            else:
+                return None
+        return value
+
+    def has(self, path: KeyPath) -> bool:
+        """Whether something other than null stands there."""
+        return self.at(path) is not None
+
+    def mapping(self, path: KeyPath, required: str = "") -> dict[str, Any]:
+        """A mapping, empty where there is none; `required`: what is missing then."""
+        value = self.at(path)
+        if isinstance(value, dict) and (value or not required):
+            return value
+        if value is not None or required:
+            self.ledger.problem(path, required or "a mapping of names to values", value)
+        return {}
+
+    def entries(self, path: KeyPath, required: str = "") -> list[tuple[KeyPath, Any]]:
+        """The entries of a list with their paths; none where there is no list."""
+        value = self.at(path)
+        if isinstance(value, list) and (value or not required):
+            return [((*path, index), entry) for index, entry in enumerate(value)]
+        if value is not None or required:
+            self.ledger.problem(path, required or "a list", value)
+        return []
+
+    def text(self, path: KeyPath, required: str = "") -> str | None:
+        """Text, or a number as it is written; `required`: an example of what is missing."""
+        value = self.at(path)
+        text = as_text(value)
+        if text is None and (required or value is not None):
+            self.ledger.problem(path, "text", value, required)
+        return text
+
+    def whole(self, path: KeyPath, least: int, fix: str = "") -> int | None:
+        """A whole number of at least `least`; in quotes too, because both tools convert it."""
+        value = self.at(path)
+        if value is None:
+            return None
+        try:
+            if isinstance(value, bool | float):
+                raise ValueError
+            number = int(value)
+        except (TypeError, ValueError):
+            self.ledger.problem(path, "a whole number", value, fix)
+            return None
+        if number < least:
+            self.ledger.problem(path, f"a whole number of at least {least}", value, fix)
+            return None
+        return number
+
+    def number(self, path: KeyPath, above: float) -> float | None:
+        """A number above `above`."""
+        value = self.at(path)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not above < value < 1e9:
+            self.ledger.problem(path, f"a number above {above:g}", value)
+            return None
+        return float(value)
+
+    def truth(self, path: KeyPath) -> bool | None:
+        """True or false, in any of YAML 1.1's words."""
+        value = self.at(path)
+        word = str(as_text(value)).lower()
+        if value is None or word in _TRUE or word in _FALSE:
+            return None if value is None else word in _TRUE
+        self.ledger.problem(path, "true or false", value)
+        return None
+
+    def one_of(self, path: KeyPath, what: str, name: str, known: Any) -> bool:
+        """Whether a name is known; a problem where it is not."""
+        if name in known:
+            return True
+        problem = unknown(self.document.where(path), what, name, known)
+        if problem not in self.ledger.problems:
+            self.ledger.problems.append(problem)
+        return False
+
+    def refuse(self) -> None:
+        """End here when something was wrong.
+
+        Raises:
+            SpecError: with every problem.
+        """
+        if self.ledger.problems:
+            raise SpecError(self.ledger.problems)

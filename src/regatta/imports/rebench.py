@@ -1,0 +1,299 @@
+"""A ReBench configuration becomes specs: one an experiment, and one more wherever benchmarks differ in their repetitions.
+
+An executor is the beginning of its benchmarks' commands, so that each pair of suite and executor is a suite here.
+Source of the format: ReBench's documentation and rebench-schema.yml (1.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import Problem, SpecError
+from regatta.imports.drafts import Imported, SpecDraft
+from regatta.imports.names import clean
+from regatta.imports.reader import Reader
+from regatta.imports.rebench_settings import Layers, Settings
+from regatta.imports.rebench_suites import Chosen, Maker
+from regatta.spec.yaml_lines import KeyPath, as_text, read_yaml
+
+#: Regatta's longest; ReBench has no limit when none is set
+_NO_LIMIT_S = 604_800
+
+_UNUSED = "no experiment uses it"
+_TOP = {
+    "default_data_file": ("records go to results/<experiment>/journal", "`regatta records` prints them"),
+    "build_log": ("logs go to results/<experiment>/logs", ""),
+    "artifact_review": ("it silences ReBench's own warnings", ""),
+    "reporting": (
+        "Regatta reports to no ReBenchDB or Codespeed",
+        "`regatta history` tells what shifted since when",
+    ),
+    "machines": ("a machine is chosen on ReBench's command line", "move its keys to `runs` before importing"),
+}
+_EXPERIMENT = {
+    "data_file": _TOP["default_data_file"],
+    "reporting": _TOP["reporting"],
+}
+
+
+@dataclass(frozen=True)
+class _Experiment:
+    name: str
+    path: KeyPath
+
+
+def import_rebench(path: Path, home: Path) -> Imported:
+    """Read a ReBench configuration.
+
+    Args:
+        path: the file.
+        home: folder with `configs/`, whose names are taken.
+
+    Returns:
+        the specs, that of the default experiment first.
+
+    Raises:
+        SpecError: the file is wrong, or nothing in it can be carried.
+    """
+    document = read_yaml(path, merge_keys=True)
+    if not isinstance(document.value, dict):
+        raise SpecError(
+            [Problem(document.where(()), "a ReBench configuration", "no mapping", "experiments: ...")]
+        )
+    return _Importer(Reader(document), path, home).imported()
+
+
+class _Importer:
+    def __init__(self, reader: Reader, path: Path, home: Path) -> None:
+        self.reader = reader
+        self.ledger = reader.ledger
+        self.path = path
+        self.maker = Maker(reader, path.resolve().parent, home)
+        self.specs: list[SpecDraft] = []
+
+    def imported(self) -> Imported:
+        for key, (why, fix) in _TOP.items():
+            if self.reader.has((key,)):
+                self.ledger.leave((key,), why, fix)
+        self.reader.mapping(("benchmark_suites",), "benchmark suites")
+        self.reader.mapping(("executors",), "executors")
+        for experiment in self.experiments():
+            self.add(experiment)
+        self.reader.refuse()
+        self.maker.finish()
+        self.anchors()
+        items = self.ledger.close(_explain)
+        if not self.specs:
+            expected = "an experiment of which something can be carried over"
+            problem = Problem(
+                self.reader.document.where(("experiments",)), expected, "none", "see what follows"
+            )
+            raise SpecError(
+                [
+                    problem,
+                    *(
+                        Problem(f"{i.file}:{i.line}:{i.key}", "something that Regatta has", i.why, i.fix)
+                        for i in items
+                    ),
+                ]
+            )
+        return Imported(str(self.path), "ReBench", self.specs, items)
+
+    def experiments(self) -> Iterator[_Experiment]:
+        """All of them, the default one first."""
+        table = self.reader.mapping(("experiments",), "experiments")
+        default = self.reader.text(("default_experiment",)) or "all"
+        self.ledger.carry(("default_experiment",))
+        if default != "all":
+            self.reader.one_of(("default_experiment",), "an experiment, or `all`", default, table)
+        for name in sorted(table, key=lambda name: name != default):
+            path: KeyPath = ("experiments", name)
+            if self.reader.mapping(path, "an experiment"):
+                yield _Experiment(name, path)
+
+    def add(self, experiment: _Experiment) -> None:
+        """The specs of one experiment."""
+        reader, path = self.reader, experiment.path
+        for key, (why, fix) in _EXPERIMENT.items():
+            if reader.has((*path, key)):
+                self.ledger.leave((*path, key), why, fix)
+        action = reader.text((*path, "action")) or "benchmark"
+        if action == "profile":
+            self.ledger.leave(
+                path,
+                "it profiles, and Regatta measures",
+                "`perf record` by hand, on a command that `regatta explain` prints",
+            )
+            return
+        if reader.has((*path, "action")) and reader.one_of(
+            (*path, "action"), "an action", action, ["benchmark", "profile"]
+        ):
+            self.ledger.carry((*path, "action"))
+        groups: dict[tuple[int, int, int], list[tuple[Chosen, Settings]]] = {}
+        for chosen, settings in self.chosen(experiment):
+            # Wall time of the whole command is one value, of which nothing can be warm-up.
+            several = self.maker.gauge(chosen.suite).lines
+            inner = (settings.iterations, settings.warmup) if several else (1, 0)
+            groups.setdefault((settings.invocations, *inner), []).append((chosen, settings))
+        for repetitions, members in groups.items():
+            self.add_spec(experiment, repetitions, members, len(groups) > 1)
+
+    def add_spec(
+        self,
+        experiment: _Experiment,
+        repetitions: tuple[int, int, int],
+        members: list[tuple[Chosen, Settings]],
+        several: bool,
+    ) -> None:
+        """One spec: benchmarks of one experiment that are repeated alike."""
+        name = clean(self.path.stem)
+        if self.specs:
+            name = clean(f"{name}-{experiment.name}")
+        taken = {spec.name for spec in self.specs}
+        base, number = name, 2
+        while name in taken:
+            name, number = f"{base}-{number}", number + 1
+        suites, choices = self.maker.suites(members, name)
+        if not suites:
+            return
+        if several or self.specs:
+            self.ledger.change(
+                experiment.path,
+                f"its benchmarks with {repetitions[0]} invocations, {repetitions[1]} iterations and {repetitions[2]} "
+                f"warm-up iterations are {name}.yml",
+                key=f"experiments.{experiment.name}",
+            )
+        self.specs.append(
+            SpecDraft(
+                name,
+                {
+                    "name": name,
+                    "question": self.maker.description(experiment.path),
+                    "platforms": ["local"],
+                    "benchmarks": choices,
+                    "invocations": {"fixed": repetitions[0]},
+                    "iterations": _iterations(repetitions[1], repetitions[2]),
+                    "timeout_s": self.limit([settings for _, settings in members], experiment.path),
+                },
+                suites,
+                [f"Experiment `{experiment.name}`."],
+            )
+        )
+
+    def limit(self, settings: Sequence[Settings], path: KeyPath) -> int:
+        """One time limit for a spec: the longest."""
+        limits = {one.timeout_s or _NO_LIMIT_S for one in settings}
+        if len(limits) > 1:
+            self.ledger.change(
+                path, f"its benchmarks have several time limits; {max(limits)} s counts for all", "`timeout_s` in the spec",
+                key=".".join(map(str, (*path, "max_invocation_time"))),
+            )  # fmt: skip
+        return min(_NO_LIMIT_S, max(limits))
+
+    def chosen(self, experiment: _Experiment) -> Iterator[tuple[Chosen, Settings]]:
+        """Every benchmark of an experiment with its executor and what counts for it."""
+        reader = self.reader
+        executions = reader.entries(
+            (*experiment.path, "executions"), "executors, such as `executions: [name]`"
+        )
+        if len(executions) > 1:
+            self.ledger.change(
+                (*experiment.path, "executions"),
+                "executors are measured in turns, as suites of their own: ratios with intervals are of runtimes, "
+                "collectors and modifiers of one benchmark",
+                "a JVM may become a runtime (`define`) and its suite `kind: java`, by hand",
+            )
+        for path, entry in executions:
+            name, details = _named(entry)
+            if name is None:
+                reader.ledger.problem(path, "an executor's name, or `{name: {suites: [...]}}`", entry)
+                continue
+            if not reader.one_of(path, "an executor", name, reader.mapping(("executors",))):
+                continue
+            if details:
+                self.ledger.look((*path, name))
+            else:
+                self.ledger.carry(path)
+            within: list[KeyPath] = [("runs",), experiment.path]
+            within += [(*path, name)] if details is not None else []
+            listed = (
+                (*path, name, "suites")
+                if details is not None and "suites" in details
+                else (*experiment.path, "suites")
+            )
+            for at, suite in reader.entries(listed, "suites, such as `suites: [name]`"):
+                text = as_text(suite)
+                if text is None or not reader.one_of(
+                    at, "a benchmark suite", text, reader.mapping(("benchmark_suites",))
+                ):
+                    continue
+                self.ledger.carry(at)
+                yield from self.benchmarks(text, name, within)
+
+    def benchmarks(
+        self, suite: str, executor: str, within: list[KeyPath]
+    ) -> Iterator[tuple[Chosen, Settings]]:
+        """The benchmarks of one suite on one executor."""
+        at: KeyPath = ("benchmark_suites", suite)
+        for path, entry in self.reader.entries(
+            (*at, "benchmarks"), "benchmarks, such as `benchmarks: [Name]`"
+        ):
+            name, details = _named(entry)
+            if name is None:
+                self.ledger.problem(path, "a benchmark's name, or `{name: {extra_args: ...}}`", entry)
+                continue
+            own: KeyPath = (*path, name) if details is not None else path
+            if details:
+                self.ledger.look(own)
+            else:
+                self.ledger.carry(path)
+            layers = [*within, ("executors", executor), at, *([own] if details is not None else [])]
+            settings = Layers(self.reader, layers).settings()
+            yield Chosen(suite, executor, name, own if details is not None else None, path), settings
+
+    def anchors(self) -> None:
+        """Keys with a dot are for anchors: what an alias brought to its place is carried from there."""
+        used = {self.reader.document.marks.get(path) for path in self.ledger.carried | self.ledger.listed}
+        for key in self.reader.document.value:
+            if key.startswith("."):
+                for path, mark in self.reader.document.marks.items():
+                    if path[:1] == (key,) and mark in used:
+                        self.ledger.carry(path)
+
+
+def _named(entry: Any) -> tuple[str | None, dict[str, Any] | None]:
+    """`name`, or `{name: details}`."""
+    if isinstance(entry, dict):
+        if len(entry) != 1:
+            return None, None
+        ((name, details),) = entry.items()
+        return (name, details or {}) if details is None or isinstance(details, dict) else (None, None)
+    return as_text(entry), None
+
+
+def _iterations(count: int, warmup: int) -> dict[str, Any]:
+    found: dict[str, Any] = {"method": "fixed", "count": max(count, warmup + 1)}
+    return found | ({"warmup": warmup} if warmup else {})
+
+
+def _explain(path: KeyPath) -> tuple[str, str]:
+    if path[0] in ("benchmark_suites", "executors") and len(path) == 2:
+        return _UNUSED, "name it in an experiment, or leave it"
+    if str(path[0]).startswith("."):
+        return "ReBench itself ignores keys with a dot; what an alias brings elsewhere is carried there", ""
+    if path[-1] in (
+        "invocations",
+        "iterations",
+        "warmup",
+        "env",
+        "max_invocation_time",
+        "input_sizes",
+        "cores",
+        "variable_values",
+        "tags",
+    ):
+        return "another layer, nearer to the benchmarks or important, says it for all of them", ""
+    return "Regatta has nothing that this key means", ""

@@ -1,0 +1,121 @@
+"""ReBench's gauge adapters as adapters of ours: the same lines, read by a pattern of equal meaning.
+
+ReBench discards a run of which a line shows an error. A pattern does so too: its first alternative matches such a line
+without a number, which the adapter `regex` reports as a failure, quoting the line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from regatta.units import UNITS
+
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+_VERIFICATION = ("Failed.*verification", "Benchmark done.*verification failed", "incorrect")
+_FIX = "correct `adapter` and `adapter_options` in the suite file"
+#: of every adapter that reads lines
+STREAMS = (
+    "ReBench reads standard output and standard error as one, Regatta's adapter `regex` standard output alone",
+    "let the program print its results to standard output",
+)
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """How a benchmark's output is read: keys of a benchmark in a suite, and what is otherwise than in ReBench."""
+
+    keys: dict[str, Any] = field(default_factory=dict)
+    #: (why, what to do)
+    notes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def lines(self) -> bool:
+        """Whether lines are read, of which there may be several an invocation."""
+        return self.keys.get("adapter") == "regex"
+
+
+def _lines(
+    pattern: str, errors: tuple[str, ...], unit: str, metric: str, *notes: tuple[str, str], unless: str = ""
+) -> Gauge:
+    harmless = f"(?!{unless})" if unless else ""
+    both = f"^{harmless}.*(?:{'|'.join(errors)}).*$|{pattern}" if errors else pattern
+    options = {"pattern": both, "unit": unit, "metric": metric}
+    return Gauge({"adapter": "regex", "adapter_options": options, "metric": metric}, notes)
+
+
+_ERRORS = ("Error", "Segmentation fault", "Bus error")
+#: units that ReBench's `\w+` and ours have in common
+_UNIT = "|".join(sorted((unit for unit in UNITS if unit.isalnum()), key=lambda unit: (-len(unit), unit)))
+
+_TABLE = {
+    "time": Gauge({"adapter": "process"}),
+    "timemanual": Gauge(
+        {"adapter": "process"},
+        (
+            (
+                "the command prints its own times to standard error, which no adapter reads; the whole command's wall "
+                "time is measured instead",
+                _FIX,
+            ),
+        ),
+    ),
+    "rebenchlog": _lines(
+        rf"^(?:.*: )?\S+(?: (?P<metric>[\w.]+))?: iterations=[0-9]+ runtime: (?P<value>{_NUMBER})(?P<unit>[mu]s)",
+        (*_ERRORS, *_VERIFICATION), "ms", "total",
+        ("lines of other criteria (`name: criterion: 12kb`) are not read", _FIX),
+    ),
+    "validationlog": _lines(
+        r"^(?:.*: )?[\w.]+(?: (?P<metric>[\w.]+))?: iterations=[0-9]+ runtime: (?P<value>[0-9]+)(?P<unit>[mu]s)"
+        r" success: true",
+        (*_ERRORS, *_VERIFICATION, "success: false"), "ms", "total",
+        (
+            "`success: false` is a measurement of ReBench's and makes an invocation failed here; the `[Total] A# M# P#` "
+            "lines are not read",
+            _FIX,
+        ),
+    ),
+    "plainsecondslog": _lines(
+        rf"^[ \t]*(?P<value>[-+]?{_NUMBER})[ \t]*$", (*_ERRORS, *_VERIFICATION, "error"), "s", "elapsed"
+    ),
+    "savinalog": _lines(
+        r"^[\w.]+[ \t]+Iteration-\d+:[ \t]+(?P<value>[0-9]+\.[0-9]+) ms", (), "ms", "elapsed"
+    ),
+    "jmh": _lines(
+        r"^(?:Iteration|# Warmup Iteration)[ \t]+\d+:[ \t]+(?P<value>\d+(?:\.\d+)?)"
+        r"[^\S\n]+(?:(?:±\([0-9.]+%\) [0-9.]+ )?(?P<unit>ops/s|(?:ns|us|ms|s)(?=/op)))",
+        _ERRORS, "ns", "elapsed",
+        (
+            "only ops/s and times an operation are read of JMH's units; where more operations are better, the suite "
+            "must say so",
+            "`better: higher` in the suite file for throughput",
+        ),
+        # The head of JMH's table of results has a column `Error`.
+        unless=r"Benchmark\b.*\bUnits",
+    ),
+    "multivariate": _lines(
+        rf"^(?:\d+:)?RESULT-(?P<metric>\w+):(?:(?P<unit>{_UNIT}):)?[ \t]*(?P<value>\d+(?:\.\d+)?)",
+        (*_ERRORS, "FAILED"), "ms", "total",
+        (f"lines with units that Regatta does not know are not read ({_UNIT.replace('|', ', ')} are)", _FIX),
+    ),
+    "testexecutor": _lines(
+        r"^RESULT-(?P<metric>\w+):[ \t]*(?P<value>\d+\.\d+)", (*_ERRORS, "FAILED"), "ms", "total"
+    ),
+}  # fmt: skip
+
+
+def gauge_of(name: str) -> Gauge:
+    """What reads the output of ReBench's adapter of that name; its names count without their case.
+
+    One that is not known (a class in a Python file of the user's, or `Perf`) becomes `process` with a note.
+    """
+    found = _TABLE.get(name.lower())
+    if found is not None:
+        return found
+    why = f"there is no adapter like `{name}` here; the whole command's wall time is measured instead"
+    return Gauge({"adapter": "process"}, ((why, f"`adapter: regex` with a pattern, or {_FIX}"),))
+
+
+def is_known(name: str) -> bool:
+    """Whether there is an adapter of equal meaning."""
+    return name.lower() in _TABLE

@@ -1,0 +1,114 @@
+"""ReBench's command lines as commands of ours: words instead of a shell's text, parameters instead of `%(input)s`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.imports.rebench_settings import DIMENSIONS, Dimension
+from regatta.imports.words import assignments, braces_doubled, shell_syntax, split
+
+#: stand for a placeholder while a command is split: characters of Unicode's private use, which no file has for anything
+_OPEN, _CLOSE = "\ue000", "\ue001"
+#: more combinations of values than this in one benchmark are no spec
+MAX_COMBINATIONS = 1000
+
+
+class NotACommand(ValueError):
+    """A command that cannot be carried; `expected` is set where the file itself is wrong."""
+
+    def __init__(self, why: str, fix: str = "", expected: str = "") -> None:
+        super().__init__(why)
+        self.why, self.fix, self.expected = why, fix, expected
+
+
+@dataclass(frozen=True)
+class Line:
+    """One command line of ReBench's: text with `%(name)s`, where it runs, and what is fixed."""
+
+    text: str
+    #: text with `%(name)s` too
+    location: str
+    fixed: Mapping[str, Any]
+    dimensions: Mapping[str, Dimension]
+
+    def used(self) -> list[str]:
+        """The dimensions of which the command says something."""
+        whole = self.text + self.location
+        return [key for key, (name, _) in DIMENSIONS.items() if f"%({name})" in whole]
+
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """Every combination of the values used, as parameter to value; the last varies fastest."""
+        used = self.used()
+        names = [DIMENSIONS[key][0] for key in used]
+        for values in itertools.product(*(self.dimensions[key].values for key in used)):
+            yield dict(zip(names, values, strict=True))
+
+    def words(self, values: Mapping[str, Any]) -> list[str]:
+        """The command for some values, as a shell would see it.
+
+        Raises:
+            NotACommand: a placeholder is not known, or only a shell can run it.
+        """
+        given = {**dict(DIMENSIONS.values()), **self.fixed, **values}
+        text = self.filled(self.text, given)
+        bad = shell_syntax(text)
+        if bad:
+            raise NotACommand(
+                f"the command needs a shell for `{bad}`, and no shell reads Regatta's commands: {text}",
+                "put it into a script and name the script",
+            )
+        try:
+            found = split(text)
+            folder = os.path.expanduser(self.filled(self.location, given))
+        except ValueError as error:
+            raise NotACommand(str(error), "close the quote", "a command line with closed quotes") from error
+        if len(found) == assignments(found):
+            raise NotACommand("there is no program in it", "name one", "a program")
+        return ["env", f"--chdir={folder}", *found] if folder else found
+
+    def filled(self, text: str, values: Mapping[str, Any]) -> str:
+        """Text with its placeholders replaced; twice, as ReBench does for `%(invocation)s`."""
+        try:
+            once = text % {**values, "invocation": "%(invocation)s"}
+            return once % {"invocation": 1}
+        except KeyError as error:
+            known = ", ".join(f"%({name})s" for name in [*values, "invocation"])
+            raise NotACommand(f"%({error.args[0]})s", "", f"only {known}") from error
+        except (ValueError, TypeError) as error:
+            raise NotACommand(f"{text} ({error})", "`%(name)s`", "Python's %-formatting of names") from error
+
+    def template(self) -> list[str] | None:
+        """The command with a parameter for each value that varies; None where no template gives every combination.
+
+        Raises:
+            NotACommand: see `words`.
+        """
+        combinations = list(itertools.islice(self.combinations(), MAX_COMBINATIONS + 1))
+        if len(combinations) > MAX_COMBINATIONS:
+            raise NotACommand(f"more than {MAX_COMBINATIONS} combinations of values", "split the experiment")
+        real = [self.words(values) for values in combinations]
+        marks = {name: f"{_OPEN}{name}{_CLOSE}" for name in combinations[0]}
+        try:
+            words = self.words(marks)
+        except NotACommand:
+            return None
+        for values, wanted in zip(combinations, real, strict=True):
+            filled = words
+            for name, mark in marks.items():
+                filled = [word.replace(mark, str(values[name])) for word in filled]
+            if filled != wanted:
+                return None
+        templates = [braces_doubled(word) for word in words]
+        for name, mark in marks.items():
+            templates = [word.replace(mark, f"{{{name}}}") for word in templates]
+        return templates
+
+
+def base_folder(path: str, base: Path) -> str:
+    """A folder that a configuration names, from `base` on; a home folder stays for the shell to find."""
+    return path if path.startswith("~") else str(base / path)

@@ -1,0 +1,150 @@
+"""What ReBench's layers say of one benchmark: machine, runs, experiment, execution, executor, suite, benchmark; the last wins.
+
+A number with `!` is important: it wins over what is nearer to the benchmark and has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regatta.imports.reader import Reader
+from regatta.imports.words import at_home
+from regatta.spec.fields import VARIABLE
+from regatta.spec.yaml_lines import KeyPath, as_plain, as_text
+
+_COUNT = re.compile(r"([0-9]{1,9})(!?)")
+
+#: keys of any layer that Regatta has nothing like, why, and what to do
+FOREIGN = {
+    "min_iteration_time": ("ReBench only warns of shorter iterations", "look at the answer's intervals"),
+    "ignore_timeouts": (
+        "an invocation that is ended at `timeout_s` is recorded as timeout and gives no number",
+        "raise `timeout_s`",
+    ),
+    "parallel_interference_factor": ("one invocation runs at a time on a host", ""),
+    "execute_exclusively": ("one invocation runs at a time on a host", ""),
+    "retries_after_failure": (
+        "a failed invocation is a record, and is not run again",
+        "`perturbation: {retries: ...}` repeats disturbed ones",
+    ),
+}
+
+#: dimension -> the placeholder that has its value, and the value where no layer names one
+DIMENSIONS = {
+    "input_sizes": ("input", ""),
+    "cores": ("cores", 1),
+    "variable_values": ("variable", ""),
+    "tags": ("tag", ""),
+}
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """The values of one variable, as ReBench puts them into a command."""
+
+    path: KeyPath | None
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What counts for one benchmark."""
+
+    invocations: int
+    iterations: int
+    warmup: int
+    #: None: no limit
+    timeout_s: int | None
+    environment: dict[str, str]
+    dimensions: dict[str, Dimension]
+
+
+class Layers:
+    """Looks one benchmark's settings up; `layers` are paths of mappings, the last wins."""
+
+    def __init__(self, reader: Reader, layers: Sequence[KeyPath]) -> None:
+        self.reader = reader
+        self.layers = layers
+        for layer in layers:
+            for key, (why, fix) in FOREIGN.items():
+                if reader.has((*layer, key)):
+                    reader.ledger.leave((*layer, key), why, fix)
+
+    def settings(self) -> Settings:
+        """All of them; what is used is carried."""
+        timeout = self.last("max_invocation_time")
+        limit = self.reader.whole(timeout, -1) if timeout else None
+        if timeout:
+            self.reader.ledger.carry(timeout)
+        return Settings(
+            invocations=self.count("invocations", 1, 1),
+            iterations=self.count("iterations", 1, 1),
+            warmup=self.count("warmup", 0, 0),
+            timeout_s=limit if limit and limit > 0 else None,
+            environment=self.environment(),
+            dimensions={key: self.dimension(key, default) for key, (_, default) in DIMENSIONS.items()},
+        )
+
+    def last(self, key: str) -> KeyPath | None:
+        """Where the nearest layer has a key."""
+        return next(
+            ((*layer, key) for layer in reversed(self.layers) if self.reader.has((*layer, key))), None
+        )
+
+    def count(self, key: str, default: int, least: int) -> int:
+        """A number that may be important."""
+        found: tuple[KeyPath, int, bool] | None = None
+        for layer in self.layers:
+            path = (*layer, key)
+            if not self.reader.has(path):
+                continue
+            match = _COUNT.fullmatch(as_text(self.reader.at(path)) or "")
+            if match is None or int(match[1]) < least:
+                expected = f"a whole number of at least {least}, with or without `!`"
+                self.reader.ledger.problem(path, expected, self.reader.at(path), f"`{key}: {max(least, 1)}`")
+                continue
+            important = bool(match[2])
+            if important or found is None or not found[2]:
+                found = (path, int(match[1]), important)
+        if found is None:
+            return default
+        self.reader.ledger.carry(found[0])
+        return found[1]
+
+    def environment(self) -> dict[str, str]:
+        """The variables of the nearest layer that names any: they are not merged."""
+        path = self.last("env")
+        found = {}
+        for name in self.reader.mapping(path) if path else ():
+            assert path is not None
+            at = (*path, name)
+            value = self.reader.text(at, "NAME: value")
+            if value is None:
+                continue
+            if not VARIABLE.fullmatch(name) or name.upper().startswith("REGATTA_") or not value.isprintable():
+                why = "Regatta sets no variable of that name, or to such a value"
+                self.reader.ledger.leave(at, why, "set it in the program")
+                continue
+            found[name] = at_home(value)
+            self.reader.ledger.carry(at)
+        if path and not found:
+            self.reader.ledger.carry(path)
+        return found
+
+    def dimension(self, key: str, default: Any) -> Dimension:
+        """The values of a variable, each once."""
+        path = self.last(key)
+        entries = self.reader.entries(path, f"a list of values, such as `{key}: [1, 10]`") if path else []
+        values: dict[str, Any] = {}
+        for at, value in entries:
+            if isinstance(value, dict | list):
+                self.reader.ledger.problem(at, "text or a number", value)
+                continue
+            plain = "" if value is None else as_plain(value)
+            values.setdefault(
+                str(plain), plain if isinstance(plain, int) and not isinstance(plain, bool) else str(plain)
+            )
+        return Dimension(path, tuple(values.values()) or (default,))

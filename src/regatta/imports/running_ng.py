@@ -1,0 +1,238 @@
+"""A running-ng configuration becomes specs: one for each number of iterations that its benchmarks have.
+
+Source of the format: running-ng's reference (suites, runtimes, modifiers, `runbms`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import Problem, SpecError
+from regatta.imports.drafts import Imported, SpecDraft, SuiteDraft
+from regatta.imports.ledger import Item
+from regatta.imports.names import Names, clean
+from regatta.imports.reader import Reader
+from regatta.imports.running_ng_crossing import Crossing
+from regatta.imports.running_ng_files import read_configuration
+from regatta.imports.running_ng_modifiers import Config, Modifiers
+from regatta.imports.running_ng_suites import Suites, Wanted
+from regatta.spec.registries import read_registries
+from regatta.spec.yaml_lines import KeyPath, as_text
+
+_NO_LIMIT_S = 604_800
+_RUNTIMES = {"OpenJDK": "java", "NativeExecutable": "native"}
+_TOP = {
+    "remote_host": ("results stay on the machine that `regatta run` runs on", "copy results/<experiment>"),
+    "plugins": (
+        "Regatta has no plugins",
+        "`regatta status` tells what runs; files of the working directory are kept by `keep`",
+    ),
+    "maxheap": ("the search for the least heap ends at three quarters of the memory", ""),
+}
+_UNUSED = {
+    "modifiers": ("no config uses it", "leave it, or name it in a config"),
+    "runtimes": ("no config uses it", "leave it, or name it in a config"),
+    "suites": ("no benchmark of it is chosen", "leave it, or choose one"),
+}
+
+
+def import_running_ng(path: Path, home: Path, heaps: int = 8, package_data: Path | None = None) -> Imported:
+    """Read a running-ng configuration with what it includes.
+
+    Args:
+        path: the file.
+        home: folder with `configs/`, whose names are taken.
+        heaps: the N of `runbms`, at least 2: so many steps of heap size.
+        package_data: what `$RUNNING_NG_PACKAGE_DATA` stands for; None: nothing.
+
+    Returns:
+        the specs, the one with the first benchmark first.
+
+    Raises:
+        SpecError: a file is wrong, or nothing in it can be carried.
+    """
+    document = read_configuration(path, package_data)
+    return _Importer(Reader(document), path, home, heaps).imported()
+
+
+class _Importer:
+    def __init__(self, reader: Reader, path: Path, home: Path, heaps: int) -> None:
+        self.reader = reader
+        self.ledger = reader.ledger
+        self.path = path
+        self.home = home
+        self.heaps = heaps
+        self.suites = Suites(reader, path.resolve().parent)
+        self.suite_names = Names(file.stem for file in (home / "configs" / "suites").glob("*.yml"))
+
+    def imported(self) -> Imported:
+        for key, (why, fix) in _TOP.items():
+            if self.reader.has((key,)):
+                self.ledger.leave((key,), why, fix)
+            self.ledger.carry(*([(key,)] if key in self.reader.document.value else []))
+        for key in _UNUSED:
+            self.ledger.look((key,))
+        wanted = self.suites.wanted()
+        configs = self.configs()
+        problems: list[Problem] = []
+        registries = read_registries(self.home, problems)
+        crossing = Crossing(self.reader, registries, configs, self.path.resolve().parent)
+        groups: dict[str, list[Wanted]] = {}
+        for one in wanted:
+            if crossing.runs(one):
+                groups.setdefault(str(one.iterations), []).append(one)
+            else:
+                self.ledger.leave(one.path, f"no config has a runtime for {one.kind} programs", "add one")
+        specs = [self.spec(those, crossing, index) for index, those in enumerate(groups.values())]
+        self.reader.refuse()
+        items = self.ledger.close(_explain)
+        if not specs:
+            raise SpecError(_nothing(self.reader, items))
+        return Imported(str(self.path), "running-ng", specs, items)
+
+    def configs(self) -> list[Config]:
+        """The entries of `configs` that can be carried."""
+        modifiers = Modifiers(self.reader)
+        found = []
+        for path, entry in self.reader.entries(("configs",), 'configs, such as `["jdk-21|ms|s"]`'):
+            text = as_text(entry)
+            if text is None:
+                self.ledger.problem(path, "text, such as `jdk-21|ms|s`", entry)
+                continue
+            config = modifiers.config(path, text)
+            at: KeyPath = ("runtimes", config.runtime)
+            kind = self.reader.text((*at, "type")) or ""
+            if kind and kind not in _RUNTIMES:
+                why = f"Regatta runs no runtimes of type {kind}"
+                self.ledger.leave(at, why, "leave it out")
+                config.refused = (f"{why}", "leave it out")
+            if config.refused[0]:
+                self.ledger.carried.discard(path)
+                self.ledger.leave(path, *config.refused)
+            else:
+                found.append(config)
+        return found
+
+    def spec(self, those: list[Wanted], crossing: Crossing, index: int) -> SpecDraft:
+        """One spec of benchmarks that have as many iterations."""
+        name = clean(self.path.stem)
+        if index:
+            name = clean(f"{name}-{index + 1}")
+            for one in those:
+                self.ledger.change(
+                    one.path,
+                    f"it has another number of iterations than the first benchmark: it is in {name}.yml",
+                )
+        drafts, choices = [], []
+        for suite in dict.fromkeys(one.suite for one in those):
+            members = [one for one in those if one.suite == suite]
+            draft, given = self.suite(suite, members, crossing, name if index else "")
+            drafts.append(draft)
+            choices += given
+        java = any(one.kind == "java" for one in those)
+        body: dict[str, Any] = {
+            "name": name,
+            "platforms": ["local"],
+            "benchmarks": choices,
+            "invocations": {"fixed": self.invocations()},
+            "iterations": those[0].iterations,
+            "timeout_s": self.limit(those),
+        }
+        body |= crossing.keys(those)
+        if java:
+            body["heap"] = crossing.heap() or {"factors": self.factors()}
+        return SpecDraft(name, body, drafts, crossing.told)
+
+    def suite(
+        self, suite: str, members: Sequence[Wanted], crossing: Crossing, suffix: str
+    ) -> tuple[SuiteDraft, list[dict[str, Any]]]:
+        """The suite file of the benchmarks of one suite, and the entries that choose them."""
+        text = f"{suite}-{suffix}" if suffix else suite
+        suite_name = self.suite_names.give(self.ledger, ("suites", suite), "the suite", text)
+        names = Names(["all"])
+        bodies: dict[str, Any] = {}
+        choices: list[dict[str, Any]] = []
+        for one in members:
+            name = names.give(self.ledger, one.path, "the benchmark", one.name)
+            crossing.called[one.path] = (suite_name, name)
+            bodies[name] = self.suites.body(one, crossing.arounds[one.kind])
+            if choices and choices[-1]["size"] == [one.size]:
+                choices[-1]["benchmark"].append(name)
+            else:
+                choices.append({"benchmark": [name], "size": [one.size]})
+        comments = [f"Suite `{suite}`.", *filter(None, [self.suites.minheaps(members)])]
+        return SuiteDraft(suite_name, {"suite": suite_name, "benchmarks": bodies}, comments), [
+            {"suite": suite_name, **choice} for choice in choices
+        ]
+
+    def invocations(self) -> int:
+        """How often; running-ng's own base says 10."""
+        path: KeyPath = ("invocations",)
+        if not self.reader.has(path):
+            self.ledger.change(
+                (), "`invocations` is not given: 10, as in running-ng's own base", "`invocations` in the spec"
+            )
+            return 10
+        self.ledger.carry(path)
+        return self.reader.whole(path, 1, "10") or 1
+
+    def limit(self, those: Sequence[Wanted]) -> int:
+        """One time limit for a spec: the longest of its benchmarks'."""
+        limits = {one.timeout_s or _NO_LIMIT_S for one in those}
+        if len(limits) > 1:
+            for suite in dict.fromkeys(one.suite for one in those):
+                self.ledger.change(
+                    ("suites", suite), f"a spec has one time limit: {max(limits)} s, the longest", "`timeout_s` in the spec",
+                    f"suites.{suite}.timeout",
+                )  # fmt: skip
+        return min(max(limits), _NO_LIMIT_S)
+
+    def factors(self) -> list[float]:
+        """Heap factors as `runbms` spreads them: finer near the least heap.
+
+        With N steps, the n-th of 0 to N lies at n + spread / (N - 1) * (n^2 - n) / 2, scaled so that 0 is 1 and N the range.
+        """
+        given = {}
+        for key, usual in (("heap_range", 6.0), ("spread_factor", 1.0), ("minheap_multiplier", 1.0)):
+            value = self.reader.number((key,), -1 if key == "spread_factor" else 0)
+            self.ledger.carry(*([(key,)] if key in self.reader.document.value else []))
+            given[key] = usual if value is None else value
+            if value is None:
+                self.ledger.change(
+                    (), f"`{key}` is not given: {usual:g}, as in running-ng's own base", "`heap` in the spec"
+                )
+        steps = self.heaps
+        self.ledger.change(
+            ("heap_range",), f"the N of `runbms`, which its command line has, is taken as {steps}: {steps + 1} heaps",
+            "`--heaps N`, or `heap` in the spec",
+        )  # fmt: skip
+        places = [n + given["spread_factor"] / (steps - 1) * (n * n - n) / 2 for n in range(steps + 1)]
+        width = given["heap_range"] - 1
+        if width < 0:
+            self.ledger.problem(("heap_range",), "a number of at least 1", given["heap_range"])
+            return [1.0]
+        factors = [
+            round((1 + place / places[-1] * width) * given["minheap_multiplier"], 4) for place in places
+        ]
+        return list(dict.fromkeys(factors))
+
+
+def _nothing(reader: Reader, items: Sequence[Item]) -> list[Problem]:
+    expected = "a config and a benchmark that can be carried over"
+    first = Problem(reader.document.where(("configs",)), expected, "none", "see what follows")
+    return [
+        first,
+        *(Problem(f"{i.file}:{i.line}:{i.key}", "something that Regatta has", i.why, i.fix) for i in items),
+    ]
+
+
+def _explain(path: KeyPath) -> tuple[str, str]:
+    if len(path) <= 2 and path[0] in _UNUSED:
+        return _UNUSED[str(path[0])]
+    if path[0] == "suites" and path[-1] in ("timing_iteration", "timeout", "size"):
+        return "each of its benchmarks that is chosen has its own", ""
+    if path[0] in ("suites", "modifiers") and len(path) > 3:
+        return "no benchmark that is chosen needs it", ""
+    return "Regatta has nothing that this key means", ""

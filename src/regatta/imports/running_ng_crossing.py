@@ -1,0 +1,303 @@
+"""running-ng lists its configs one by one; a spec crosses runtimes, collectors, sets of modifiers and heaps, and excludes the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from regatta.imports.names import Names
+from regatta.imports.reader import Reader
+from regatta.imports.running_ng_modifiers import Applied, Config, expanded, heap_of
+from regatta.imports.running_ng_suites import Around, Wanted
+from regatta.spec.registries import Registries
+from regatta.spec.yaml_lines import KeyPath
+
+_AROUND = ("JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "ProgramArg", "Wrapper")
+#: what running-ng gives every OpenJDK of release 9 and later, for its probes
+_EXPORTS = "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED"
+_OTHER = "put it into a file of its own, and import that"
+
+#: runtime, collector, modifiers, heap: the parts that an entry of `exclude` may do with, the plainest first
+_FEW = ((0, 1), (0, 2), (1, 2), (0, 3), (2, 3), (0, 1, 2))
+
+
+@dataclass(frozen=True)
+class Point:
+    """One config as a spec has it; `heap_mib` is None where the spec's heap counts."""
+
+    runtime: str
+    collector: str | None
+    modifiers: tuple[str, ...]
+    heap_mib: int | None
+    config: KeyPath
+
+
+class Crossing:
+    """The configs of one file, and what they come to."""
+
+    def __init__(self, reader: Reader, registries: Registries, configs: Sequence[Config], base: Path) -> None:
+        self.reader = reader
+        self.ledger = reader.ledger
+        self.base = base
+        self.registries = registries
+        self.runtime_names = Names(registries.runtimes)
+        self.collector_names = Names(registries.collectors)
+        self.modifier_names = Names([*registries.modifiers, "none"], plus=False)
+        self.runtimes: dict[str, tuple[str, dict[str, Any]]] = {}
+        self.collectors: dict[tuple[str, ...], str] = {}
+        self.defined: dict[str, list[str]] = {}
+        self.modifiers: dict[str, tuple[str, dict[str, Any]]] = {}
+        self.sets: dict[frozenset[str], tuple[str, ...]] = {}
+        #: our name -> running-ng's modifiers that it is made of
+        self.made_of: dict[str, list[Applied]] = {}
+        #: what the head of a spec says of its runtimes
+        self.told: list[str] = []
+        self.arounds = {"java": Around(), "native": Around()}
+        #: entry of `benchmarks` -> what its suite and itself are called
+        self.called: dict[KeyPath, tuple[str, str]] = {}
+        kinds = {
+            "java": self.alike(configs, "OpenJDK", "java"),
+            "native": self.alike(configs, "NativeExecutable", "native"),
+        }
+        java = self.with_heaps(kinds["java"])
+        self.chooses = any(one.chooses_collector for config in java for one in config.applied)
+        self.points = {
+            "java": self.unique([self.java(config) for config in java]),
+            "native": self.unique([self.native(config) for config in kinds["native"]]),
+        }
+
+    def alike(self, configs: Sequence[Config], runtime: str, kind: str) -> list[Config]:
+        """The configs of one type of runtime that put the same things around the program as the first does."""
+        those = [c for c in configs if self.reader.at(("runtimes", c.runtime, "type")) == runtime]
+        kept = [c for c in those if c.of(*_AROUND) == those[0].of(*_AROUND)]
+        for config in those:
+            if config not in kept:
+                self.ledger.carried.discard(config.path)
+                names = ", ".join(one.name for one in config.of(*_AROUND)) or "none"
+                why = f"it changes the program, its class path or what runs it ({names}) otherwise than the first config"
+                self.ledger.leave(config.path, why, _OTHER)
+        self.arounds[kind] = Around(those[0].of(*_AROUND) if those else [])
+        return kept
+
+    def with_heaps(self, configs: list[Config]) -> list[Config]:
+        """Where some configs say how large their heap is, those that do not are left out: a spec has one kind of heap."""
+        sized = [config for config in configs if self.heap_of(config) is not None]
+        for config in configs if sized else ():
+            if config not in sized:
+                self.ledger.carried.discard(config.path)
+                self.ledger.leave(
+                    config.path, "it names no heap and others do; a spec has sizes or factors", _OTHER
+                )
+        return sized or configs
+
+    def heap_of(self, config: Config) -> int | None:
+        """The heap that a config's own flags ask for."""
+        least, most, _ = heap_of([word for one in config.of("JVMArg") for word in one.words])
+        if least is not None and least != most:
+            got = "none" if most is None else f"{most} MiB"
+            self.ledger.change(
+                config.path, f"-Xms is {least} MiB and -Xmx {got}: here both are alike", "`heap` in the spec"
+            )
+        return most
+
+    def java(self, config: Config) -> Point:
+        """A config on a JVM."""
+        flags = config.of("JVMArg", "EnvVar")
+        choosing = [one for one in flags if one.chooses_collector]
+        names = [self.modifier(one) for one in flags if one not in choosing]
+        return Point(
+            self.runtime(config.runtime), self.collector(choosing, config) if self.chooses else None,
+            self.set_of(config, [name for name in names if name]), self.heap_of(config), config.path,
+        )  # fmt: skip
+
+    def native(self, config: Config) -> Point:
+        """A config that runs programs as they are: flags of a JVM do nothing to them."""
+        self.ledger.carry(("runtimes", config.runtime, "type"))
+        for one in config.of("JVMArg"):
+            self.ledger.change(config.path, f"`{one.name}` are flags of a JVM, and programs have none")
+        names = [self.modifier(one) for one in config.of("EnvVar")]
+        return Point("native", None, self.set_of(config, [name for name in names if name]), None, config.path)
+
+    def unique(self, points: Sequence[Point]) -> list[Point]:
+        """Each point once."""
+        found: dict[tuple[object, ...], Point] = {}
+        for point in points:
+            key = (point.runtime, point.collector, point.modifiers, point.heap_mib)
+            if key in found:
+                self.ledger.change(
+                    point.config, "the same configuration as another config; it is measured once"
+                )
+            found.setdefault(key, point)
+        return list(found.values())
+
+    def runtime(self, name: str) -> str:
+        """What a JVM is called here."""
+        if name not in self.runtimes:
+            at: KeyPath = ("runtimes", name)
+            self.ledger.carry((*at, "type"), (*at, "home"), (*at, "release"))
+            home = expanded(
+                self.reader,
+                (*at, "home"),
+                self.reader.text((*at, "home"), "home: /usr/lib/jvm/java-21") or "",
+            )
+            if not home.startswith("/"):
+                self.ledger.change(
+                    (*at, "home"),
+                    f"`{home}` is taken from the folder of the file on",
+                    "write an absolute path",
+                )
+            release = self.reader.whole((*at, "release"), 1, "release: 21")
+            if release is None and not self.reader.has((*at, "release")):
+                self.ledger.problem((*at, "release"), "the JDK's release", None, "release: 21")
+            program = os.path.normpath(self.base / home / "bin" / "java")
+            body: dict[str, Any] = {"provider": "path", "path": program}
+            if (release or 0) >= 9:
+                body["flags"] = [_EXPORTS]
+            self.runtimes[name] = (self.runtime_names.give(self.ledger, at, "the runtime", name), body)
+            self.told.append(f"Runtime `{self.runtimes[name][0]}`: OpenJDK {release}.")
+        return self.runtimes[name][0]
+
+    def collector(self, choosing: Sequence[Applied], config: Config) -> str:
+        """The collector that some modifiers choose; the registry's own where the flags are the same."""
+        flags = tuple(heap_of([word for one in choosing for word in one.words])[2])
+        if flags not in self.collectors:
+            known = [name for name, known in self.registries.collectors.items() if known.flags == flags]
+            text = "-".join(one.name for one in choosing) or "jvm-choice"
+            if known:
+                name = known[0]
+                if name != text:
+                    self.ledger.change(choosing[0].path, f"`{text}` is the collector `{name}` here")
+            else:
+                path = choosing[0].path if choosing else config.path
+                name = (
+                    self.collector_names.give(self.ledger, path, "the collector of", text)
+                    if choosing
+                    else self.collector_names.free(text)
+                )
+                self.defined[name] = list(flags)
+            self.collectors[flags] = name
+        name = self.collectors[flags]
+        self.made_of[name] = [*choosing]
+        return name
+
+    def modifier(self, applied: Applied) -> str:
+        """What a modifier is called here; empty where its flags were a heap's alone."""
+        if applied.name not in self.modifiers:
+            flags = heap_of(applied.words)[2]
+            body: dict[str, Any] = {"flags": flags} if flags else {}
+            if applied.environment:
+                body = {"environment": dict(applied.environment)}
+            if applied.words and not flags:
+                return ""
+            name = self.modifier_names.give(self.ledger, applied.path, "the modifier", applied.name)
+            self.modifiers[applied.name] = (name, body)
+            self.made_of[name] = [applied]
+        return self.modifiers[applied.name][0]
+
+    def set_of(self, config: Config, names: list[str]) -> tuple[str, ...]:
+        """A set of modifiers: one order for the same names."""
+        once = tuple(dict.fromkeys(names))
+        found = self.sets.setdefault(frozenset(once), once)
+        if found != once:
+            self.ledger.change(
+                config.path, f"its modifiers have the order of another config: {', '.join(found)}"
+            )
+        return found
+
+    def runs(self, wanted: Wanted) -> bool:
+        """Whether a config has a runtime for a benchmark."""
+        return bool(self.points[wanted.kind])
+
+    def heap(self) -> dict[str, Any]:
+        """The sizes that the configs name; empty where they name none."""
+        sizes = {point.heap_mib for point in self.points["java"] if point.heap_mib is not None}
+        return {"sizes_mib": sorted(sizes)} if sizes else {}
+
+    def keys(self, those: Sequence[Wanted]) -> dict[str, Any]:
+        """The keys of a spec that say what its benchmarks run on."""
+        kinds = [kind for kind in ("java", "native") if any(one.kind == kind for one in those)]
+        points = [point for kind in kinds for point in self.points[kind]]
+        java = [point for point in points if point.runtime != "native"]
+        runtimes = list(dict.fromkeys(point.runtime for point in java))
+        collectors = list(dict.fromkeys(point.collector for point in java if point.collector))
+        sets = list(dict.fromkeys(point.modifiers for point in points))
+        used = {name for names in sets for name in names}
+        define: dict[str, Any] = {
+            "runtimes": {name: body for name, body in self.runtimes.values() if name in runtimes}
+        }
+        own = {name: {"flags": flags} for name, flags in self.defined.items() if name in collectors}
+        define |= {"collectors": own} if own else {}
+        return {
+            "define": define if runtimes else {},
+            "runtimes": [*runtimes, *(["native"] if "native" in kinds else [])],
+            "collectors": collectors or None,
+            "modifiers": {name: body for name, body in self.modifiers.values() if name in used},
+            "modifier_sets": [list(names) for names in sets] if sets != [()] else None,
+            "exclude": [
+                *self.excluded(points, runtimes, collectors, sets),
+                *self.spared(those, collectors, sets),
+            ]
+            or None,
+        }
+
+    def excluded(
+        self, points: Sequence[Point], runtimes: list[str], collectors: list[str], sets: list[tuple[str, ...]]
+    ) -> list[dict[str, Any]]:
+        """What the crossing has and no config names, in as few entries as are plain to read."""
+        heaps: list[int | None] = list(self.heap().get("sizes_mib", [None]))
+        keys = ("runtime", "collector", "modifiers", "heap_mib")
+        there = [(p.runtime, p.collector, p.modifiers, p.heap_mib) for p in points]
+        of_jvms: list[str | None] = [*collectors] or [None]
+        full: list[tuple[str, str | None, tuple[str, ...], int | None]] = list(
+            product(runtimes, of_jvms, sets, heaps)
+        )
+        if any(p.runtime == "native" for p in points):
+            full += [("native", None, names, None) for names in sets]
+        found: list[dict[str, Any]] = []
+        for one in full:
+            if one in there or any(all(one[keys.index(k)] == v for k, v in entry.items()) for entry in found):
+                continue
+            whole = tuple(i for i in range(4) if one[i] is not None)
+            chosen = next((few for few in _FEW if set(few) <= set(whole) and not _in(one, few, there)), whole)
+            found.append({keys[i]: one[i] for i in chosen})
+        return [{key: list(v) if isinstance(v, tuple) else v for key, v in entry.items()} for entry in found]
+
+    def spared(
+        self, those: Sequence[Wanted], collectors: list[str], sets: list[tuple[str, ...]]
+    ) -> list[dict[str, Any]]:
+        """The cells of benchmarks that a modifier of the configuration is not for."""
+        found: list[dict[str, Any]] = []
+        choices = [("collector", name, [name]) for name in collectors] + [
+            ("modifiers", list(s), list(s)) for s in sets
+        ]
+        for wanted in those:
+            suite, name = self.called[wanted.path]
+            for key, value, members in choices:
+                for applied in (one for member in members for one in self.made_of.get(member, ())):
+                    for given in applied.excludes:
+                        if given[:2] != (wanted.suite, wanted.name):
+                            continue
+                        entry = {"suite": suite, "benchmark": name, key: value}
+                        if entry not in found:
+                            found.append(entry)
+                        self.ledger.carry(given[2])
+                        self.ledger.change(
+                            given[2],
+                            f"running-ng runs {wanted.name} without `{applied.name}` and calls it the same; here the "
+                            "configuration has no cell of it",
+                            "a set of modifiers without it (`modifier_sets`)",
+                        )
+        for around in self.arounds.values():
+            for given in (given for one in around.applied for given in one.excludes):
+                if any(given[:2] == (one.suite, one.name) for one in those):
+                    self.ledger.carry(given[2])
+        return found
+
+
+def _in(one: Sequence[object], parts: Sequence[int], there: Sequence[Sequence[object]]) -> bool:
+    """Whether something that is wanted is like another in some of its parts."""
+    return any(all(other[i] == one[i] for i in parts) for other in there)

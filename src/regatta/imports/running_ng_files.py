@@ -1,0 +1,174 @@
+"""A running-ng configuration with what it includes, every value with its place.
+
+Lists of several files are joined, mappings take over whole entries of later files, and anything else may stand in one file
+only; `overrides` change what is included, by paths with dots.
+Source of the rules: running-ng's reference on configuration files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import Problem, SpecError
+from regatta.spec.problems import shown
+from regatta.spec.yaml_lines import Document, KeyPath, as_text, read_yaml
+
+MAX_FILES = 64
+PACKAGE_DATA = "RUNNING_NG_PACKAGE_DATA"
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+def read_configuration(path: Path, package_data: Path | None) -> Document:
+    """Read a configuration and what it includes.
+
+    Args:
+        path: the file.
+        package_data: what `$RUNNING_NG_PACKAGE_DATA` stands for; None: nothing.
+
+    Raises:
+        SpecError: a file is wrong or missing.
+    """
+    return _Reader(package_data).read(path, str(path), ())
+
+
+class _Reader:
+    def __init__(self, package_data: Path | None) -> None:
+        self.package_data = package_data
+        self.files = 0
+
+    def read(self, path: Path, name: str, above: tuple[Path, ...]) -> Document:
+        own = read_yaml(path, name, merge_keys=True)
+        if not isinstance(own.value, dict):
+            raise _wrong(own, (), "a running-ng configuration: a mapping", own.value)
+        included = own.value.get("includes")
+        if included is None:
+            if "overrides" in own.value:
+                raise _wrong(
+                    own,
+                    ("overrides",),
+                    "`includes` beside `overrides`, which change what is included",
+                    "none",
+                )
+            return own
+        if not isinstance(included, list) or not included:
+            raise _wrong(own, ("includes",), "a list of paths", included, "`includes: [base.yml]`")
+        base = Document(name, {})
+        for index, entry in enumerate(included):
+            other, shown_name = self.found(own, ("includes", index), entry, path, name)
+            if other.resolve() in (*above, path.resolve()):
+                raise _wrong(own, ("includes", index), "no file that includes itself", entry)
+            self.files += 1
+            if self.files > MAX_FILES:
+                raise _wrong(own, ("includes", index), f"at most {MAX_FILES} includes", "more")
+            _combine(base, self.read(other, shown_name, (*above, path.resolve())))
+        self.override(base, own)
+        for key in ("includes", "overrides"):
+            own.value.pop(key, None)
+        _combine(base, own)
+        base.marks.setdefault((), own.mark(()))
+        return base
+
+    def found(self, own: Document, at: KeyPath, entry: Any, path: Path, name: str) -> tuple[Path, str]:
+        """The file that an entry of `includes` means, and what to call it."""
+        text = as_text(entry)
+        if not text or "\0" in text:
+            raise _wrong(own, at, "a path", entry)
+        variables = {
+            **os.environ,
+            **({PACKAGE_DATA: os.path.abspath(self.package_data)} if self.package_data else {}),
+        }
+        for match in _VARIABLE.finditer(text):
+            variable = match[1] or match[2]
+            if variable not in variables:
+                fix = f"set ${variable}"
+                if variable == PACKAGE_DATA:
+                    fix = "`--package-data DIR`: the folder `config` of running-ng"
+                raise _wrong(own, at, f"a value for ${variable}", entry, fix)
+        expanded = _VARIABLE.sub(lambda match: variables[match[1] or match[2]], text)
+        other = path.parent / expanded
+        if not other.is_file():
+            raise _wrong(
+                own, at, "a file that is there", entry, "paths are relative to the file that includes"
+            )
+        absolute = Path(expanded).is_absolute()
+        return other, expanded if absolute else os.path.normpath(Path(name).parent / expanded)
+
+    def override(self, base: Document, own: Document) -> None:
+        """Put the values of `overrides` into what is included."""
+        overrides = own.value.get("overrides")
+        if overrides is None:
+            return
+        if not isinstance(overrides, dict):
+            raise _wrong(own, ("overrides",), "a mapping of paths with dots to values", overrides)
+        for selector, value in overrides.items():
+            at: KeyPath = ("overrides", selector)
+            path: KeyPath = ()
+            here: Any = base.value
+            for part in selector.split("."):
+                last = len(path) == selector.count(".")
+                key: str | int = int(part) if part.isdigit() and isinstance(here, list) else part
+                inside = isinstance(here, dict) and (last or key in here)
+                inside |= isinstance(here, list) and isinstance(key, int) and key < len(here)
+                if not inside:
+                    known = (
+                        f" ({', '.join(map(str, here))})" if isinstance(here, dict) and len(here) < 9 else ""
+                    )
+                    raise _wrong(
+                        own,
+                        at,
+                        f"a path that what is included has{known}",
+                        selector,
+                        f"`{part}` is not there",
+                    )
+                path = (*path, key)
+                if last:
+                    here[key] = value
+                    _place(base, path, own, at, value)
+                else:
+                    here = here[key]
+
+
+def _wrong(document: Document, path: KeyPath, expected: str, got: Any, fix: str = "") -> SpecError:
+    return SpecError([Problem(document.where(path), expected, shown(got), fix)])
+
+
+def _combine(under: Document, over: Document) -> None:
+    """Lay the keys of `over` on those of `under`."""
+    for key, value in over.value.items():
+        below = under.value.get(key)
+        at: KeyPath = (key,)
+        if key not in under.value or below is None:
+            under.value[key] = value
+            _place(under, at, over, at, value)
+        elif isinstance(below, list) and isinstance(value, list):
+            for index, entry in enumerate(value):
+                _place(under, (*at, len(below)), over, (*at, index), entry)
+                below.append(entry)
+        elif isinstance(below, dict) and isinstance(value, dict):
+            for name, entry in value.items():
+                below[name] = entry
+                _place(under, (*at, name), over, (*at, name), entry)
+        elif value is not None or isinstance(below, dict | list):
+            expected = f"`{key}` in one file only, or a list or mapping in all"
+            raise _wrong(over, at, expected, value, f"`overrides: {{{key}: ...}}`")
+
+
+def _place(under: Document, at: KeyPath, over: Document, source: KeyPath, value: Any) -> None:
+    """Give a value and all in it the places that they have in another document."""
+    for old in [path for path in under.marks if path[: len(at)] == at]:
+        del under.marks[old]
+    for inner in _inner(value):
+        under.marks[(*at, *inner)] = over.mark((*source, *inner))
+
+
+def _inner(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    yield path
+    entries = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, child in entries:
+        yield from _inner(child, (*path, key))

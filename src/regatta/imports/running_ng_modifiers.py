@@ -1,0 +1,222 @@
+"""running-ng's configs: `runtime|modifier|modifier-value`, resolved into what each changes."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from regatta.imports.reader import Reader
+from regatta.spec.fields import VARIABLE
+from regatta.spec.problems import unknown
+from regatta.spec.yaml_lines import KeyPath
+
+_COLLECTOR = re.compile(
+    r"-XX:\+Use(Serial|Parallel|ParallelOld|ParNew|ConcMarkSweep|G1|Z|Shenandoah|Epsilon)GC"
+)
+_HEAP = re.compile(r"-X(ms|mx)([0-9]{1,12})([kKmMgG]?)")
+_MIB = {"": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10}
+_MAX_SETS = 16
+
+#: types of which Regatta has nothing, why, and whether a config without it would be another one
+_FOREIGN = {
+    "JSArg": ("it is for JavaScript runtimes, which Regatta has none of", True),
+    "JuliaArg": ("it is for Julia, which Regatta does not run", True),
+    "Companion": ("Regatta starts no second program beside a measured one", False),
+    "NoImplicitHeapsizeModifier": ("every heap has a size here", False),
+}
+_WORDS = ("JVMArg", "JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "ProgramArg", "Wrapper")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """One modifier with its values, as a config names it."""
+
+    name: str
+    kind: str
+    path: KeyPath
+    words: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    #: suite, benchmark that it is not for, and where that is said
+    excludes: tuple[tuple[str, str, KeyPath], ...] = ()
+
+    @property
+    def chooses_collector(self) -> bool:
+        """Whether its flags choose a garbage collector."""
+        return self.kind == "JVMArg" and any(_COLLECTOR.fullmatch(word) for word in self.words)
+
+    def spares(self, suite: str, benchmark: str) -> bool:
+        """Whether it is not for a benchmark."""
+        return any((suite, benchmark) == given[:2] for given in self.excludes)
+
+
+@dataclass
+class Config:
+    """One entry of `configs`."""
+
+    path: KeyPath
+    text: str
+    runtime: str
+    applied: list[Applied] = field(default_factory=list)
+    #: why it cannot be carried, and what to do; empty: it can
+    refused: tuple[str, str] = ("", "")
+
+    def of(self, *kinds: str) -> list[Applied]:
+        """Its modifiers of some types."""
+        return [one for one in self.applied if one.kind in kinds]
+
+
+class Modifiers:
+    """Resolves configs."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.ledger = reader.ledger
+
+    def config(self, path: KeyPath, text: str) -> Config:
+        """One entry of `configs`, whose names are all looked up."""
+        parts = [part.strip() for part in text.split("|")]
+        config = Config(path, text, parts[0])
+        self.reader.one_of(path, "a runtime", parts[0], self.reader.mapping(("runtimes",), "runtimes"))
+        self.add(config, parts[1:], 0)
+        self.ledger.carry(path)
+        return config
+
+    def add(self, config: Config, names: Sequence[str], depth: int) -> None:
+        """The modifiers of a config or of a set; nothing counts after an empty name, as in running-ng."""
+        table = self.reader.mapping(("modifiers",))
+        for index, whole in enumerate(names):
+            if not whole.strip():
+                if any(name.strip() for name in names[index:]):
+                    self.ledger.change(
+                        config.path, "running-ng reads no modifier after an empty one, and neither do we"
+                    )
+                return
+            name, *values = whole.strip().split("-")
+            if name not in table:
+                problem = unknown(self.reader.document.where(config.path), "a modifier", name, table)
+                self.ledger.problems.extend([problem] if problem not in self.ledger.problems else [])
+                continue
+            self.one(config, ("modifiers", name), whole.strip(), values, depth)
+
+    def one(self, config: Config, path: KeyPath, name: str, values: list[str], depth: int) -> None:
+        """One modifier, or the members of a set."""
+        kind = self.reader.text((*path, "type"), "type: JVMArg") or ""
+        self.ledger.look(path)
+        if kind in _FOREIGN:
+            why, needed = _FOREIGN[kind]
+            self.ledger.leave(path, why)
+            if needed:
+                config.refused = (f"its modifier `{name}`: {why}", "leave it out of the config")
+            return
+        self.ledger.carry((*path, "type"))
+        value = self.filled((*path, "val"), values)
+        if kind == "ModifierSet":
+            if depth >= _MAX_SETS:
+                self.ledger.problem(
+                    path, f"sets of modifiers at most {_MAX_SETS} deep", name, "no set within itself"
+                )
+                return
+            self.add(config, value.split("|"), depth + 1)
+        elif kind == "EnvVar":
+            variable = self.filled((*path, "var"), values)
+            if (
+                not VARIABLE.fullmatch(variable)
+                or variable.upper().startswith("REGATTA_")
+                or not value.isprintable()
+            ):
+                config.refused = (
+                    f"its modifier `{name}` sets `{variable}`, which Regatta cannot",
+                    "another variable",
+                )
+                return
+            self.keep(config, Applied(name, kind, path, (), ((variable, value),), self.excludes(path)))
+        elif kind in _WORDS:
+            self.keep(
+                config, Applied(name, kind, path, self.words((*path, "val"), value), (), self.excludes(path))
+            )
+        else:
+            self.ledger.carried.discard((*path, "type"))
+            self.ledger.leave(path, f"Regatta knows no modifier of type {kind}")
+            config.refused = (
+                f"its modifier `{name}` is of type {kind}, which Regatta does not know",
+                "leave it out of the config",
+            )
+
+    def keep(self, config: Config, applied: Applied) -> None:
+        """Add a modifier once."""
+        if applied not in config.applied:
+            config.applied.append(applied)
+
+    def filled(self, path: KeyPath, values: list[str]) -> str:
+        """Text with `{0}`, `{1}` replaced by the values of a config; as it stands where there are none, or too few."""
+        text = self.reader.text(path, f"{path[-1]}: ...") or ""
+        self.ledger.carry(path)
+        if not values:
+            return text
+        made = ""
+        automatic = 0
+        try:
+            for before, name, form, conversion in string.Formatter().parse(text):
+                made += before
+                if name is None:
+                    continue
+                if form or conversion or not (name == "" or name.isdigit()):
+                    raise ValueError("`{0}`, `{1}` and so on are all there is")
+                number = int(name) if name else automatic
+                automatic += not name
+                if number >= len(values):
+                    return text
+                made += values[number]
+        except ValueError as error:
+            self.ledger.problem(path, "text with `{0}` for the first value of a config", f"{text} ({error})")
+            return text
+        return made
+
+    def words(self, path: KeyPath, value: str) -> tuple[str, ...]:
+        """Text as a shell splits it, variables of this environment replaced, as running-ng does."""
+        try:
+            given = shlex.split(value)
+        except ValueError as error:
+            self.ledger.problem(path, "words with closed quotes", f"{value} ({error})")
+            return ()
+        return tuple(expanded(self.reader, path, word) for word in given)
+
+    def excludes(self, path: KeyPath) -> tuple[tuple[str, str, KeyPath], ...]:
+        """The benchmarks that a modifier is not for."""
+        found = []
+        for suite in self.reader.mapping((*path, "excludes")):
+            for at, _ in self.reader.entries((*path, "excludes", suite)):
+                self.ledger.look(at)
+                found.append((suite, self.reader.text(at) or "", at))
+        return tuple(found)
+
+
+def expanded(reader: Reader, path: KeyPath, text: str) -> str:
+    """Text with variables of this environment replaced; says so."""
+    made = os.path.expandvars(text)
+    if made != text:
+        reader.ledger.change(
+            path, f"`{text}` is `{made}` here, by this environment", "import it where it is to be measured"
+        )
+    elif "$" in text:
+        reader.ledger.change(
+            path, f"`{text}` stands as it is: the variable is not set", "set it, and import again"
+        )
+    return made
+
+
+def heap_of(words: Sequence[str]) -> tuple[int | None, int | None, list[str]]:
+    """`-Xms` and `-Xmx` in MiB, rounded up, and the words without them."""
+    found: dict[str, int] = {}
+    rest = []
+    for word in words:
+        match = _HEAP.fullmatch(word)
+        if match:
+            found[match[1]] = max(1, -int(-int(match[2]) * _MIB[match[3].lower()] // 1))
+        else:
+            rest.append(word)
+    return found.get("ms"), found.get("mx"), rest
