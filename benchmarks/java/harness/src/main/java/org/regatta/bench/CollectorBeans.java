@@ -4,11 +4,18 @@ import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /** What the JVM's beans tell of its collectors, each of which is one kind of collection: number and time, in whole ms. */
 final class CollectorBeans {
     private static final long NS_PER_MS = 1_000_000;
+
+    /**
+     * Z and Shenandoah have beans of two kinds: "... Cycles", which run beside the program, and "... Pauses". The one of
+     * Z before release 17 is of cycles.
+     */
+    private static final Pattern RUNS_BESIDE = Pattern.compile(".* Cycles|ZGC");
 
     private final List<GarbageCollectorMXBean> beans = ManagementFactory.getGarbageCollectorMXBeans();
     private final long[] counts = new long[beans.size()];
@@ -50,8 +57,7 @@ final class CollectorBeans {
         long count = 0;
         boolean known = false;
         for (int i = 0; i < counts.length; i++) {
-            // Z and Shenandoah have beans of two kinds: "... Cycles", which run beside the program, and "... Pauses".
-            if (!beans.get(i).getName().endsWith("Cycles")) {
+            if (!RUNS_BESIDE.matcher(beans.get(i).getName()).matches()) {
                 ms += timesMs[i];
                 count += counts[i];
                 known = true;

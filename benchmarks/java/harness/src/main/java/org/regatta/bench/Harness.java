@@ -21,7 +21,14 @@ public final class Harness {
         Fatal.prepare();
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         String results = System.getenv("REGATTA_RESULTS");
-        Listener listener = results == null ? new PrintedLines(out) : new ResultLines(Path.of(results));
+        Listener lines = results == null ? new PrintedLines(out) : new ResultLines(Path.of(results));
+        Listener listener;
+        try {
+            listener = Listeners.withProperty(lines);
+        } catch (UsageException e) {
+            System.exit(usage(e));
+            return;
+        }
         // Threads that the workload or a library started end here, if nobody catches what they throw.
         Thread.setDefaultUncaughtExceptionHandler((thread, thrown) -> fail(thrown, listener));
         System.exit(run(args, entries, out, listener));
@@ -42,15 +49,19 @@ public final class Harness {
             if (options.probe()) {
                 return probe(options.entry());
             }
-            runIterations(options, Listeners.withProperty(listener));
+            runIterations(options, listener);
             return 0;
         } catch (UsageException e) {
-            System.err.println("error: " + e.getMessage());
-            return EXIT_USAGE;
+            return usage(e);
         } catch (Throwable thrown) {
             fail(thrown, listener);
             return EXIT_FAILED;
         }
+    }
+
+    private static int usage(UsageException e) {
+        System.err.println("error: " + e.getMessage());
+        return EXIT_USAGE;
     }
 
     private static int probe(Entry entry) throws Throwable {
