@@ -3,6 +3,7 @@ package org.regatta.bench.h2;
 import java.util.List;
 import org.regatta.bench.Entry;
 import org.regatta.bench.Harness;
+import org.regatta.bench.orders.OrderEntry;
 
 /** {@code h2} of the suite {@code apps}. */
 public final class Main {
@@ -10,8 +11,8 @@ public final class Main {
             new Entry(
                     "h2",
                     "Two terminals run an order-entry transaction mix on an in-memory H2 database",
-                    H2Benchmark.MAX_SIZE,
-                    H2Benchmark::new));
+                    OrderEntry.MAX_SIZE,
+                    () -> new OrderEntry(new H2Engine())));
 
     private Main() {}
 

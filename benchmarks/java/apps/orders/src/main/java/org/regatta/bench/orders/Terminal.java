@@ -1,4 +1,4 @@
-package org.regatta.bench.h2;
+package org.regatta.bench.orders;
 
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -28,13 +28,8 @@ final class Terminal {
     private static final int LEAST_LINES = 5;
     private static final int NO_SUCH_ITEM = OrderDatabase.ITEMS + 1;
 
-    /** SQLSTATE class of transactions that were rolled back and may be tried again. */
-    private static final String ROLLED_BACK = "40";
-
-    /** H2: a row was changed between reading and locking. */
-    private static final int CONCURRENT_UPDATE = 90131;
-
     private final Connection connection;
+    private final Engine engine;
     private final int number;
     private final int terminals;
     private final Random random;
@@ -46,8 +41,9 @@ final class Terminal {
         long run() throws SQLException;
     }
 
-    Terminal(Connection connection, int number, int terminals, long seed) throws SQLException {
+    Terminal(Connection connection, Engine engine, int number, int terminals, long seed) throws SQLException {
         this.connection = connection;
+        this.engine = engine;
         this.number = number;
         this.terminals = terminals;
         // The odd factor keeps the terminals' streams apart, and apart from the loader's.
@@ -100,7 +96,7 @@ final class Terminal {
                 return result;
             } catch (SQLException e) {
                 rollbackAfter(e);
-                if (attempt == MOST_ATTEMPTS || !mayBeTriedAgain(e)) {
+                if (attempt == MOST_ATTEMPTS || !engine.mayBeTriedAgain(e)) {
                     throw e;
                 }
             }
@@ -115,11 +111,6 @@ final class Terminal {
             failure.addSuppressed(e);
             throw failure;
         }
-    }
-
-    private static boolean mayBeTriedAgain(SQLException e) {
-        return e.getErrorCode() == CONCURRENT_UPDATE
-                || e.getSQLState() != null && e.getSQLState().startsWith(ROLLED_BACK);
     }
 
     private int customer() {

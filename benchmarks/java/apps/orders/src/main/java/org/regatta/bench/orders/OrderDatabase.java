@@ -1,4 +1,4 @@
-package org.regatta.bench.h2;
+package org.regatta.bench.orders;
 
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -14,7 +14,7 @@ final class OrderDatabase {
     static final int WAREHOUSES = 4;
     static final int DISTRICTS = 10;
     static final int CUSTOMERS_PER_DISTRICT = 200;
-    static final int ITEMS = 5000;
+    static final int ITEMS = 3000;
 
     /** A stock's quantity stays within these, see {@link Terminal}. */
     private static final int LEAST_STOCK = 10;

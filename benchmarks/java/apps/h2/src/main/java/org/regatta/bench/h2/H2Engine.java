@@ -1,0 +1,34 @@
+package org.regatta.bench.h2;
+
+import java.sql.Connection;
+import java.sql.SQLException;
+import org.h2.api.ErrorCode;
+import org.h2.jdbcx.JdbcDataSource;
+import org.regatta.bench.orders.Engine;
+
+/** H2 in memory: the database is gone when its last connection is closed. */
+final class H2Engine implements Engine {
+    /** SQLSTATE class of transactions that were rolled back and may be tried again. */
+    private static final String ROLLED_BACK = "40";
+
+    private final JdbcDataSource source = new JdbcDataSource();
+
+    H2Engine() {
+        source.setURL("jdbc:h2:mem:orders;LOCK_TIMEOUT=60000;TRACE_LEVEL_SYSTEM_OUT=0");
+    }
+
+    @Override
+    public Connection connect() throws SQLException {
+        return source.getConnection();
+    }
+
+    @Override
+    public void shutDown(Connection last) {}
+
+    @Override
+    public boolean mayBeTriedAgain(SQLException failure) {
+        // the first: a row was changed between reading and locking
+        return failure.getErrorCode() == ErrorCode.CONCURRENT_UPDATE_1
+                || failure.getSQLState() != null && failure.getSQLState().startsWith(ROLLED_BACK);
+    }
+}
