@@ -19,7 +19,7 @@ def document(left: Left, harness: str) -> Any:
     Raises:
         BadDocument: there is none, it was refused, or it is not whole JSON.
     """
-    if left.results is None:
+    if left.refused or not left.results:
         raise BadDocument(left.refused or f"no result: {harness} wrote no file")
     try:
         return json.loads(left.results)

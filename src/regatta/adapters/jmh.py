@@ -16,6 +16,7 @@ from typing import Any
 from regatta.adapters.document import BadDocument, document, is_number, part
 from regatta.adapters.latency import percentiles
 from regatta.adapters.result import Left, Reported
+from regatta.adapters.text import lines_of
 from regatta.units import UNITS
 
 #: what an iteration's value is, by JMH's mode
@@ -34,6 +35,8 @@ _OTHER_UNITS = {
     "---": ("ratio", 1.0),
     "%": ("percent", 1.0),
 }
+#: secondary metrics that repeat what the samples tell: `p0.99`, or `bench:·p0.99` in earlier releases
+_PERCENTILE = re.compile(r"(?:\A|[:·])p[01]\.[0-9]+\Z")
 _MAXIMUM_ROWS = 1_000_000
 #: samples of one iteration of which percentiles are told
 _MAXIMUM_SAMPLES = 4_000_000
@@ -53,8 +56,17 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         for result in results:
             _add(result, several, modes, reported)
     except BadDocument as error:
-        reported.error = str(error)
+        reported.error = _failure(left.stdout) or str(error)
     return reported
+
+
+def _failure(stdout: bytes) -> str:
+    """What a benchmark threw, as JMH prints it below `<failure>`; nothing where it threw nothing."""
+    lines = [line for line in lines_of(stdout) if line]
+    for line, following in zip(lines, lines[1:]):
+        if line.endswith("<failure>"):
+            return f"the benchmark failed: {following[:300]}"
+    return ""
 
 
 def _add(result: dict[str, Any], several: bool, modes: bool, reported: Reported) -> None:
@@ -83,6 +95,8 @@ def _add(result: dict[str, Any], several: bool, modes: bool, reported: Reported)
     if not isinstance(secondary, dict):
         raise BadDocument(f"{where}: expected `secondaryMetrics`, got {secondary!r:.80}")
     for other, metric in secondary.items():
+        if mode == "sample" and _PERCENTILE.search(other):
+            continue
         _add_secondary(other, metric, parameters, where, reported)
 
 
