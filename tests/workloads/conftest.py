@@ -7,28 +7,30 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import java_cases
 import lm_runs
 import pytest
-from java_runs import ROOT, Programs, java_release
+from java_cases import Cases
+from java_runs import Programs, java_release
 
 PLANTED = Path(__file__).with_name("planted.c")
 
 
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """All Java workloads, built together."""
+    """The Java workloads; a suite is built when the first of its programs is asked for, as `regatta build` does it."""
     missing = [program for program in ("mvn", "javac", "java") if shutil.which(program) is None]
     if missing:
         pytest.skip(f"THE JAVA WORKLOADS ARE NOT TESTED: {', '.join(missing)} not on PATH")
     if java_release() < 17:
         pytest.skip("THE JAVA WORKLOADS ARE NOT TESTED: the java on PATH is older than release 17")
-    copy = tmp_path_factory.mktemp("build") / "java"
-    shutil.copytree(ROOT / "benchmarks" / "java", copy, ignore=shutil.ignore_patterns("target"))
-    built = subprocess.run(
-        ["mvn", "-q", "-B", "package"], cwd=copy, capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    return Programs(copy, tmp_path_factory.mktemp("runs"))
+    return Programs(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def cases(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Cases:
+    """Benchmarks on the harness whose behaviour is known."""
+    return java_cases.build(programs, tmp_path_factory.mktemp("cases"))
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from regatta.errors import HostError
+from regatta.fleet.builds import build
 from regatta.fleet.runtimes import provision
+from regatta.model.experiment import Build
 from regatta.spec.registries import as_runtime
 from regatta.spec.registry_schema import RuntimeSpec
 
@@ -48,6 +50,16 @@ def expected_digest(label: str, size: str) -> str:
     return entry(label)["sizes"][size]["expect"]["digest"]
 
 
+@cache
+def built(suite: str) -> dict[str, Path]:
+    """Output to file of a suite's build, which has the suite's name."""
+    spec = SUITES[suite]["builds"][suite]
+    done = build(
+        Build(suite, spec["directory"], tuple(spec["command"]), spec["outputs"], tuple(spec["needs"])), ROOT
+    )
+    return {name: Path(file.path) for name, file in done.items()}
+
+
 @dataclass
 class Run:
     """What one process left behind."""
@@ -74,17 +86,15 @@ class Run:
 
 @dataclass
 class Programs:
-    """The built jars, and how the suites' commands are run with them."""
+    """The jars, and how the suites' commands are run with them."""
 
-    #: copy of benchmarks/java in which Maven has run
-    built: Path
     work: Path
     runs: int = 0
 
     def jar(self, name: str) -> Path:
         """The jar that commands call `{name}`, such as `vm.jar` or `apps.h2`."""
         suite, output = name.split(".")
-        return self.built / SUITES[suite]["builds"][suite]["outputs"][output]
+        return built(suite)[output]
 
     def benchmark(
         self,
