@@ -6,6 +6,7 @@ import org.regatta.bench.Harness;
 import org.regatta.bench.vm.db.DbBenchmark;
 import org.regatta.bench.vm.jack.JackBenchmark;
 import org.regatta.bench.vm.javac.JavacBenchmark;
+import org.regatta.bench.vm.mpegaudio.MpegaudioBenchmark;
 import org.regatta.bench.vm.mtrt.MtrtBenchmark;
 
 /** The benchmarks of the suite {@code vm}. */
@@ -32,6 +33,11 @@ public final class Main {
                     JavacBenchmark.MAX_SIZE,
                     // A lambda: where module java.compiler is missing, the class must not be loaded with the table.
                     () -> new JavacBenchmark()),
+            new Entry(
+                    "mpegaudio",
+                    "Decodes a tune from frames with Huffman codes, an inverse MDCT and a filter bank",
+                    MpegaudioBenchmark.MAX_SIZE,
+                    MpegaudioBenchmark::new),
             new Entry(
                     "mtrt",
                     "Two threads trace the rays of a generated scene, every second line each",

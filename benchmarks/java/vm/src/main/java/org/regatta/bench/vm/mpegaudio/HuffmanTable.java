@@ -1,0 +1,172 @@
+package org.regatta.bench.vm.mpegaudio;
+
+import java.util.Comparator;
+import java.util.PriorityQueue;
+
+/**
+ * A prefix code for groups of small values, made from a geometric distribution of the values: the standard's tables
+ * have the same shape, but were made from recordings.
+ *
+ * <p>Source: D. A. Huffman, A Method for the Construction of Minimum-Redundancy Codes, Proc. IRE 40(9), 1952.
+ */
+final class HuffmanTable {
+    /** Values from here on are written as this one and the rest in {@code linBits}. */
+    static final int ESCAPE = 15;
+
+    /** For pairs of values; the first one is for zeros only, and writes nothing. */
+    static final HuffmanTable[] PAIRS = {
+        new HuffmanTable(2, 0, 0, 1),
+        new HuffmanTable(2, 1, 0, 0.45),
+        new HuffmanTable(2, 2, 0, 0.5),
+        new HuffmanTable(2, 3, 0, 0.55),
+        new HuffmanTable(2, 5, 0, 0.65),
+        new HuffmanTable(2, 7, 0, 0.72),
+        new HuffmanTable(2, ESCAPE, 0, 0.82),
+        new HuffmanTable(2, ESCAPE, 5, 0.88),
+        new HuffmanTable(2, ESCAPE, 13, 0.93),
+    };
+
+    /** For groups of four values of at most 1: where these are rare, and where they are not. */
+    static final HuffmanTable[] QUADS = {new HuffmanTable(4, 1, 0, 0.25), new HuffmanTable(4, 1, 0, 0.7)};
+
+    private final int group;
+    private final int largest;
+    private final int linBits;
+    private final int[] codes;
+    private final int[] lengths;
+
+    /** Two places a node: where bit 0 and bit 1 lead; a negative number is a leaf, of the symbol that is its complement. */
+    private final int[] tree;
+
+    private int nodes;
+
+    /**
+     * @param group how many values a code word stands for
+     * @param largest value that has code words of its own
+     * @param linBits of a value that is larger
+     * @param ratio how much rarer each value is than the one before, from 0 to 1
+     */
+    private HuffmanTable(int group, int largest, int linBits, double ratio) {
+        this.group = group;
+        this.largest = largest;
+        this.linBits = linBits;
+        int symbols = 1;
+        for (int i = 0; i < group; i++) {
+            symbols *= largest + 1;
+        }
+        codes = new int[symbols];
+        lengths = new int[symbols];
+        tree = new int[2 * symbols];
+        Node root = root(symbols, ratio);
+        if (symbols > 1) {
+            enter(root, 0, 0);
+        }
+    }
+
+    private static final class Node {
+        private final double weight;
+        private final int order;
+        private final Node zero;
+        private final Node one;
+
+        Node(double weight, int order, Node zero, Node one) {
+            this.weight = weight;
+            this.order = order;
+            this.zero = zero;
+            this.one = one;
+        }
+    }
+
+    private Node root(int symbols, double ratio) {
+        PriorityQueue<Node> queue = new PriorityQueue<>(
+                Comparator.comparingDouble((Node node) -> node.weight).thenComparingInt(node -> node.order));
+        for (int symbol = 0; symbol < symbols; symbol++) {
+            double weight = 1;
+            for (int rest = symbol; rest > 0; rest /= largest + 1) {
+                for (int value = rest % (largest + 1); value > 0; value--) {
+                    weight *= ratio;
+                }
+            }
+            queue.add(new Node(weight, symbol, null, null));
+        }
+        for (int order = symbols; queue.size() > 1; order++) {
+            Node zero = queue.remove();
+            Node one = queue.remove();
+            queue.add(new Node(zero.weight + one.weight, order, zero, one));
+        }
+        return queue.remove();
+    }
+
+    /** @return what leads to the node in the tree */
+    private int enter(Node node, int code, int length) {
+        if (node.zero == null) {
+            codes[node.order] = code;
+            lengths[node.order] = length;
+            return ~node.order;
+        }
+        int place = nodes++;
+        tree[2 * place] = enter(node.zero, code << 1, length + 1);
+        tree[2 * place + 1] = enter(node.one, code << 1 | 1, length + 1);
+        return place;
+    }
+
+    /** Whether values up to this one can be written. */
+    boolean reaches(int value) {
+        return value <= largest || linBits > 0 && value < ESCAPE + (1 << linBits);
+    }
+
+    /** @return how many bits the values from {@code at} on take, a group */
+    int bits(int[] values, int at) {
+        int bits = lengths[symbol(values, at)];
+        for (int i = at; i < at + group; i++) {
+            int size = Math.abs(values[i]);
+            bits += (size > 0 ? 1 : 0) + (linBits > 0 && size >= ESCAPE ? linBits : 0);
+        }
+        return bits;
+    }
+
+    void write(int[] values, int at, Bits.Writer out) {
+        int symbol = symbol(values, at);
+        out.write(codes[symbol], lengths[symbol]);
+        for (int i = at; i < at + group; i++) {
+            int size = Math.abs(values[i]);
+            if (linBits > 0 && size >= ESCAPE) {
+                out.write(size - ESCAPE, linBits);
+            }
+            if (size > 0) {
+                out.write(values[i] < 0 ? 1 : 0, 1);
+            }
+        }
+    }
+
+    void read(int[] values, int at, Bits.Reader in) {
+        int symbol = 0;
+        if (codes.length > 1) {
+            int place = 0;
+            do {
+                place = tree[2 * place + in.readBit()];
+            } while (place >= 0);
+            symbol = ~place;
+        }
+        for (int i = at + group - 1; i >= at; i--) {
+            values[i] = symbol % (largest + 1);
+            symbol /= largest + 1;
+        }
+        for (int i = at; i < at + group; i++) {
+            if (linBits > 0 && values[i] == ESCAPE) {
+                values[i] += in.read(linBits);
+            }
+            if (values[i] > 0 && in.readBit() == 1) {
+                values[i] = -values[i];
+            }
+        }
+    }
+
+    private int symbol(int[] values, int at) {
+        int symbol = 0;
+        for (int i = at; i < at + group; i++) {
+            symbol = symbol * (largest + 1) + Math.min(largest, Math.abs(values[i]));
+        }
+        return symbol;
+    }
+}
