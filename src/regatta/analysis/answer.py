@@ -7,6 +7,8 @@ from pathlib import Path
 from regatta.analysis.aa import judge_gates
 from regatta.analysis.baseline import check_baseline
 from regatta.analysis.cell_answers import cell_answers
+from regatta.analysis.chat import HEADLINE_PAIRS, judge_chat, why_uncounted
+from regatta.analysis.chat_words import chat_words, mode_words
 from regatta.analysis.collector_words import collector_words
 from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.analysis.dependence import dependence_words, dependences
@@ -71,6 +73,7 @@ def answer_experiment(
         levels = variance_by_level(connection, samples, facts.steady)
         names = Names(samples.cells)
         cpus = usable_cpus(connection, facts)
+        uncounted = why_uncounted(connection)
         steadiness = judge_steadiness(
             connection, samples, facts.steady, facts.level, facts.theta_percent, names
         )
@@ -97,6 +100,7 @@ def answer_experiment(
     depending = dependences(cells, facts.level)
     overheads = judge_overheads(samples, facts.level, facts.seed)
     scaling = judge_scaling(samples, facts.level, facts.theta_percent, cpus, stops.pilot_pairs)
+    chat = judge_chat(cells, uncounted, facts.level)
     stopped = judge_stops(stops, samples, facts.level, names)
     compilation = judge_control(families, facts.controlled, facts.steady.method)
     findings = {
@@ -113,6 +117,7 @@ def answer_experiment(
         ),
         "Collectors": collector_words(overheads, samples, cells, names),
         "Load": scaling_words(scaling, facts.theta_percent),
+        "Chat": chat_words(chat),
         "Memory": memory_words(cells, facts.hosts),
         "Sleeps": sleep_words(cells),
         "What explains how much": effect_words(effects),
@@ -142,12 +147,12 @@ def answer_experiment(
             headline(
                 samples.cells,
                 cells,
-                comparisons,
+                [c for c in comparisons if c.a not in chat.cell_ids],
                 families,
                 names,
                 over_hosts,
-                (*findings["Scores"], *findings["Load"]),
-                {point.cell_id for curve in scaling.curves for point in curve.points},
+                (*findings["Scores"], *findings["Load"], *mode_words(chat, HEADLINE_PAIRS)),
+                {point.cell_id for curve in scaling.curves for point in curve.points} | chat.cell_ids,
             )
         )
         if samples.recorded
@@ -162,6 +167,7 @@ def answer_experiment(
         levels=tuple(levels),
         overheads=overheads,
         scaling=scaling,
+        chat=chat,
         stopping=stopped,
         steadiness=steadiness,
         compilation=compilation,

@@ -58,6 +58,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
         ],
         "overheads": plain(answer.overheads),
         "scaling": _scaling(answer),
+        "chat": _chat(answer),
         "stopping": plain(answer.stopping),
         "steadiness": _steadiness(answer),
         "gates": plain(answer.gates),
@@ -83,6 +84,11 @@ def _scaling(answer: Answer) -> Any:
         for point in curve["points"]:
             del point["values"]
     return found
+
+
+def _chat(answer: Answer) -> Any:
+    """The modes against each other; the curves are among the cells."""
+    return {"contrasts": plain(answer.chat.contrasts), "uncounted": plain(answer.chat.uncounted)}
 
 
 def plain(value: Any) -> Any:

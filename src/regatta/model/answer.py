@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from regatta.model.aa import Gate
 from regatta.model.cell import configuration_name
+from regatta.model.chat import Chat
 from regatta.model.dependence import Dependence
 from regatta.model.effects import Effects
 from regatta.model.estimate import Estimate as Estimate
@@ -193,6 +194,8 @@ class Answer:
     overheads: Overheads = field(default_factory=Overheads)
     #: every series over the number of processes at a time
     scaling: Scaling = field(default_factory=Scaling)
+    #: a chat server over its connections
+    chat: Chat = field(default_factory=Chat)
     #: where the variance of each series is
     levels: tuple[CellLevels, ...] = ()
     #: block groups whose number of rounds was not fixed

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from regatta.model.answer import Answer
 from regatta.report.aa import aa_topic
+from regatta.report.chat import chat_topic
 from regatta.report.collectors import collectors_topic
 from regatta.report.comparisons import comparisons_topic, method_topic
 from regatta.report.effects import effects_topic, levels_topic
@@ -47,6 +48,7 @@ TOPICS: tuple[Callable[[Answer, list[Panel], Looks], Topic | None], ...] = (
     collectors_topic,
     latency_topic,
     scaling_topic,
+    chat_topic,
     memory_topic,
     sleeps_topic,
     curves_topic,

@@ -1,0 +1,158 @@
+"""What is said aloud of a chat server: from how many connections on one way to serve beats another, by how much, and at what cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import groupby
+
+from regatta.analysis.chat import PAIRS
+from regatta.analysis.words import bound_words, listed
+from regatta.model.chat import Chat, ChatCurve, ChatPlace, ModeContrast
+from regatta.units import display_scale
+
+#: an interval that reaches this ratio, or its inverse, excludes nothing of interest
+_VAGUE = 2.0
+_NAMES = {"platform": "platform threads", "virtual": "virtual threads", "selector": "one selector"}
+
+
+def mode_name(mode: str) -> str:
+    """`virtual threads`."""
+    return _NAMES.get(mode, mode)
+
+
+def chat_words(chat: Chat) -> tuple[str, ...]:
+    """Sentences on which mode is better where, what a message costs, and what was not counted; none without a chat server."""
+    several = _several(chat)
+    return (
+        *mode_words(chat, PAIRS),
+        *(words for place in _places(chat) for words in _costs(chat.curves, place, several)),
+        *(
+            f"hardware events (CPI, instructions, cache, TLB and branch misses) were not counted on "
+            f"{f'host {host}' if several else 'this machine'}: {why}"
+            for host, why in chat.uncounted.items()
+        ),
+    )
+
+
+def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """One sentence for each pair of modes and place: from how many connections on which beats the other, and by how much.
+
+    Args:
+        chat: see `regatta.analysis.chat`.
+        pairs: of a mode and what it is compared with.
+    """
+    places = _places(chat)
+    heaps = len({(place.heap_factor, place.heap_mib) for place in places}) > 1
+    sentences = []
+    for mode, base in pairs:
+        for place in places:
+            mine = [c for c in chat.contrasts if (c.place, c.mode, c.base) == (place, mode, base)]
+            if mine:
+                sentences.append(_compared(mine, place, heaps, _several(chat)))
+    return tuple(sentences)
+
+
+def _places(chat: Chat) -> list[ChatPlace]:
+    return list(dict.fromkeys(curve.place for curve in chat.curves))
+
+
+def _several(chat: Chat) -> bool:
+    return len({curve.place.host for curve in chat.curves}) > 1
+
+
+def _compared(contrasts: Sequence[ModeContrast], place: ChatPlace, heaps: bool, several: bool) -> str:
+    """`temurin-25 g1, closed loop: virtual threads beat platform threads from 200 connections on, delivering 1.52 times ...`."""
+    ordered = sorted(contrasts, key=lambda contrast: contrast.connections)
+    mode, base = mode_name(ordered[0].mode), mode_name(ordered[0].base)
+    runs = [(verdict, list(run)) for verdict, run in groupby(ordered, lambda c: c.verdict)]
+    clauses = []
+    for number, (verdict, run) in enumerate(runs):
+        where = _where(run, rest=0 < number == len(runs) - 1)
+        if verdict == "unknown":
+            clauses.append(f"{where} {mode} and {base} cannot be compared: {run[0].ratio.reason}")
+        elif verdict == "open":
+            clauses.append(f"{where} no difference between {mode} and {base} is shown, {_bound(run)}")
+        else:
+            winner, loser = (mode, base) if verdict == "better" else (base, mode)
+            verb = "beats" if winner == _NAMES["selector"] else "beat"
+            clauses.append(f"{where} {winner} {verb} {loser}: {_how_much(run, mode)}")
+    heap = f", {place.heap_mib} MiB" if heaps and place.heap_mib is not None else ""
+    loop = "closed loop" if place.rate == 0 else f"{place.rate:g} messages a second of each user"
+    host = f", on host {place.host}" if several else ""
+    return f"{place.configuration}{heap}, {loop}: {'; '.join(clauses)}{host}"
+
+
+def _bound(run: Sequence[ModeContrast]) -> str:
+    ratios = [contrast.ratio for contrast in run]
+    if max(max(ratio.high, 1.0 / ratio.low) for ratio in ratios) > _VAGUE:
+        return "and even a large one is not excluded"
+    return bound_words(ratios)
+
+
+def _where(run: Sequence[ModeContrast], rest: bool) -> str:
+    """`at 20 and 100 connections`; where it is the rest of several, `from 200 connections on`."""
+    counts = [contrast.connections for contrast in run]
+    if rest and len(counts) > 1:
+        return f"from {counts[0]} connections on"
+    return f"at {listed([str(count) for count in counts])} connections"
+
+
+def _how_much(run: Sequence[ModeContrast], mode: str) -> str:
+    """`virtual threads deliver 1.52 times (1.31 to 1.76) as much at 200 and 2.10 times (1.95 to 2.26) at 800`."""
+    one = mode == _NAMES["selector"]
+    verb, unit = ("delivers" if one else "deliver", "as much")
+    if run[0].place.rate:
+        verb, unit = ("has" if one else "have", "the 99th percentile of the latency")
+    ends = [run[0], run[-1]] if len(run) > 1 else [run[0]]
+    texts = [
+        f"{_ratio(c.ratio.point)} times ({_ratio(c.ratio.low)} to {_ratio(c.ratio.high)}){f' {unit}' if number == 0 else ''}"
+        + (f" at {c.connections}" if len(ends) > 1 else "")
+        for number, c in enumerate(ends)
+    ]
+    return f"{mode} {verb} {listed(texts)}"
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+
+
+def _costs(curves: Sequence[ChatCurve], place: ChatPlace, several: bool) -> list[str]:
+    """What a message costs the server with the most connections: user and system, and context switches."""
+    parts = []
+    most = 0
+    for mode in _NAMES:
+        found = {c.metric: c for c in curves if c.place == place and c.mode == mode and c.metric in _COSTS}
+        if not set(_COSTS) <= set(found):
+            continue
+        most = max(point.connections for curve in found.values() for point in curve.points)
+        values = [found[metric].points[-1].estimate.point for metric in _COSTS]
+        if all(math.isfinite(value) for value in values):
+            user, system, voluntary, involuntary = values
+            parts.append(
+                f"{mode_name(mode)} take {_time(user)} of user and {_time(system)} of system time and "
+                f"{_rounded(voluntary + involuntary)} context switches".replace(
+                    "one selector take", "one selector takes"
+                )
+            )
+    if not parts:
+        return []
+    host = f", on host {place.host}" if several else ""
+    return [f"{place.configuration}: with {most} connections, for each message sent {listed(parts)}{host}"]
+
+
+_COSTS = (
+    "cpu_user_per_message",
+    "cpu_system_per_message",
+    "switches_voluntary_per_message",
+    "switches_involuntary_per_message",
+)
+
+
+def _time(ns: float) -> str:
+    factor, unit = display_scale(ns, "ns")
+    return f"{ns * factor:.3g} {unit}"
+
+
+def _rounded(value: float) -> str:
+    return f"{value:.2g}"
