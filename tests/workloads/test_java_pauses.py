@@ -7,51 +7,40 @@ import re
 from typing import Any
 
 import pytest
+from java_cases import COLLECTORS, PAIRS, Cases, by_parameter, of_iteration
 from java_runs import Programs, Run, entry, jvm
 
 from regatta.adapters import ADAPTERS
 from regatta.adapters.result import Left
 
-RELEASES = (17, 21, 25)
-COLLECTORS = {
-    "serial": "-XX:+UseSerialGC",
-    "parallel": "-XX:+UseParallelGC",
-    "g1": "-XX:+UseG1GC",
-    "z": "-XX:+UseZGC",
-    "shenandoah": "-XX:+UseShenandoahGC",
-}
 #: what the JVM does in safepoints for other reasons
 NOT_OF_COLLECTOR = {
-    "ThreadDump",
-    "ICBufferFull",
-    "CleanClassLoaderDataMetaspaces",
-    "BulkRevokeBias",
-    "RevokeBias",
-}
+    "ThreadDump", "ICBufferFull", "CleanClassLoaderDataMetaspaces", "Cleanup",
+    "BulkRevokeBias", "RevokeBias", "EnableBiasedLocking", "Deoptimize", "Halt",
+}  # fmt: skip
 SMALL_HEAP = ("-Xmx48m", "-XX:+UnlockExperimentalVMOptions")
-
-
-def of_iteration(run: Run, metric: str, iteration: int) -> list[int]:
-    return [x["value"] for x in run.lines if x.get("metric") == metric and x["iteration"] == iteration]
+RELEASE_11 = re.compile(
+    r"Entering safepoint region: (\w+)\nLeaving safepoint region\n"
+    r"Total time for which application threads were stopped: ([\d.]+) seconds, Stopping threads took: ([\d.]+) seconds"
+)
 
 
 def safepoints(run: Run) -> list[tuple[str, int]]:
-    return [
+    """What each safepoint was for, and how long all threads stood still, ns."""
+    found = [
         (n, int(t)) for n, t in re.findall(r'Safepoint "(\w+)",.* At safepoint: (\d+) ns', run.safepoints)
     ]
+    for name, stopped_s, stopping_s in RELEASE_11.findall(run.safepoints):
+        found.append((name, round(float(stopped_s) * 1e9) - round(float(stopping_s) * 1e9)))
+    return found
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("collector", COLLECTORS)
-def test_pauses_are_told_in_ns_on_each_release_and_collector(
-    programs: Programs, release: int, collector: str
-) -> None:
-    flags = (*SMALL_HEAP, COLLECTORS[collector])
-    run = programs.benchmark("vm/compress", size="s10", flags=flags, program=jvm(release), iterations=2)
-    assert run.code == 0, run.stderr
+@pytest.mark.parametrize(("name", "collector"), PAIRS)
+def test_pauses_are_told_in_ns_on_each_release_and_collector(cases: Cases, name: str, collector: str) -> None:
+    run = cases.churned(name, collector)
     (info,) = [line["info"] for line in run.lines if "info" in line]
     assert info["pauses_from"] == "safepoint log"
-    logged = [time for name, time in safepoints(run) if name not in NOT_OF_COLLECTOR]
+    logged = [time for operation, time in safepoints(run) if operation not in NOT_OF_COLLECTOR]
     counted = sum(run.values("gc_count"))
     assert 1 <= counted <= len(logged), "every pause of an iteration is in the log of the whole process"
     assert 0 < sum(run.values("gc_time")) <= sum(logged)
@@ -103,19 +92,28 @@ def test_a_collection_is_forced_before_every_iteration_but_the_first_and_not_cou
 
 @pytest.mark.parametrize("collector", ["serial", "g1", "z", "shenandoah"])
 def test_without_a_log_the_beans_tell_pauses_without_cycles_and_no_single_one(
-    programs: Programs, collector: str
+    cases: Cases, collector: str
 ) -> None:
-    flags = (*SMALL_HEAP, COLLECTORS[collector], "-jar", str(programs.jar("vm.jar")))
-    run = programs.java(*flags, "compress", "--size", "10", "--iterations", "2")
+    flags = ("-Xmx96m", "-XX:+UnlockExperimentalVMOptions", COLLECTORS[collector])
+    run = cases.run("churn", "--size", "300", "--iterations", "2", flags=flags)
     assert run.code == 0, run.stderr
     assert run.lines[0]["info"]["pauses_from"] == "collector beans, ms"
     assert run.values("gc_pause") == []
     assert sum(run.values("gc_count")) >= 1
     for iteration in (0, 1):
-        assert (
-            of_iteration(run, "gc_time", iteration)[0]
-            <= of_iteration(run, "elapsed", iteration)[0] + 1_000_000
-        )
+        by_bean = by_parameter(run, "collection_time", iteration)
+        pausing = {bean: time for bean, time in by_bean.items() if not bean.endswith("Cycles")}
+        assert of_iteration(run, "gc_time", iteration) == [sum(pausing.values())]
+        (elapsed,) = of_iteration(run, "elapsed", iteration)
+        assert sum(pausing.values()) <= elapsed + 1_000_000 * max(1, len(pausing))
+
+
+def test_the_only_bean_of_the_first_z_is_of_cycles_and_tells_no_pauses(cases: Cases) -> None:
+    flags = ("-Xmx192m", "-XX:+UnlockExperimentalVMOptions", COLLECTORS["z"])
+    run = cases.run("churn", "--size", "300", "--iterations", "1", flags=flags, program=jvm("11"))
+    assert run.code == 0, run.stderr
+    assert run.lines[0]["info"]["collectors"] == ["ZGC"]
+    assert run.values("gc_time") == run.values("gc_count") == []
 
 
 def test_a_log_that_the_jvm_does_not_write_is_told_and_exits_with_2(programs: Programs) -> None:

@@ -1,0 +1,234 @@
+"""What the Java harness reads in the collector's log: against the safepoint log and the beans, and in words that are known."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from java_cases import GC_LOG, PAIRS, Cases, by_parameter, of_iteration
+from java_runs import Run
+
+KINDS = {
+    "serial": {"Pause Young", "Pause Full"},
+    "parallel": {"Pause Young", "Pause Full"},
+    "g1": {
+        "Pause Young (Normal)", "Pause Young (Concurrent Start)", "Pause Young (Prepare Mixed)",
+        "Pause Young (Mixed)", "Pause Full", "Pause Remark", "Pause Cleanup",
+    },
+    "z": {"Pause Mark Start", "Pause Mark End", "Pause Relocate Start"},
+    "shenandoah": {
+        "Pause Init Mark", "Pause Final Mark", "Pause Init Update Refs", "Pause Final Update Refs",
+        "Pause Final Roots", "Pause Final Evac", "Pause Degenerated GC", "Pause Full",
+    },
+}  # fmt: skip
+#: what every cycle of them has
+ALWAYS = {
+    "serial": {"Pause Young"},
+    "parallel": {"Pause Young"},
+    "g1": {"Pause Young (Normal)"},
+    "z": KINDS["z"],
+    "shenandoah": {"Pause Init Mark", "Pause Final Mark"},
+}
+#: the line of a collection, and the beans to agree with it
+COLLECTION = {
+    "serial": (r"Pause (Young|Full).*ms$", r""),
+    "parallel": (r"Pause (Young|Full).*ms$", r""),
+    "g1": (r"Pause (Young|Full).*ms$", r"Young|Old"),
+    "z": (r"Pause .*ms$", r"Pauses$"),
+    "shenandoah": (r"Pause .*ms$", r"Pauses$"),
+}
+#: before release 17 its only bean is of cycles
+FIRST_Z = (r"Garbage Collection .*->", r"ZGC$")
+#: of the collectors that work beside the program, the phases in which others lie
+WHOLE = {"g1": r"Mark [\d(]|\S* ?Cycle", "z": r"\bnone\b", "shenandoah": r"\bnone\b"}
+MIB = 2**20
+
+
+def collector_safepoints(run: Run) -> list[str]:
+    """What the collector's safepoints of the whole process were for; release 11 has other words than later ones."""
+    names = re.findall(r'^(?:Safepoint "|Entering safepoint region: )(\w+)', run.safepoints, re.MULTILINE)
+    return [name for name in names if re.match(r"[XZ][A-Z]|Shenandoah", name)]
+
+
+def gc_log(run: Run) -> str:
+    return (run.directory / "gc.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "collector"), PAIRS)
+def test_pauses_by_kind_add_up_to_those_of_the_safepoint_log(cases: Cases, name: str, collector: str) -> None:
+    run = cases.churned(name, collector)
+    close = []
+    found: set[str] = set()
+    for iteration in (0, 1):
+        kinds = by_parameter(run, "gc_pause_total", iteration)
+        found |= set(kinds)
+        (paused,) = of_iteration(run, "gc_time", iteration)
+        # Some 50 us apart where nothing disturbs. A busy machine can take the processor away between the two clocks,
+        # and a pause may lie at the border, in one log but not yet in the other: one of two iterations is enough.
+        close.append(0.5 * paused <= sum(kinds.values()) <= 1.25 * paused)
+    assert ALWAYS[collector] <= found <= KINDS[collector]
+    if collector in ("z", "shenandoah"):
+        # So short are they that the time around them is most of a safepoint; each has one to itself.
+        pauses = len(re.findall(r"Pause .*ms$", gc_log(run), re.MULTILINE))
+        assert abs(pauses - len(collector_safepoints(run))) <= 1
+    else:
+        assert any(close)
+
+
+@pytest.mark.parametrize(("name", "collector"), PAIRS)
+def test_the_beans_count_the_collections_of_the_log(cases: Cases, name: str, collector: str) -> None:
+    run = cases.churned(name, collector)
+    lines, beans = COLLECTION[collector] if (name, collector) != ("11", "z") else FIRST_Z
+    logged = len(re.findall(lines, gc_log(run), re.MULTILINE))
+    counted = sum(
+        line["value"]
+        for line in run.lines
+        if line.get("metric") == "collections" and re.search(beans, line["parameters"]["collector"])
+    )
+    assert logged / 2 <= counted <= logged
+    for iteration in (0, 1):
+        counts, times = (by_parameter(run, x, iteration) for x in ("collections", "collection_time"))
+        assert set(counts) == set(times)
+        assert min(counts.values(), default=1) > 0
+
+
+@pytest.mark.parametrize(("name", "collector"), PAIRS)
+def test_concurrent_work_is_told_of_those_that_work_beside_the_program(
+    cases: Cases, name: str, collector: str
+) -> None:
+    run = cases.churned(name, collector)
+    told = run.values("gc_concurrent")
+    if collector not in WHOLE:
+        assert told == []
+        return
+    assert len(told) == 2
+    # The phases of G1 that hold others, and whole cycles, would count the same time again.
+    phases = re.findall(rf"Concurrent (?!{WHOLE[collector]}).* ([\d.]+)ms$", gc_log(run), re.MULTILINE)
+    assert 0 < sum(told) <= sum(map(float, phases)) * 1e6 + 1
+
+
+@pytest.mark.parametrize(("name", "collector"), PAIRS)
+def test_the_heap_after_collections_is_between_what_lives_and_all_of_it(
+    cases: Cases, name: str, collector: str
+) -> None:
+    """At the end of `churn` some 13,000 of 20,000 places hold a piece of 1 kB."""
+    run = cases.churned(name, collector)
+    heap = run.lines[0]["info"]["max_heap_bytes"]
+    for iteration in (0, 1):
+        after = by_parameter(run, "heap_after", iteration)
+        if not after:
+            assert of_iteration(run, "collections", iteration) == []
+            continue
+        assert 10 * MIB < after["last"] <= after["maximum"] <= 1.2 * heap
+    assert run.values("heap_after")
+
+
+def test_the_epsilon_collector_reports_nothing_that_it_does_not_do(cases: Cases) -> None:
+    flags = ("-XX:+UnlockExperimentalVMOptions", "-XX:+UseEpsilonGC", "-Xmx512m", GC_LOG)
+    run = cases.run("churn", "--size", "100", "--iterations", "2", "--gc-log", "gc.log", flags=flags)
+    assert run.code == 0, run.stderr
+    metrics = {line["metric"] for line in run.lines if "metric" in line}
+    assert not metrics & {"gc_concurrent", "gc_pause_total", "heap_after", "collections", "collection_time"}
+
+
+def logged(
+    cases: Cases, place: Path, text: str, *, option: str = "--gc-log", first: str = "[1ns] Using G1\n"
+) -> Run:
+    """One iteration in which a JVM, whose beans are those of G1, seems to have written `text` to its log."""
+    log, lines = place / "some.log", place / "lines"
+    log.write_text(first, encoding="utf-8")
+    lines.write_text(text, encoding="utf-8")
+    return cases.run(
+        "logged", "--size", "1", "--iterations", "1", option, str(log),
+        flags=(f"-Dlog={log}", f"-Dlines={lines}", "-XX:+UseG1GC"),
+    )  # fmt: skip
+
+
+def test_phases_within_phases_and_pauses_within_phases_are_not_counted_twice(
+    cases: Cases, tmp_path: Path
+) -> None:
+    run = logged(cases, tmp_path, """\
+[10000000ns] GC(3) Pause Young (Normal) (G1 Evacuation Pause) 40M->20M(64M) 2.000ms
+[10000000ns][gc,marking] GC(4) Concurrent Mark From Roots
+[15000000ns] GC(5) Pause Young (Normal) (G1 Evacuation Pause) (Evacuation Failure: Pinned) 50M->25M(64M) 2.000ms
+[20000000ns][gc,marking] GC(4) Concurrent Mark From Roots 10.000ms
+[21000000ns] GC(4) Concurrent Preclean 1.000ms
+[23000000ns] GC(4) Pause Remark 60M->60M(64M) 1.000ms
+[24000000ns] GC(4) Concurrent Mark 15.000ms
+[30000000ns] GC(4) Concurrent Mark Cycle 22.000ms
+[31000000ns] GC(6) Pause Full (System.gc()) 60M->10M(64M) 0.500ms
+""")  # fmt: skip
+    assert run.code == 0, run.stderr
+    # Concurrent Mark began at 9 ms, within the first pause, and has the second and the remark in it: 15 - 1 - 2 - 1.
+    assert run.values("gc_concurrent") == [11_000_000]
+    assert by_parameter(run, "gc_pause_total", 0) == {
+        "Pause Young (Normal)": 4_000_000, "Pause Remark": 1_000_000, "Pause Full": 500_000
+    }  # fmt: skip
+    assert by_parameter(run, "heap_after", 0) == {"last": 10 * MIB, "maximum": 25 * MIB}
+
+
+def test_a_pause_that_turns_into_another_counts_under_both_kinds_once(cases: Cases, tmp_path: Path) -> None:
+    run = logged(cases, tmp_path, """\
+[10000000ns][gc] GC(10) Pause Young (Allocation Failure) 50M->40M(61M) 1.000ms
+[50000000ns][gc] GC(12) Pause Full (Allocation Failure) 54M->19M(61M) 20.041ms
+[50025000ns][gc] GC(11) Pause Young (Allocation Failure) 54M->19M(61M) 20.091ms
+""")  # fmt: skip
+    assert by_parameter(run, "gc_pause_total", 0) == {"Pause Full": 20_041_000, "Pause Young": 1_050_000}
+
+
+def test_two_generations_that_are_collected_at_a_time_both_count(cases: Cases, tmp_path: Path) -> None:
+    run = logged(cases, tmp_path, """\
+[20000000ns] GC(1) O: Concurrent Mark 10.000ms
+[21000000ns] GC(2) y: Concurrent Mark 10.000ms
+[21100000ns] GC(2) y: Pause Mark End 0.009ms
+[22000000ns] GC(2) y: Young Generation 48M(75%)->50M(78%) 0.014s
+[23000000ns] GC(2) Minor Collection (Allocation Rate) 48M(75%)->52M(81%) 0.014s
+[23000000ns] GC(1) Major Collection (Warmup) 22M(34%)->9000K(14%) 0.031s
+""")  # fmt: skip
+    assert run.values("gc_concurrent") == [20_000_000]
+    assert by_parameter(run, "gc_pause_total", 0) == {"Pause Mark End": 9_000}
+    assert by_parameter(run, "heap_after", 0) == {"last": 9000 * 1024, "maximum": 52 * MIB}
+
+
+def test_of_a_cycle_with_two_cleanups_the_second_says_what_the_heap_holds(
+    cases: Cases, tmp_path: Path
+) -> None:
+    run = logged(cases, tmp_path, """\
+[20000000ns] GC(1) Concurrent cleanup 60M->59M(64M) 0.010ms
+[30000000ns] GC(1) Concurrent cleanup (unload classes) 61M->20M(64M) 0.010ms
+[40000000ns] GC(2) Concurrent cleanup 55M->54M(64M) 0.010ms
+[50000000ns] GC(2) Pause Degenerated GC (Update Refs) 60M->30M(64M) 4.000ms
+""")  # fmt: skip
+    assert by_parameter(run, "heap_after", 0) == {"last": 30 * MIB, "maximum": 30 * MIB}
+
+
+def test_safepoints_of_release_11_are_read_in_any_locale(cases: Cases, tmp_path: Path) -> None:
+    run = logged(cases, tmp_path, """\
+Total time for which application threads were stopped: 0.5000000 seconds, Stopping threads took: 0.0000000 seconds
+Application time: 0.0002010 seconds
+Entering safepoint region: G1CollectForAllocation
+Leaving safepoint region
+Total time for which application threads were stopped: 0.0049000 seconds, Stopping threads took: 0.0000500 seconds
+Entering safepoint region: RevokeBias
+Leaving safepoint region
+Total time for which application threads were stopped: 0.0100000 seconds, Stopping threads took: 0.0000500 seconds
+Entering safepoint region: ZOperation
+Leaving safepoint region
+Total time for which application threads were stopped: 0,0010000 seconds, Stopping threads took: 0,0000100 seconds
+""", option="--pauses", first="")  # fmt: skip
+    assert run.values("gc_time") == [4_850_000 + 990_000]
+    assert run.values("gc_pause") == [990_000, 4_850_000]
+
+
+def test_a_log_without_the_time_of_each_line_is_told_and_exits_with_2(cases: Cases, tmp_path: Path) -> None:
+    run = logged(cases, tmp_path, "", first="[0.003s][info][gc] Using G1\n")
+    assert run.code == 2
+    assert "got '[0.003s][info][gc] Using G1'" in run.stderr
+    assert "-Xlog:gc,gc+marking,gc+phases:file=" in run.stderr
+
+
+def test_a_log_that_is_not_there_is_told_and_exits_with_2(cases: Cases) -> None:
+    run = cases.run("churn", "--size", "1", "--iterations", "1", "--gc-log", "none.log")
+    assert run.code == 2
+    assert "-Xlog:gc,gc+marking,gc+phases:file=none.log:timenanos:filecount=0" in run.stderr
