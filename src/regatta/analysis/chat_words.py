@@ -72,7 +72,7 @@ def _compared(contrasts: Sequence[ModeContrast], place: ChatPlace, heaps: bool, 
         if verdict == "unknown":
             clauses.append(f"{where} {mode} and {base} cannot be compared: {run[0].ratio.reason}")
         elif verdict == "open":
-            clauses.append(f"{where} no difference between {mode} and {base} is shown, {_bound(run)}")
+            clauses.append(f"{where} no difference shown between {mode} and {base}, {_bound(run)}")
         else:
             winner, loser = (mode, base) if verdict == "better" else (base, mode)
             verb = "beats" if winner == _NAMES["selector"] else "beat"
