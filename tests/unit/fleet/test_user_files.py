@@ -1,0 +1,151 @@
+"""Files that users bring: where they are looked for, what is said when they are not there, and what of them is identified."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from regatta.errors import HostError
+from regatta.fleet.user_files import find_user_files, user_file_parts
+from regatta.model.experiment import Experiment, UserFile
+from regatta.model.resolved import File
+from regatta.store.contents import contents_sha256
+
+HOME = Path(__file__).resolve().parents[3]
+WANTED = UserFile("kit/program.jar", "a shop in Ghent")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGATTA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("REGATTA_FILES", raising=False)
+
+
+def needing(wanted: UserFile) -> Experiment:
+    benchmark = SimpleNamespace(label="s/x:default", files={"kit": wanted})
+    return cast(Experiment, SimpleNamespace(benchmarks=(benchmark,)))
+
+
+def find(wanted: UserFile, home: Path) -> dict[str, File]:
+    return find_user_files(needing(wanted), home)["s/x:default"]
+
+
+def put(folder: Path, name: str, text: str = "contents") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_the_homes_folder_comes_first_and_then_those_of_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGATTA_FILES", os.pathsep.join(["", str(tmp_path / "one"), str(tmp_path / "two")]))
+    found = {}
+    for place in ("two", "one", "home/files"):
+        path = put(tmp_path / place, WANTED.name, place)
+        found = find(WANTED, tmp_path / "home")
+        assert found == {"kit": File(str(path), contents_sha256(path))}
+    assert found["kit"].path.endswith("home/files/kit/program.jar")
+
+
+def test_a_missing_file_is_an_error_with_its_place_and_its_origin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGATTA_FILES", str(tmp_path / "own"))
+    with pytest.raises(HostError) as told:
+        find(WANTED, tmp_path)
+    (problem,) = told.value.problems
+    assert (problem.where, problem.expected) == ("file kit of s/x:default", "kit/program.jar")
+    assert problem.got == f"none in {tmp_path / 'files'}, {tmp_path / 'own'}"
+    assert str(tmp_path / "files" / "kit" / "program.jar") in problem.fix
+    assert problem.fix.endswith("it can be had here: a shop in Ghent")
+
+
+def test_another_file_than_the_suite_expects_is_an_error(tmp_path: Path) -> None:
+    path = put(tmp_path / "files", WANTED.name)
+    right = contents_sha256(path)
+    assert find(replace(WANTED, sha256=right), tmp_path)["kit"].sha256 == right
+    with pytest.raises(HostError, match=f"expected SHA-256 {'0' * 64} · got {right}"):
+        find(replace(WANTED, sha256="0" * 64), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "missing"),
+    [
+        (UserFile("kit", "x", holds=("program.jar", "config/a")), "kit/config/a"),
+        (replace(WANTED, beside=("data",)), "kit/data"),
+    ],
+)
+def test_what_must_come_with_it_is_missed_too(tmp_path: Path, wanted: UserFile, missing: str) -> None:
+    put(tmp_path / "files", "kit/program.jar")
+    with pytest.raises(HostError, match=f"{tmp_path / 'files' / missing} as it comes with {wanted.name}"):
+        find(wanted, tmp_path)
+    put(tmp_path / "files", missing)
+    assert "kit" in find(wanted, tmp_path)
+
+
+def test_what_lies_beside_it_is_a_file_of_its_own(tmp_path: Path) -> None:
+    jar, data = put(tmp_path / "files", WANTED.name), put(tmp_path / "files", "kit/data/big")
+    wanted = replace(WANTED, beside=("data",))
+    before = find(wanted, tmp_path)
+    assert before.keys() == {"kit", "kit/data"}
+    assert before["kit/data"].path == str(data.parent)
+    assert set(user_file_parts(needing(wanted), tmp_path)) == {jar, data}
+    data.write_text("other contents")
+    after = find(wanted, tmp_path)
+    assert after["kit"] == before["kit"]
+    assert after["kit/data"].sha256 != before["kit/data"].sha256
+
+
+def test_a_folder_remembered_is_looked_at_again_when_anything_in_it_changed(tmp_path: Path) -> None:
+    jar = put(tmp_path / "files", WANTED.name)
+    put(tmp_path / "files", "kit/data")
+    folder = UserFile("kit", "x")
+    digests = [find(folder, tmp_path)["kit"].sha256]
+    assert find(folder, tmp_path)["kit"].sha256 == digests[0]
+    jar.write_text("CONTENTS")
+    digests.append(find(folder, tmp_path)["kit"].sha256)
+    put(tmp_path / "files", "kit/more")
+    digests.append(find(folder, tmp_path)["kit"].sha256)
+    assert len(set(digests)) == 3
+
+
+SPEC: dict[str, Any] = {
+    "name": "brought",
+    "question": "Is it there?",
+    "runtimes": ["host-java"],
+    "collectors": ["serial"],
+    "heap": {"sizes_mib": [64]},
+    "benchmarks": [{"suite": "dacapo-23.11", "benchmark": "h2", "size": "small"}],
+    "invocations": {"fixed": 2},
+}
+
+
+@pytest.mark.parametrize("verb", ["plan", "build"])
+def test_a_suite_whose_jar_is_not_there_ends_with_3_before_anything_is_done(
+    tmp_path: Path, verb: str
+) -> None:
+    (tmp_path / "spec.yml").write_text(json.dumps(SPEC))
+    done = subprocess.run(
+        [Path(sys.executable).with_name("regatta"), verb, "spec.yml"],
+        cwd=tmp_path,
+        env={**os.environ, "REGATTA_HOME": str(HOME)},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert (
+        "file dacapo of dacapo-23.11/h2:small: expected dacapo-23.11-chopin.jar · got none in" in done.stderr
+    )
+    assert "https://download.dacapobench.org/chopin/dacapo-23.11-chopin.zip" in done.stderr
+    assert not (tmp_path / "results").exists()

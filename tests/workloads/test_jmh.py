@@ -1,0 +1,78 @@
+"""The samples of JMH through Regatta: from Maven's jar to records, and what a failing one leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from regatta.store.journal import Damage, read_journal
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "jmh-samples.yml").read_text(encoding="utf-8"))
+MISSING = [p for p in SUITE["builds"]["jmh-samples"]["needs"] if shutil.which(p) is None]
+SPEC: dict[str, Any] = {
+    "name": "samples",
+    "question": "Do the samples of JMH run, and does a failure say why?",
+    "runtimes": ["host-java"],
+    "collectors": ["serial"],
+    "heap": {"sizes_mib": [64]},
+    "benchmarks": [
+        {"suite": "jmh-samples", "benchmark": "hello", "size": "quick"},
+        {"suite": "jmh-samples", "benchmark": "prime", "size": "quick", "parameters": {"arg": [1, "x"]}},
+    ],
+    "invocations": {"fixed": 1},
+    "iterations": {"count": 2, "warmup": 1},
+    "perturbation": {
+        "steal_percent": None,
+        "other_cpu_percent": None,
+        "memory_pressure_percent": None,
+        "swapped_pages": None,
+    },
+}
+
+
+def test_every_benchmark_names_one_sample_in_one_fork() -> None:
+    patterns = [entry["command"][-1] for entry in SUITE["benchmarks"].values()]
+    assert len(set(patterns)) == len(patterns) >= 12
+    for entry in SUITE["benchmarks"].values():
+        command = entry["command"]
+        assert command[command.index("-f") + 1] == "1"
+        assert command[command.index("-rff") + 1] == entry["adapter_options"]["file"]
+        assert entry["better"] == ("higher" if "thrpt" in command else "lower")
+
+
+@pytest.mark.skipif(bool(MISSING), reason=f"JMH IS NOT TESTED: {', '.join(MISSING)} not on PATH")
+def test_the_samples_run_from_the_spec_to_records(tmp_path: Path) -> None:
+    (tmp_path / "spec.yml").write_text(json.dumps(SPEC))
+    environment = {
+        **os.environ,
+        "REGATTA_HOME": str(ROOT),
+        "REGATTA_HOST_LOCK": str(tmp_path / "lock"),
+        "JAVA_TOOL_OPTIONS": "",
+    }
+    done = subprocess.run(
+        [Path(sys.executable).with_name("regatta"), "run", "spec.yml"],
+        cwd=tmp_path, env=environment, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    # The records are whole; one of them failed on purpose.
+    assert done.returncode == 1, done.stderr
+    records = [r for r in read_journal(tmp_path / "results" / "samples") if not isinstance(r, Damage)]
+    by_status: dict[str, list[dict[str, Any]]] = {}
+    for record in records:
+        by_status.setdefault(record["status"], []).append(record)
+    assert sorted(by_status) == ["failed", "ok"]
+    (failed,) = by_status["failed"]
+    assert failed["reason"] == 'the benchmark failed: java.lang.NumberFormatException: For input string: "x"'
+    rows = {record["iterations"][0][1]: record["iterations"] for record in by_status["ok"]}
+    assert [row[0] for row in rows["throughput"]] == [0, 1]
+    assert all(row[2] > 0 and row[3] == "ops/s" for row in rows["throughput"])
+    assert [row[5] for row in rows["time"]] == [{"arg": "1", "certainty": "4"}] * 2
+    assert all(row[2] > 0 and row[3] == "ns" for row in rows["time"])
