@@ -6,6 +6,7 @@ import org.regatta.bench.Harness;
 import org.regatta.bench.vm.db.DbBenchmark;
 import org.regatta.bench.vm.jack.JackBenchmark;
 import org.regatta.bench.vm.javac.JavacBenchmark;
+import org.regatta.bench.vm.jess.JessBenchmark;
 import org.regatta.bench.vm.mpegaudio.MpegaudioBenchmark;
 import org.regatta.bench.vm.mtrt.MtrtBenchmark;
 
@@ -33,6 +34,11 @@ public final class Main {
                     JavacBenchmark.MAX_SIZE,
                     // A lambda: where module java.compiler is missing, the class must not be loaded with the table.
                     () -> new JavacBenchmark()),
+            new Entry(
+                    "jess",
+                    "A rule engine (a Rete network with an agenda) solves puzzles",
+                    JessBenchmark.MAX_SIZE,
+                    JessBenchmark::new),
             new Entry(
                     "mpegaudio",
                     "Decodes a tune from frames with Huffman codes, an inverse MDCT and a filter bank",

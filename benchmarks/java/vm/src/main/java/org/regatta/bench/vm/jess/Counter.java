@@ -1,0 +1,14 @@
+package org.regatta.bench.vm.jess;
+
+/** Gives out numbers, from 0. */
+final class Counter {
+    private int next;
+
+    int next() {
+        return next++;
+    }
+
+    int count() {
+        return next;
+    }
+}

@@ -1,0 +1,46 @@
+package org.regatta.bench.vm.jess;
+
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/** Something the engine knows: a row of values (strings and longs), the first of which is its kind. */
+final class Fact {
+    private final int number;
+    private final List<Object> values;
+
+    /** Where it is kept, so that it can be taken out. */
+    final List<AlphaMemory> memories = new ArrayList<>(4);
+
+    /** Partial matches that end with it. */
+    final Set<Token> tokens = new LinkedHashSet<>();
+
+    /** Partial matches that a "not" holds back because of it. */
+    final Set<Token> blocked = new LinkedHashSet<>();
+
+    /** @param number how many there were before it */
+    Fact(int number, List<Object> values) {
+        this.number = number;
+        this.values = values;
+    }
+
+    List<Object> values() {
+        return values;
+    }
+
+    Object value(int field) {
+        return values.get(field);
+    }
+
+    /** Not by identity: the same on every JVM. */
+    @Override
+    public int hashCode() {
+        return number;
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return this == other;
+    }
+}

@@ -1,0 +1,46 @@
+package org.regatta.bench.vm.jess;
+
+import java.util.Collection;
+import java.util.List;
+
+/** Brings together the tokens of a store and the facts of an alpha memory; an index finds candidates where it can. */
+abstract class MatchNode implements Node {
+    private final TokenStore left;
+    private final AlphaMemory right;
+    private final List<JoinTest> tests;
+    private JoinTest indexed;
+    private HashIndex<Token> tokenIndex;
+    private HashIndex<Fact> factIndex;
+
+    MatchNode(TokenStore left, AlphaMemory right, List<JoinTest> tests) {
+        this.left = left;
+        this.right = right;
+        this.tests = tests;
+        for (JoinTest test : tests) {
+            if (test.equal() && indexed == null) {
+                indexed = test;
+                tokenIndex = left.indexOn(test.variable());
+                factIndex = right.indexOn(test.field());
+            }
+        }
+    }
+
+    abstract void factCame(Fact fact);
+
+    final Collection<Token> candidates(Fact fact) {
+        return indexed == null ? left.tokens() : tokenIndex.with(fact.value(indexed.field()));
+    }
+
+    final Collection<Fact> candidates(Token token) {
+        return indexed == null ? right.facts() : factIndex.with(indexed.variable().in(token));
+    }
+
+    final boolean passes(Token token, Fact fact) {
+        for (JoinTest test : tests) {
+            if (test != indexed && !test.passes(token, fact)) {
+                return false;
+            }
+        }
+        return true;
+    }
+}
