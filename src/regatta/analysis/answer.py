@@ -7,8 +7,8 @@ from pathlib import Path
 from regatta.analysis.aa import judge_gates
 from regatta.analysis.baseline import check_baseline
 from regatta.analysis.cell_answers import cell_answers
-from regatta.analysis.chat import HEADLINE_PAIRS, judge_chat, why_uncounted
-from regatta.analysis.chat_words import chat_words, mode_words
+from regatta.analysis.chat import judge_chat, why_uncounted
+from regatta.analysis.chat_words import chat_words, first_words
 from regatta.analysis.collector_words import collector_words
 from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
 from regatta.analysis.dependence import dependence_words, dependences
@@ -151,7 +151,7 @@ def answer_experiment(
                 families,
                 names,
                 over_hosts,
-                (*findings["Scores"], *findings["Load"], *mode_words(chat, HEADLINE_PAIRS)),
+                (*findings["Scores"], *findings["Load"], *first_words(chat)),
                 {point.cell_id for curve in scaling.curves for point in curve.points} | chat.cell_ids,
             )
         )

@@ -26,8 +26,8 @@ MODES = ("platform", "virtual", "selector")
 PAIRS = (("virtual", "platform"), ("selector", "platform"), ("selector", "virtual"))
 #: those that the first sentences of an answer tell
 HEADLINE_PAIRS = PAIRS[:2]
-#: In a closed loop the server decides how much is said; at a rate it decides how late.
-CLOSED, OPEN = ("delivered_rate", ""), ("latency", "99")
+#: (metric, aspect) by which modes are compared: in a closed loop the server decides how much is said, at a rate how late it is.
+DELIVERED, LATE, COST = ("delivered_rate", ""), ("latency", "99"), ("cpu_per_message", "")
 _OWN = {"connections", "mode", "rate"}
 _ASPECTS = {"percentile", "space"}
 
@@ -41,9 +41,9 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
         level: confidence of each interval by itself, between 0 and 1.
 
     Returns:
-        Curves in the order of the cells. Modes are compared at equal connections by the ratio of geometric means (Welch's t on logs: they
-        share no block), by messages delivered in a closed loop and by the latency's 99th percentile at a rate; a difference is shown where it is still
-        shown after Holm, over all of them.
+        Curves in the order of the cells. Modes are compared at equal connections by the ratio of geometric means (Welch's t on
+        logs: they share no block): by messages delivered in a closed loop, by the latency's 99th percentile at a rate, and by the
+        server's processor time for a message. A difference is shown where it is still shown after Holm, over all of them.
     """
     groups: dict[tuple[ChatPlace, str, str, str, str], dict[int, CellAnswer]] = defaultdict(dict)
     for cell in cells:
@@ -66,9 +66,9 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
     return Chat(tuple(curves), tuple(_contrasts(curves, level)), why)
 
 
-def subject(rate: float) -> tuple[str, str]:
-    """Metric and aspect by which modes are compared."""
-    return CLOSED if rate == 0 else OPEN
+def subjects(rate: float) -> tuple[tuple[str, str], ...]:
+    """Metrics and aspects by which modes are compared, the first one in the first sentences too."""
+    return (DELIVERED if rate == 0 else LATE), COST
 
 
 def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
@@ -113,26 +113,26 @@ def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:
 
 
 def _contrasts(curves: Sequence[ChatCurve], level: float) -> list[ModeContrast]:
-    by_mode: dict[ChatPlace, dict[str, ChatCurve]] = defaultdict(dict)
+    by_mode: dict[tuple[ChatPlace, str], dict[str, ChatCurve]] = defaultdict(dict)
     for curve in curves:
-        if (curve.metric, curve.aspect) == subject(curve.place.rate):
-            by_mode[curve.place][curve.mode] = curve
-    found: list[tuple[ChatPlace, int, str, str, Estimate, float]] = []
-    for place, modes in by_mode.items():
+        if (curve.metric, curve.aspect) in subjects(curve.place.rate):
+            by_mode[curve.place, curve.metric][curve.mode] = curve
+    found: list[tuple[ChatPlace, int, str, str, str, Estimate, float]] = []
+    for (place, metric), modes in by_mode.items():
         for mode, base in PAIRS:
             for point in modes[mode].points if mode in modes and base in modes else ():
                 other = modes[base].at(point.connections)
                 if other is not None:
                     contrast = welch_log_ratio(point.values, other.values, level)
                     ratio = estimate_of(contrast.interval)
-                    found.append((place, point.connections, mode, base, ratio, contrast.p))
+                    found.append((place, point.connections, mode, base, metric, ratio, contrast.p))
     adjusted = holm([p for *_, p in found]).tolist() if found else []
     return [
         ModeContrast(
-            *(place, connections, mode, base, subject(place.rate)[0], ratio, p, p_holm),
-            _verdict(ratio, p_holm, level, higher_is_better=place.rate == 0),
+            *(place, connections, mode, base, metric, ratio, p, p_holm),
+            _verdict(ratio, p_holm, level, higher_is_better=metric == DELIVERED[0]),
         )
-        for (place, connections, mode, base, ratio, p), p_holm in zip(found, adjusted, strict=True)
+        for (place, connections, mode, base, metric, ratio, p), p_holm in zip(found, adjusted, strict=True)
     ]
 
 

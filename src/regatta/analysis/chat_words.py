@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from regatta.analysis.chat import PAIRS
+from regatta.analysis.chat import COST, DELIVERED, HEADLINE_PAIRS, LATE, PAIRS
 from regatta.analysis.words import bound_words, listed
 from regatta.model.chat import Chat, ChatCurve, ChatPlace, ModeContrast
 from regatta.units import display_scale
@@ -24,8 +24,9 @@ def mode_name(mode: str) -> str:
 def chat_words(chat: Chat) -> tuple[str, ...]:
     """Sentences on which mode is better where, what a message costs, and what was not counted; none without a chat server."""
     several = _several(chat)
+    metrics = dict.fromkeys(contrast.metric for contrast in chat.contrasts)
     return (
-        *mode_words(chat, PAIRS),
+        *(words for metric in metrics for words in mode_words(chat, PAIRS, metric)),
         *(words for place in _places(chat) for words in _costs(chat.curves, place, several)),
         *(
             f"hardware events (CPI, instructions, cache, TLB and branch misses) were not counted on "
@@ -35,19 +36,27 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
     )
 
 
-def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def first_words(chat: Chat) -> tuple[str, ...]:
+    """What the first sentences of an answer say: the modes against platform threads by what users notice."""
+    metrics = [metric for metric, _ in (DELIVERED, LATE) if any(c.metric == metric for c in chat.contrasts)]
+    return tuple(words for metric in metrics for words in mode_words(chat, HEADLINE_PAIRS, metric))
+
+
+def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tuple[str, ...]:
     """One sentence for each pair of modes and place: from how many connections on which beats the other, and by how much.
 
     Args:
         chat: see `regatta.analysis.chat`.
         pairs: of a mode and what it is compared with.
+        metric: by which they are compared.
     """
     places = _places(chat)
     heaps = len({(place.heap_factor, place.heap_mib) for place in places}) > 1
     sentences = []
     for mode, base in pairs:
         for place in places:
-            mine = [c for c in chat.contrasts if (c.place, c.mode, c.base) == (place, mode, base)]
+            wanted = (place, mode, base, metric)
+            mine = [c for c in chat.contrasts if (c.place, c.mode, c.base, c.metric) == wanted]
             if mine:
                 sentences.append(_compared(mine, place, heaps, _several(chat)))
     return tuple(sentences)
@@ -72,10 +81,15 @@ def _compared(contrasts: Sequence[ModeContrast], place: ChatPlace, heaps: bool, 
         if verdict == "unknown":
             clauses.append(f"{where} {mode} and {base} cannot be compared: {run[0].ratio.reason}")
         elif verdict == "open":
-            clauses.append(f"{where} no difference shown between {mode} and {base}, {_bound(run)}")
+            what = " in processor time for a message" if ordered[0].metric == COST[0] else ""
+            clauses.append(f"{where} no difference shown between {mode} and {base}{what}, {_bound(run)}")
         else:
             winner, loser = (mode, base) if verdict == "better" else (base, mode)
-            verb = "beats" if winner == _NAMES["selector"] else "beat"
+            one = winner == _NAMES["selector"]
+            if ordered[0].metric == COST[0]:
+                verb = f"{'costs' if one else 'cost'} less processor time than"
+            else:
+                verb = "beats" if one else "beat"
             clauses.append(f"{where} {winner} {verb} {loser}: {_how_much(run, mode)}")
     heap = f", {place.heap_mib} MiB" if heaps and place.heap_mib is not None else ""
     loop = "closed loop" if place.rate == 0 else f"{place.rate:g} messages a second of each user"
@@ -101,9 +115,12 @@ def _where(run: Sequence[ModeContrast], rest: bool) -> str:
 def _how_much(run: Sequence[ModeContrast], mode: str) -> str:
     """`virtual threads deliver 1.52 times (1.31 to 1.76) as much at 200 and 2.10 times (1.95 to 2.26) at 800`."""
     one = mode == _NAMES["selector"]
-    verb, unit = ("delivers" if one else "deliver", "as much")
-    if run[0].place.rate:
-        verb, unit = ("has" if one else "have", "the 99th percentile of the latency")
+    verbs, unit = {
+        DELIVERED[0]: (("deliver", "delivers"), "as much"),
+        LATE[0]: (("have", "has"), "the 99th percentile of the latency"),
+        COST[0]: (("take", "takes"), "as much for a message"),
+    }[run[0].metric]
+    verb = verbs[one]
     ends = [run[0], run[-1]] if len(run) > 1 else [run[0]]
     texts = [
         f"{_ratio(c.ratio.point)} times ({_ratio(c.ratio.low)} to {_ratio(c.ratio.high)}){f' {unit}' if number == 0 else ''}"

@@ -31,6 +31,8 @@ from regatta.units import UNITS
 
 #: From this ratio of the most to the fewest connections on, they are on a logarithmic axis.
 _LOG_CONNECTIONS = 8.0
+#: unit -> what its axis is called, and the unit on it
+_AXES = {"ops/s": ("messages a second", ""), "count": ("count", ""), "ratio": ("ratio", "")}
 _SPACES = (("user", "user"), ("system", "OS"), ("all", "overall"))
 
 #: a figure: metric, aspect, its title
@@ -49,6 +51,7 @@ _GROUPS: dict[str, list[_Wanted]] = {
         ("latency", "99", "latency, 99th percentile"),
     ],
     "Processor time of the server": [
+        ("cpu_per_message", "", "for each message sent"),
         ("cpu_user_per_message", "", "for each message sent, user"),
         ("cpu_system_per_message", "", "for each message sent, OS"),
         ("cpu_user_per_connection", "", "for each connection in the window, user"),
@@ -199,6 +202,7 @@ def _tables(chat: Chat) -> list[Table]:
             *((contrast.place.host,) if several else ()),
             _place_text(contrast.place),
             *((_loop(contrast.place.rate),) if rates else ()),
+            _SUBJECTS[contrast.metric],
             f"{contrast.mode} / {contrast.base}",
             str(contrast.connections),
             _ratio_text(contrast),
@@ -213,21 +217,17 @@ def _tables(chat: Chat) -> list[Table]:
         *(("host",) if several else ()),
         "configuration",
         *(("loop",) if rates else ()),
-        *("modes", "connections", "ratio", "p (Holm)", "which is better"),
+        *("by", "modes", "connections", "ratio", "p (Holm)", "which is better"),
     )
     numeric = range(len(columns) - 4, len(columns) - 1)
-    what = (
-        "messages delivered (closed loop), or 99th percentile of the latency (at a rate)"
-        if rates
-        else _subject_words(chat)
-    )
-    return [Table(f"One mode over another: {what}", columns, rows, frozenset(numeric))]
+    return [Table("One mode over another", columns, rows, frozenset(numeric))]
 
 
-def _subject_words(chat: Chat) -> str:
-    return "99th percentile of the latency" if chat.contrasts[0].place.rate else "messages delivered a second"
-
-
+_SUBJECTS = {
+    "delivered_rate": "messages delivered a second",
+    "latency": "latency, 99th percentile",
+    "cpu_per_message": "processor time for a message",
+}
 _VERDICTS = {"better": "the first", "worse": "the second", "open": "no difference shown", "unknown": ABSENT}
 
 

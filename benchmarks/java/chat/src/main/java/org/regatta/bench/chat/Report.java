@@ -50,6 +50,10 @@ final class Report {
     }
 
     private void addServer(int iteration, Map<String, Long> server, double received) {
+        if (received > 0) {
+            double ns = server.get("user_ns") + server.get("system_ns");
+            value(iteration, "cpu_per_message", ns / received, "ns", "");
+        }
         for (String space : new String[] {"user", "system"}) {
             double ns = server.get(space + "_ns");
             value(iteration, "cpu_" + space, ns, "ns", "");
