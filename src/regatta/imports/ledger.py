@@ -44,6 +44,7 @@ class Ledger:
         self.carried: set[KeyPath] = set()
         self.listed: set[KeyPath] = set()
         self.looked: set[KeyPath] = set()
+        self.doubtful: dict[KeyPath, tuple[str, str]] = {}
 
     def carry(self, *paths: KeyPath) -> None:
         """Note that a value, with all that is in it, is in what is written."""
@@ -57,6 +58,10 @@ class Ledger:
         """List a value, with all that is in it, as not carried; `key` is what to call it where it is not its path."""
         self.listed.add(path)
         self._add("left out", path, why, fix, key)
+
+    def doubt(self, path: KeyPath, why: str, fix: str = "") -> None:
+        """List a value at the end, unless it is carried for something else."""
+        self.doubtful[path] = (why, fix)
 
     def change(self, path: KeyPath, why: str, fix: str = "", key: str = "") -> None:
         """List a value that is carried in another form; whether it is carried, and what is in it, `carry` says."""
@@ -79,6 +84,9 @@ class Ledger:
 
         A part of which nothing was asked is listed once, as a whole.
         """
+        for path, (why, fix) in self.doubtful.items():
+            if not any(carried[: len(path)] == path for carried in self.carried):
+                self.leave(path, why, fix)
         known = self.carried | self.listed
         touched = {path[:length] for path in known | self.looked for length in range(len(path) + 1)}
         for path in _untouched(self.document.value, (), known, touched):

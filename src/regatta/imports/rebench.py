@@ -83,7 +83,6 @@ class _Importer:
         for experiment in self.experiments():
             self.add(experiment)
         self.reader.refuse()
-        self.maker.finish()
         self.anchors()
         items = self.ledger.close(_explain)
         if not self.specs:
@@ -134,12 +133,23 @@ class _Importer:
             self.ledger.carry((*path, "action"))
         groups: dict[tuple[int, int, int], list[tuple[Chosen, Settings]]] = {}
         for chosen, settings in self.chosen(experiment):
-            # Wall time of the whole command is one value, of which nothing can be warm-up.
             several = self.maker.gauge(chosen.suite).lines
             inner = (settings.iterations, settings.warmup) if several else (1, 0)
+            self.repetitions(chosen, settings, several)
             groups.setdefault((settings.invocations, *inner), []).append((chosen, settings))
         for repetitions, members in groups.items():
             self.add_spec(experiment, repetitions, members, len(groups) > 1)
+
+    def repetitions(self, chosen: Chosen, settings: Settings, several: bool) -> None:
+        """Carry the numbers of repetitions that count for a benchmark; `several`: its output tells of iterations."""
+        text = self.maker.line(chosen, settings).text
+        for key, path in settings.places.items():
+            if key == "invocations" or (key in ("iterations", "warmup") and (several or f"%({key})" in text)):
+                self.ledger.carry(path)
+            elif key in ("iterations", "warmup"):
+                self.ledger.doubt(
+                    path, "wall time of the whole command is one iteration, of which nothing is warm-up"
+                )
 
     def add_spec(
         self,
@@ -176,22 +186,24 @@ class _Importer:
                     "benchmarks": choices,
                     "invocations": {"fixed": repetitions[0]},
                     "iterations": _iterations(repetitions[1], repetitions[2]),
-                    "timeout_s": self.limit([settings for _, settings in members], experiment.path),
+                    "timeout_s": self.limit([settings for _, settings in members]),
                 },
                 suites,
                 [f"Experiment `{experiment.name}`."],
             )
         )
 
-    def limit(self, settings: Sequence[Settings], path: KeyPath) -> int:
+    def limit(self, settings: Sequence[Settings]) -> int:
         """One time limit for a spec: the longest."""
-        limits = {one.timeout_s or _NO_LIMIT_S for one in settings}
-        if len(limits) > 1:
-            self.ledger.change(
-                path, f"its benchmarks have several time limits; {max(limits)} s counts for all", "`timeout_s` in the spec",
-                key=".".join(map(str, (*path, "max_invocation_time"))),
-            )  # fmt: skip
-        return min(_NO_LIMIT_S, max(limits))
+        longest = max(one.timeout_s or _NO_LIMIT_S for one in settings)
+        for one in settings:
+            path = one.places.get("max_invocation_time")
+            if path and (one.timeout_s or _NO_LIMIT_S) == longest:
+                self.ledger.carry(path)
+            elif path:
+                why = f"a spec has one time limit, here the longest of its benchmarks': {longest} s"
+                self.ledger.doubt(path, why, "`timeout_s` in the spec")
+        return min(_NO_LIMIT_S, longest)
 
     def chosen(self, experiment: _Experiment) -> Iterator[tuple[Chosen, Settings]]:
         """Every benchmark of an experiment with its executor and what counts for it."""

@@ -60,6 +60,8 @@ class Settings:
     timeout_s: int | None
     environment: dict[str, str]
     dimensions: dict[str, Dimension]
+    #: key -> where what counts of it is said
+    places: dict[str, KeyPath]
 
 
 class Layers:
@@ -68,17 +70,18 @@ class Layers:
     def __init__(self, reader: Reader, layers: Sequence[KeyPath]) -> None:
         self.reader = reader
         self.layers = layers
+        self.places: dict[str, KeyPath] = {}
         for layer in layers:
             for key, (why, fix) in FOREIGN.items():
                 if reader.has((*layer, key)):
                     reader.ledger.leave((*layer, key), why, fix)
 
     def settings(self) -> Settings:
-        """All of them; what is used is carried."""
+        """All of them; repetitions and the time limit are carried where they are used."""
         timeout = self.last("max_invocation_time")
         limit = self.reader.whole(timeout, -1) if timeout else None
         if timeout:
-            self.reader.ledger.carry(timeout)
+            self.places["max_invocation_time"] = timeout
         return Settings(
             invocations=self.count("invocations", 1, 1),
             iterations=self.count("iterations", 1, 1),
@@ -86,6 +89,7 @@ class Layers:
             timeout_s=limit if limit and limit > 0 else None,
             environment=self.environment(),
             dimensions={key: self.dimension(key, default) for key, (_, default) in DIMENSIONS.items()},
+            places=self.places,
         )
 
     def last(self, key: str) -> KeyPath | None:
@@ -111,7 +115,7 @@ class Layers:
                 found = (path, int(match[1]), important)
         if found is None:
             return default
-        self.reader.ledger.carry(found[0])
+        self.places[key] = found[0]
         return found[1]
 
     def environment(self) -> dict[str, str]:

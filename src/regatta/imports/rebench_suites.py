@@ -64,7 +64,6 @@ class Maker:
         self.base = base
         self.drafts: list[SuiteDraft] = []
         self.names = Names(file.stem for file in (home / "configs" / "suites").glob("*.yml"))
-        self.unused: dict[KeyPath, str] = {}
 
     def suites(
         self, members: Sequence[tuple[Chosen, Settings]], spec: str
@@ -228,18 +227,12 @@ class Maker:
             if key in used:
                 self.ledger.carry(dimension.path)
             else:
-                self.unused[dimension.path] = DIMENSIONS[key][0]
+                why = f"no command has `%({DIMENSIONS[key][0]})s`, so that its values are one measurement"
+                self.ledger.doubt(dimension.path, why, "name it in the command")
         if "%(invocation)s" in line.text + line.location:
             path = (*chosen.suite_path, "command")
             why = "`%(invocation)s` is 1 in every invocation: the command of a cell is always the same"
             self.ledger.change(path, why, "let the program find a name of its own")
-
-    def finish(self) -> None:
-        """List the variables that no command names."""
-        for path, name in self.unused.items():
-            if path not in self.ledger.carried:
-                why = f"no command has `%({name})s`, so that its values are one measurement"
-                self.ledger.leave(path, why, "name it in the command")
 
 
 def _with_program(words: list[str], settings: Settings) -> list[str]:

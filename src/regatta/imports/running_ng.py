@@ -32,8 +32,8 @@ _TOP = {
     "maxheap": ("the search for the least heap ends at three quarters of the memory", ""),
 }
 _UNUSED = {
-    "modifiers": ("no config uses it", "leave it, or name it in a config"),
-    "runtimes": ("no config uses it", "leave it, or name it in a config"),
+    "modifiers": ("no config that is carried uses it", "leave it, or name it in a config"),
+    "runtimes": ("no config that is carried uses it", "leave it, or name it in a config"),
     "suites": ("no benchmark of it is chosen", "leave it, or choose one"),
 }
 
@@ -180,14 +180,14 @@ class _Importer:
 
     def limit(self, those: Sequence[Wanted]) -> int:
         """One time limit for a spec: the longest of its benchmarks'."""
-        limits = {one.timeout_s or _NO_LIMIT_S for one in those}
-        if len(limits) > 1:
-            for suite in dict.fromkeys(one.suite for one in those):
-                self.ledger.change(
-                    ("suites", suite), f"a spec has one time limit: {max(limits)} s, the longest", "`timeout_s` in the spec",
-                    f"suites.{suite}.timeout",
-                )  # fmt: skip
-        return min(max(limits), _NO_LIMIT_S)
+        longest = max(one.timeout_s or _NO_LIMIT_S for one in those)
+        for one in those:
+            if one.timeout_path and one.timeout_s == longest:
+                self.ledger.carry(one.timeout_path)
+            elif one.timeout_path:
+                why = f"a spec has one time limit, here the longest of its benchmarks': {longest} s"
+                self.ledger.doubt(one.timeout_path, why, "`timeout_s` in the spec")
+        return min(longest, _NO_LIMIT_S)
 
     def factors(self) -> list[float]:
         """Heap factors as `runbms` spreads them: finer near the least heap.

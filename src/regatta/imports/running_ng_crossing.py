@@ -64,6 +64,8 @@ class Crossing:
             "native": self.alike(configs, "NativeExecutable", "native"),
         }
         java = self.with_heaps(kinds["java"])
+        for config in java:
+            self.ledger.carry(*config.uses)
         self.chooses = any(one.chooses_collector for config in java for one in config.applied)
         self.points = {
             "java": self.unique([self.java(config) for config in java]),
@@ -118,7 +120,10 @@ class Crossing:
         """A config that runs programs as they are: flags of a JVM do nothing to them."""
         self.ledger.carry(("runtimes", config.runtime, "type"))
         for one in config.of("JVMArg"):
-            self.ledger.change(config.path, f"`{one.name}` are flags of a JVM, and programs have none")
+            why = f"flags of a JVM, and `{config.text}` runs programs that have none"
+            self.ledger.doubt(one.path, why)
+        idle = {one.path for one in config.of("JVMArg")}
+        self.ledger.carry(*(path for path in config.uses if path[:2] not in idle))
         names = [self.modifier(one) for one in config.of("EnvVar")]
         return Point("native", None, self.set_of(config, [name for name in names if name]), None, config.path)
 

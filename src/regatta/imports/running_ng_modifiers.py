@@ -61,6 +61,8 @@ class Config:
     text: str
     runtime: str
     applied: list[Applied] = field(default_factory=list)
+    #: what is carried with it
+    uses: list[KeyPath] = field(default_factory=list)
     #: why it cannot be carried, and what to do; empty: it can
     refused: tuple[str, str] = ("", "")
 
@@ -112,7 +114,7 @@ class Modifiers:
             if needed:
                 config.refused = (f"its modifier `{name}`: {why}", "leave it out of the config")
             return
-        self.ledger.carry((*path, "type"))
+        config.uses += [(*path, "type"), (*path, "val")]
         value = self.filled((*path, "val"), values)
         if kind == "ModifierSet":
             if depth >= _MAX_SETS:
@@ -122,6 +124,7 @@ class Modifiers:
                 return
             self.add(config, value.split("|"), depth + 1)
         elif kind == "EnvVar":
+            config.uses.append((*path, "var"))
             variable = self.filled((*path, "var"), values)
             if (
                 not VARIABLE.fullmatch(variable)
@@ -139,7 +142,6 @@ class Modifiers:
                 config, Applied(name, kind, path, self.words((*path, "val"), value), (), self.excludes(path))
             )
         else:
-            self.ledger.carried.discard((*path, "type"))
             self.ledger.leave(path, f"Regatta knows no modifier of type {kind}")
             config.refused = (
                 f"its modifier `{name}` is of type {kind}, which Regatta does not know",
@@ -154,7 +156,6 @@ class Modifiers:
     def filled(self, path: KeyPath, values: list[str]) -> str:
         """Text with `{0}`, `{1}` replaced by the values of a config; as it stands where there are none, or too few."""
         text = self.reader.text(path, f"{path[-1]}: ...") or ""
-        self.ledger.carry(path)
         if not values:
             return text
         made = ""

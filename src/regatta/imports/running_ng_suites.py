@@ -38,6 +38,7 @@ class Wanted:
     #: of a spec, because all benchmarks of a spec have one
     iterations: dict[str, Any]
     timeout_s: int | None
+    timeout_path: KeyPath | None
     size: str = ""
 
 
@@ -129,15 +130,15 @@ class Suites:
         size = self.nearest(own, path, "size") if kind == "DaCapo" else None
         return Wanted(
             suite, name, program, entry, "native" if kind == "BinaryBenchmarkSuite" else "java", kind,
-            self.iterations(own, path, kind), limit,
+            self.iterations(own, path, kind), limit, timeout,
             (self.reader.text(size) or "default") if size else "default",
         )  # fmt: skip
 
     def nearest(self, own: KeyPath | None, suite: KeyPath, key: str) -> KeyPath | None:
-        """Where a benchmark, or else its suite, has a key; carried from there."""
+        """Where a benchmark, or else its suite, has a key; carried from there, but for a time limit."""
         for path in ((*own, key) if own else None, (*suite, key)):
             if path and self.reader.has(path):
-                self.ledger.carry(path)
+                self.ledger.carry(*([path] if key != "timeout" else []))
                 return path
         return None
 

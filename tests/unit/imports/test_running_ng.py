@@ -1,0 +1,157 @@
+"""What comes of a running-ng configuration has its configs and no others, on the heaps that `runbms` would take."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from imported import HERE, commands, load, of_running_ng
+
+from regatta.model.experiment import Experiment
+
+#: program, flags of collector and modifiers in order, environment, heap in MiB where the configs say it
+Config = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...], int | None]
+
+
+def configs_of(experiment: Experiment, suite: str = "") -> set[Config]:
+    """The configurations that an experiment has cells of, for all benchmarks or for those of one suite."""
+    found = set()
+    heaps = [heap.size_mib for heap in experiment.heaps] if experiment.heaps and experiment.heaps[0].size_mib else [None]
+    for runtime in experiment.runtimes:
+        java = runtime.kind == "java"
+        for collector, modifiers, heap in product(
+            experiment.collectors if java else [None], experiment.modifiers, heaps if java else [None]
+        ):
+            label = "+".join(modifier.name for modifier in modifiers) or "none"
+            name = collector.name if collector else ""
+            if any(
+                exclude.runtime in (None, runtime.name)
+                and exclude.collector in (None, name)
+                and exclude.modifiers in (None, label)
+                and exclude.heap_mib in (None, heap)
+                and (exclude.benchmark is None or exclude.benchmark.startswith(f"{suite}/"))
+                for exclude in experiment.excludes
+            ):
+                continue
+            flags = (*(collector.flags if collector else ()), *(flag for m in modifiers for flag in m.flags))
+            environment = sorted(pair for m in modifiers for pair in m.environment.items())
+            found.add((runtime.path, flags, tuple(environment), heap))
+    return found
+
+
+COMMON = ("-XX:MetaspaceSize=500M", "-XX:+DisableExplicitGC", "-server")
+
+
+def test_collectors_in_modifiers_become_collectors(tmp_path: Path) -> None:
+    (experiment,) = load(of_running_ng(HERE / "running_ng" / "collectors.yml"), tmp_path).values()
+    assert [c.name for c in experiment.collectors] == ["serial", "parallel", "oops_gc-G1"]
+    serial, parallel = ("-XX:+UseSerialGC",), ("-XX:+UseParallelGC",)
+    g1 = ("-XX:-UseCompressedOops", "-XX:+UseG1GC")
+    seventeen, twenty_one = "/opt/jdk-17/bin/java", "/opt/jdk-21/bin/java"
+    assert configs_of(experiment) == {
+        (jdk, (*gc, *COMMON), (), None)
+        for jdk, gc in [
+            (seventeen, serial), (seventeen, parallel), (twenty_one, serial), (twenty_one, parallel), (twenty_one, g1)
+        ]
+    }  # fmt: skip
+    assert [words for _, words, _ in commands(experiment)] == [
+        ("{runtime}", "-jar", "/opt/benchmarks/dacapo-23.11-chopin.jar", "-n", "5", "-s", "default", name)
+        for name in ("fop", "h2", "lusearch")
+    ]
+    assert (experiment.steady.method, experiment.steady.iterations, experiment.steady.warmup) == ("fixed", 5, 4)
+    assert all(benchmark.adapter == "dacapo" for benchmark in experiment.benchmarks)
+    assert (experiment.invocations, experiment.timeout_s) == (10, 1800)
+
+
+def test_heaps_are_spread_as_the_documentation_of_runbms_says(tmp_path: Path) -> None:
+    # With N = 8 and a spread factor of 1 the places are 0, 1, 2 1/7, 3 3/7, ... 10 and 12.
+    places = [0, 1, 2 + 1 / 7, 3 + 3 / 7, 4 + 6 / 7, 6 + 3 / 7, 8 + 1 / 7, 10, 12]
+    (experiment,) = load(of_running_ng(HERE / "running_ng" / "collectors.yml"), tmp_path).values()
+    assert [heap.factor for heap in experiment.heaps] == pytest.approx([1 + 5 * p / 12 for p in places], abs=5e-5)
+    (wider,) = load(of_running_ng(HERE / "running_ng" / "collectors.yml", heaps=16), tmp_path).values()
+    assert [len(wider.heaps), wider.heaps[0].factor, wider.heaps[-1].factor] == [17, 1, 6]
+
+
+def test_overrides_count_and_each_number_of_iterations_has_a_spec(tmp_path: Path) -> None:
+    found = of_running_ng(HERE / "running_ng" / "overrides.yml")
+    experiments = load(found, tmp_path)
+    assert list(experiments) == ["overrides", "overrides-2", "overrides-3"]
+    first, second, third = experiments.values()
+    probes = "/opt/benchmarks/dacapo-2006-10-MR2.jar:/opt/probes/out:/opt/probes/probes.jar"
+    callback = ("{runtime}", "-cp", probes, "Harness", "-c", "probe.Dacapo2006Callback")
+    assert [words for _, words, _ in commands(first)] == [(*callback, "-n", "5", "-s", "default", "antlr")]
+    large, h2 = (words for _, words, _ in commands(second))
+    assert large == (*callback, "-n", "10", "-s", "large", "fop")
+    assert h2[:4] == ("taskset", "-c", "0-3", "{runtime}")
+    assert h2[-5:] == ("-n", "10", "-s", "small", "h2")
+    assert (third.steady.method, third.steady.window, third.steady.threshold) == ("cov", 3, 0.03)
+    assert [(e.invocations, e.heaps[0].factor, e.heaps[-1].factor) for e in experiments.values()] == [(20, 1.5, 6.0)] * 3
+    usual = ("-XX:MetaspaceSize=500M", "-XX:+DisableExplicitGC", "-Djava.library.path=/opt/probes/out", "-Dprobes=Some")
+    seventeen = str(HERE / "running_ng" / "jdks" / "seventeen" / "bin" / "java")
+    twenty_one = "/opt/temurin-21/bin/java"
+    plain, tiered = (seventeen, usual, (), None), (twenty_one, (*usual, "-XX:TieredStopAtLevel=1"), (), None)
+    with_variable = (twenty_one, usual, (("PLAN_A", "7"),), None)
+    assert configs_of(first) == {plain, tiered, with_variable}
+    assert configs_of(second, "dacapo2006-overrides-2") == {plain, tiered, with_variable}
+    # The modifier is not for h2.
+    assert configs_of(second, "dacapochopin-overrides-2") == {plain, with_variable}
+    assert {r.name for r in first.runtimes} == {"jdk-17", "temurin-21-2"}, "a name of the registry was taken"
+
+
+def test_heaps_of_modifiers_become_sizes_and_programs_run_natively(tmp_path: Path) -> None:
+    found = of_running_ng(HERE / "running_ng" / "heaps.yml")
+    (experiment,) = load(found, tmp_path).values()
+    assert configs_of(experiment) == {
+        ("/opt/jdk/bin/java", (), (), 512),
+        ("/opt/jdk/bin/java", ("-Xint",), (), 1024),
+        ("/opt/jdk/bin/java", (), (), 1024),
+        ("", (), (), None),
+        ("", (), (("LC_ALL", "C"),), None),
+    }
+    sort = next(words for _, words, _ in commands(experiment) if words[0] == "/usr/bin/sort")
+    assert sort == ("/usr/bin/sort", "-r", "/etc/some services", "{x}")
+    jvm98 = next(words for folder, words, _ in commands(experiment) if folder == "/opt/specjvm98")
+    assert jvm98 == ("{runtime}", "-cp", "/opt/specjvm98", "SpecApplication", "-i1", "_209_db")
+    left = {item.key: item.why for item in found.items if item.kind == "left out"}
+    assert "JikesRVM" in left["runtimes.jikes"]
+    assert "JikesRVM" in left["configs[6]"]
+    assert {"runtimes.d8", "configs[7]", "suites.octane", "benchmarks.octane", "configs[4]", "configs[5]"} <= set(left)
+
+
+_gc = st.sampled_from(["", "gc-Serial", "gc-Parallel", "oops_gc-G1"])
+_heap = st.sampled_from([None, 256, 512])
+_mods = st.lists(st.sampled_from(["ms", "s", "c2", "plan-A-1", "plan-A-2"]), max_size=3, unique=True).map(sorted)
+_config = st.tuples(st.sampled_from(["jdk-17", "jdk-21"]), _gc, _mods)
+
+FLAGS = {
+    "ms": COMMON[:2], "s": COMMON[2:], "c2": ("-XX:-TieredCompilation", "-Xcomp"), "": (), "gc-Serial": ("-XX:+UseSerialGC",),
+    "gc-Parallel": ("-XX:+UseParallelGC",), "oops_gc-G1": ("-XX:-UseCompressedOops", "-XX:+UseG1GC"),
+}  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(configs=st.lists(_config, min_size=1, max_size=7), heaps=st.booleans(), data=st.data())
+def test_the_crossing_less_what_is_excluded_is_what_the_configs_name(
+    configs: list[tuple[str, str, list[str]]], heaps: bool, data: st.DataObject
+) -> None:
+    expected: set[Config] = set()
+    lines = []
+    for runtime, gc, mods in configs:
+        size = data.draw(st.sampled_from([256, 512])) if heaps else None
+        names = [runtime, *mods, gc, f"heap-{size}" if heaps else ""]
+        lines.append("|".join(name for name in names if name))
+        flags = (*FLAGS[gc], *(flag for mod in mods for flag in FLAGS.get(mod, ())))
+        variables = [("PLAN_A", mod[-1]) for mod in mods if mod.startswith("plan")]
+        expected.add((f"/opt/{runtime}/bin/java", flags, tuple(variables), size))
+    body: dict[str, Any] = {"includes": [str(HERE / "running_ng" / "base" / "runbms.yml")]}
+    body |= {"benchmarks": {"dacapochopin": ["fop"]}, "configs": lines}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.yml"
+        path.write_text("\n".join(f"{key}: {value!r}" for key, value in body.items()))
+        (experiment,) = load(of_running_ng(path), Path(folder)).values()
+        assert configs_of(experiment) == expected
