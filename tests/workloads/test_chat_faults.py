@@ -1,0 +1,203 @@
+"""What goes wrong between a chat server and its users: others go on, and the client notices whatever is not as it should be."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+import chat_runs
+import java_runs
+import pytest
+from chat_runs import RELEASES, Server, message
+
+#: each test has a room of its own on the servers that they share
+_ROOMS = count(1)
+
+
+@pytest.fixture(scope="module", params=sorted(RELEASES))
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with chat_runs.server(request.param, java=java_runs.jvm(RELEASES[request.param])) as running:
+        yield running
+
+
+def test_users_hear_each_other_in_each_senders_order_and_no_other_room(server: Server) -> None:
+    room, other = next(_ROOMS), next(_ROOMS)
+    users = [server.user(room, number) for number in range(3)]
+    stranger = server.user(other, 0)
+    said = b"".join(users[0].say(sequence) for sequence in range(200))
+    assert [user.hear(len(said)) for user in users] == [said] * 3
+    own = stranger.say(0)
+    assert stranger.hear(len(own)) == own
+
+
+def test_when_a_user_dies_the_others_go_on(server: Server) -> None:
+    room = next(_ROOMS)
+    dying, *users = (server.user(room, number) for number in range(4))
+    dying.say(0)
+    heard = message(room, 0, 0)
+    assert [user.hear(len(heard)) for user in users] == [heard] * 3
+    dying.reset()
+    for sequence in range(100):
+        said = users[0].say(sequence)
+        assert [user.hear(len(said)) for user in users] == [said] * 3
+    # Its place is free again.
+    assert server.user(room, 0).say(1) == users[2].hear(len(heard))
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        struct.pack(">i", -1),
+        struct.pack(">i", 2**31 - 1),
+        struct.pack(">ib", 1, 9),
+        message(0, 0, 0),
+        struct.pack(">ibii", 9, 2, 0, 0),
+    ],
+    ids=["http", "negative", "huge", "unknown", "before joining", "an answer"],
+)
+def test_bytes_that_are_not_the_protocols_end_that_connection_only(server: Server, noise: bytes) -> None:
+    room = next(_ROOMS)
+    user = server.user(room, 0)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as noisy:
+        noisy.sendall(noise)
+        with suppress(ConnectionResetError):
+            assert noisy.recv(1) == b""
+    said = user.say(0)
+    assert user.hear(len(said)) == said
+
+
+def test_nobody_can_speak_for_another_or_take_a_place_that_is_taken(server: Server) -> None:
+    room = next(_ROOMS)
+    honest, liar = server.user(room, 0), server.user(room, 1)
+    liar.socket.sendall(message(room, 0, 0))
+    assert liar.is_closed()
+    with pytest.raises((AssertionError, ConnectionResetError)):
+        server.user(room, 0)
+    said = honest.say(0)
+    assert honest.hear(len(said)) == said
+
+
+def test_a_user_that_only_stops_sending_hears_the_rest_of_what_it_was_sent(server: Server) -> None:
+    room = next(_ROOMS)
+    leaving, staying = server.user(room, 0), server.user(room, 1)
+    said = b"".join(leaving.say(sequence) for sequence in range(50))
+    leaving.socket.shutdown(socket.SHUT_WR)
+    assert leaving.hear(len(said)) == said
+    assert leaving.is_closed()
+    assert staying.hear(len(said)) == said
+
+
+def test_a_user_that_reads_late_holds_the_room_up_and_hears_everything(server: Server) -> None:
+    room = next(_ROOMS)
+    slow, sender = server.user(room, 0), server.user(room, 1)
+    # More than sockets and queues hold on their way.
+    total = 120_000
+    said = b"".join(message(room, 1, sequence) for sequence in range(total))
+    own = bytearray()
+    threads = [
+        threading.Thread(target=sender.socket.sendall, args=(said,)),
+        threading.Thread(target=lambda: own.extend(sender.hear(len(said)))),
+    ]
+    for thread in threads:
+        thread.start()
+    threads[0].join(1)
+    assert slow.hear(len(said)) == said
+    for thread in threads:
+        thread.join(60)
+    assert bytes(own) == said
+
+
+FAULTS = {
+    "lost": ("got message 5", lambda frames: [f for i, f in enumerate(frames) if i != 4]),
+    "twice": ("got message 3", lambda frames: [f for i, f in enumerate(frames) for _ in range(1 + (i == 3))]),
+    "out of order": ("got message 5", lambda frames: [*frames[:4], frames[5], frames[4], *frames[6:]]),
+    "changed": ("is not what was sent", lambda frames: [*frames[:4], frames[4][:-1] + b"\0", *frames[5:]]),
+    "of another room": ("got a frame of kind 3 of room 7", lambda frames: [*frames[:4], _moved(frames[4])]),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_client_notices_a_message_that_is(fault: str, tmp_path: Path) -> None:
+    told, change = FAULTS[fault]
+    with socket.create_server(("127.0.0.1", 0)) as users, socket.create_server(("127.0.0.1", 0)) as control:
+        threading.Thread(target=_serve_one, args=(users, change), daemon=True).start()
+        address = ("--server", f"127.0.0.1:{users.getsockname()[1]}", "--control", control.getsockname()[1])
+        options = ("--connections", 1, "--rate", 100, "--warmup-seconds", 30)
+        run = chat_runs.client(tmp_path, *address, *options, java=java_runs.jvm(17))
+    assert run.code == 1
+    assert told in run.stderr
+    assert [told in line["error"] for line in run.lines] == [True]
+
+
+def test_the_client_notices_a_server_that_ends(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as users, socket.create_server(("127.0.0.1", 0)) as control:
+        threading.Thread(
+            target=_serve_one, args=(users, lambda frames: frames[:6], True), daemon=True
+        ).start()
+        address = ("--server", f"127.0.0.1:{users.getsockname()[1]}", "--control", control.getsockname()[1])
+        options = ("--connections", 1, "--rate", 100, "--warmup-seconds", 30)
+        run = chat_runs.client(tmp_path, *address, *options, java=java_runs.jvm(17))
+    assert run.code == 1
+    assert "the server closed the connection" in run.stderr or "Connection reset" in run.stderr
+
+
+@pytest.mark.parametrize(("rate", "percent"), [(50, 90), (0, 100)])
+def test_a_server_that_stands_still_is_charged_for_every_message_that_was_due(
+    rate: int, percent: int, tmp_path: Path
+) -> None:
+    """In the open loop half of the time is stood still, and so is half of the messages late; a closed loop has one each."""
+    java = java_runs.jvm(17)
+    with chat_runs.server("selector", java=java) as running:
+        ended = threading.Event()
+        stopping = threading.Thread(target=_stop_and_go, args=(running.process.pid, ended))
+        stopping.start()
+        try:
+            address = ("--server", f"127.0.0.1:{running.port}", "--control", running.control)
+            options = ("--connections", 20, "--rate", rate, "--seconds", 1.5, "--warmup-seconds", 0.1)
+            run = chat_runs.client(tmp_path, *address, *options, java=java)
+        finally:
+            ended.set()
+            stopping.join()
+    assert run.code == 0, run.stderr
+    assert run.values("latency", percentile=percent)[0] > 150e6
+    assert run.values("latency", percentile=100)[0] > 250e6
+
+
+def _stop_and_go(pid: int, ended: threading.Event) -> None:
+    """300 ms of standing still, 300 ms of going on."""
+    while not ended.is_set():
+        os.kill(pid, signal.SIGSTOP)
+        ended.wait(0.3)
+        os.kill(pid, signal.SIGCONT)
+        ended.wait(0.3)
+
+
+def _moved(frame: bytes) -> bytes:
+    return frame[:5] + struct.pack(">i", 7) + frame[9:]
+
+
+def _serve_one(listening: socket.socket, change: object, then_end: bool = False) -> None:
+    """A server of one user that sends it, of its first ten messages, those that `change` makes of them."""
+    connection, _ = listening.accept()
+    with connection, suppress(OSError):
+        joining = connection.recv(13)
+        connection.sendall(joining[:4] + b"\2" + joining[5:])
+        size = len(message(0, 0, 0))
+        frames = []
+        while len(frames) < 10:
+            frame = b""
+            while len(frame) < size:
+                frame += connection.recv(size - len(frame))
+            frames.append(frame)
+        for frame in change(frames):  # type: ignore[operator]
+            connection.sendall(frame)
+        while not then_end and connection.recv(65536):
+            pass
