@@ -10,7 +10,7 @@ Source: the documents of JMH 1.37, and its `org.openjdk.jmh.results.format.JSONR
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from regatta.adapters.document import BadDocument, document, is_number, part
@@ -94,34 +94,36 @@ def _add(result: dict[str, Any], several: bool, modes: bool, reported: Reported)
     secondary = result.get("secondaryMetrics") or {}
     if not isinstance(secondary, dict):
         raise BadDocument(f"{where}: expected `secondaryMetrics`, got {secondary!r:.80}")
+    taken = {*_METRICS.values(), "latency"}
     for other, metric in secondary.items():
         if mode == "sample" and _PERCENTILE.search(other):
             continue
-        _add_secondary(other, metric, parameters, where, reported)
+        called = _snake(other)
+        found = [] if called in taken else _secondary(called, metric, parameters, where)
+        if found:
+            taken.add(called)
+            _extend(reported, found)
+        elif len(left_out := reported.info.setdefault("not_recorded", [])) < 100:
+            left_out.append(other[:100])
 
 
-def _extend(reported: Reported, rows: Iterator[list[Any]]) -> None:
+def _extend(reported: Reported, rows: Iterable[list[Any]]) -> None:
     for row in rows:
         if len(reported.iterations) >= _MAXIMUM_ROWS:
             raise BadDocument(f"more than {_MAXIMUM_ROWS} values")
         reported.iterations.append(row)
 
 
-def _add_secondary(
-    name: str, metric: Any, parameters: Mapping[str, object], where: str, reported: Reported
-) -> None:
-    """Take a profiler's or an auxiliary counter's values; what has no unit of ours is named in `info`."""
-    called = _snake(name)
+def _secondary(called: str, metric: Any, parameters: Mapping[str, object], where: str) -> list[list[Any]]:
+    """A profiler's or an auxiliary counter's values; none where it has no name, unit or numbers that can be recorded.
+
+    What a profiler cannot tell is no failure of the benchmark.
+    """
     try:
-        unit, factor = _unit(part(metric, "scoreUnit", str, f"{where} {name[:60]}"), where)
+        unit, factor = _unit(part(metric, "scoreUnit", str, where), where)
+        return list(_rows(metric, called, unit, factor, parameters, where)) if called else []
     except BadDocument:
-        called = ""
-    if not called or called in _METRICS.values():
-        left_out = reported.info.setdefault("not_recorded", [])
-        if len(left_out) < 100:
-            left_out.append(name[:100])
-        return
-    _extend(reported, _rows(metric, called, unit, factor, parameters, f"{where} {name[:60]}"))
+        return []
 
 
 def _rows(

@@ -241,7 +241,9 @@ def test_profilers_of_jmh_are_metrics_of_their_own() -> None:
     assert rows(reported, "gc_count") == [(0, 3.0, "count"), (1, 4.0, "count")]
     assert rows(reported, "gc_time") == [(0, 12.0, "ms"), (1, 13.0, "ms")]
     assert rows(reported, "hits") == [(0, 10.0, "count"), (1, 11.0, "count")]
-    assert reported.info == {"not_recorded": ["stack"]}
+    # No unit of ours, no number, a name that is taken: a profiler does not make a benchmark fail.
+    assert reported.info == {"not_recorded": ["stack", "gc.churn", "gc-count", "throughput"]}
+    assert len(rows(reported, "throughput")) == 2
 
 
 def test_samples_of_jmh_give_their_mean_and_percentiles() -> None:
