@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from java_runs import Programs, Run, jvm
+from java_runs import JVMS, Programs, Run, jvm
 
 HERE = Path(__file__).parent
-#: Zero is an interpreter of release 17
-JVMS = ("11", "17", "21", "25", "zero")
 COLLECTORS = {
     "serial": "-XX:+UseSerialGC",
     "parallel": "-XX:+UseParallelGC",

@@ -7,8 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from java_cases import JVMS, Cases, by_parameter
-from java_runs import jvm
+from java_cases import Cases, by_parameter
+from java_runs import JVMS, jvm
 
 MS = 1_000_000
 
