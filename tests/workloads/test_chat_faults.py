@@ -201,3 +201,16 @@ def _serve_one(listening: socket.socket, change: object, then_end: bool = False)
             connection.sendall(frame)
         while not then_end and connection.recv(65536):
             pass
+
+
+@pytest.mark.parametrize("mode", sorted(RELEASES))
+def test_a_user_that_never_reads_is_cut_off_and_the_room_goes_on(mode: str) -> None:
+    with chat_runs.server(mode, "--patience-ms", "300", java=java_runs.jvm(RELEASES[mode])) as running:
+        stuck, sender = running.user(1, 0), running.user(1, 1)
+        said = b"".join(message(1, 1, sequence) for sequence in range(120_000))
+        sending = threading.Thread(target=sender.socket.sendall, args=(said,))
+        sending.start()
+        assert sender.hear(len(said)) == said
+        sending.join(60)
+        with suppress(ConnectionResetError):
+            assert len(stuck.hear(len(said))) < len(said)

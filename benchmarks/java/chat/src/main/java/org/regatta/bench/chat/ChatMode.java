@@ -11,9 +11,11 @@ interface ChatMode {
     /** How many messages may wait for one user before those who send to it must wait. */
     int QUEUE_MESSAGES = 256;
 
-    /** How long senders wait for a user that does not read, before that user is cut off, in ns. */
-    long PATIENCE_NS = 5_000_000_000L;
-
-    /** Binds and begins to serve, by threads of its own; returns the port. */
-    int open(InetSocketAddress address, Tally tally) throws IOException;
+    /**
+     * Binds and begins to serve, by threads of its own.
+     *
+     * @param patienceNs how long senders wait for a user that does not read, before that user is cut off, in ns
+     * @return the port
+     */
+    int open(InetSocketAddress address, Tally tally, long patienceNs) throws IOException;
 }

@@ -15,17 +15,19 @@ final class SelectorMode implements ChatMode {
     private static final int BATCH_BYTES = 64 * 1024;
 
     /** How often users that do not read are looked for, in ms. */
-    private static final long LOOK_MS = 500;
+    private static final long LOOK_MS = 100;
 
     private final Room.Directory<SelectorUser> rooms = new Room.Directory<>(SelectorUser::number);
     private final ByteBuffer batch = ByteBuffer.allocateDirect(BATCH_BYTES);
     private final ArrayDeque<SelectorUser> dirty = new ArrayDeque<>();
     private Selector selector;
     private Tally tally;
+    private long patienceNs;
 
     @Override
-    public int open(InetSocketAddress address, Tally counts) throws IOException {
+    public int open(InetSocketAddress address, Tally counts, long patience) throws IOException {
         tally = counts;
+        patienceNs = patience;
         selector = Selector.open();
         ServerSocketChannel listening = ServerSocketChannel.open();
         listening.setOption(StandardSocketOptions.SO_REUSEADDR, true);
@@ -117,7 +119,7 @@ final class SelectorMode implements ChatMode {
     private void cutOffTheSlow(long nowNs) {
         for (SelectionKey key : selector.keys()) {
             SelectorUser user = (SelectorUser) key.attachment();
-            if (user != null && key.isValid() && user.isTooSlow(nowNs)) {
+            if (user != null && key.isValid() && user.isTooSlow(nowNs, patienceNs)) {
                 tally.tooSlow.increment();
                 user.close();
             }

@@ -44,8 +44,9 @@ final class SelectorUser {
         return number;
     }
 
-    boolean isTooSlow(long nowNs) {
-        return full && nowNs - fullSinceNs > ChatMode.PATIENCE_NS;
+    /** Whether others have waited for this user for longer than {@code patienceNs}. */
+    boolean isTooSlow(long nowNs, long patienceNs) {
+        return full && nowNs - fullSinceNs > patienceNs;
     }
 
     /** Reads what is there. At the end of the stream the user has left; what waits for it is still written. */

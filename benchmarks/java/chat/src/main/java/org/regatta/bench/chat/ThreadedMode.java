@@ -18,24 +18,25 @@ final class ThreadedMode implements ChatMode {
     }
 
     @Override
-    public int open(InetSocketAddress address, Tally tally) throws IOException {
+    public int open(InetSocketAddress address, Tally tally, long patienceNs) throws IOException {
         ServerSocket listening = new ServerSocket();
         listening.setReuseAddress(true);
         listening.bind(address, BACKLOG);
         Room.Directory<ThreadedUser> rooms = new Room.Directory<>(ThreadedUser::number);
-        Thread acceptor = new Thread(() -> accept(listening, rooms, tally), "accept");
+        Thread acceptor = new Thread(() -> accept(listening, rooms, tally, patienceNs), "accept");
         acceptor.setDaemon(true);
         acceptor.start();
         return listening.getLocalPort();
     }
 
-    private void accept(ServerSocket listening, Room.Directory<ThreadedUser> rooms, Tally tally) {
+    private void accept(
+            ServerSocket listening, Room.Directory<ThreadedUser> rooms, Tally tally, long patienceNs) {
         while (true) {
             try {
                 Socket socket = listening.accept();
                 tally.accepted.increment();
                 socket.setTcpNoDelay(true);
-                ThreadedUser user = new ThreadedUser(socket, rooms, tally);
+                ThreadedUser user = new ThreadedUser(socket, rooms, tally, patienceNs);
                 spawner.start("read " + socket.getPort(), user::read);
                 spawner.start("write " + socket.getPort(), user::write);
             } catch (IOException e) {

@@ -25,16 +25,21 @@ final class ThreadedUser {
     private final Socket socket;
     private final Room.Directory<ThreadedUser> rooms;
     private final Tally tally;
+    private final long patienceNs;
     private final ArrayBlockingQueue<byte[]> queue = new ArrayBlockingQueue<>(ChatMode.QUEUE_MESSAGES);
     private volatile boolean gone;
     private Room<ThreadedUser> room;
     private int roomNumber;
     private int number;
 
-    ThreadedUser(Socket socket, Room.Directory<ThreadedUser> rooms, Tally tally) {
+    /**
+     * @param patienceNs how long others wait for this user, in ns
+     */
+    ThreadedUser(Socket socket, Room.Directory<ThreadedUser> rooms, Tally tally, long patienceNs) {
         this.socket = socket;
         this.rooms = rooms;
         this.tally = tally;
+        this.patienceNs = patienceNs;
     }
 
     int number() {
@@ -124,7 +129,7 @@ final class ThreadedUser {
         long since = System.nanoTime();
         try {
             while (!gone && !queue.offer(frame, LOOK_NS, TimeUnit.NANOSECONDS)) {
-                if (System.nanoTime() - since > ChatMode.PATIENCE_NS && !gone) {
+                if (System.nanoTime() - since > patienceNs && !gone) {
                     tally.tooSlow.increment();
                     close();
                 }
