@@ -30,13 +30,19 @@ def runs(path: Path) -> set[Run]:
             given = load_config(path.name)
             given.pop("reporting", None)
             found = Configurator(given, DataStore(ui), ui, exp_name="all").get_runs()
-        return {_run(run, path.parent) for run in found if not run.is_profiling() and not shell_syntax(run.cmdline() % {"invocation": 1})}
+        return {
+            _run(run, path.parent)
+            for run in found
+            if not run.is_profiling() and not shell_syntax(run.cmdline() % {"invocation": 1})
+        }
     finally:
         os.chdir(before)
 
 
 def _run(run: Any, folder: Path) -> Run:
-    whole = run.get_gauge_adapter_name().lower().startswith(("time", "own")) or isinstance(run.benchmark.gauge_adapter, dict)
+    whole = run.get_gauge_adapter_name().lower().startswith(("time", "own")) or isinstance(
+        run.benchmark.gauge_adapter, dict
+    )
     return (
         os.path.expanduser(run.location or str(folder)),
         tuple(shlex.split(run.cmdline_for_next_invocation())),

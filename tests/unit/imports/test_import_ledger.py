@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from imported import REBENCH, RUNNING_NG, of_rebench, of_running_ng
 
@@ -96,6 +96,7 @@ _values = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=50, deadline=None)
 @given(value=st.dictionaries(st.text("abc", min_size=1, max_size=2), _values, min_size=1), data=st.data())
 def test_every_key_is_carried_or_listed_once(value: dict[str, Any], data: st.DataObject) -> None:
     ledger = Ledger(Document("file", value))

@@ -14,6 +14,7 @@ from regatta.imports.rebench import import_rebench
 from regatta.imports.running_ng import import_running_ng
 from regatta.imports.words import shell_syntax
 from regatta.spec.fields import NAME
+from regatta.spec.yaml_lines import parse_yaml
 
 REBENCH = """\
 benchmark_suites:
@@ -39,11 +40,9 @@ minheap_multiplier: 1
 
 def problems(path: Path, text: str) -> list[Problem]:
     path.write_text(text)
+    importing = import_rebench if path.suffix == ".conf" else import_running_ng
     with pytest.raises(SpecError) as caught:
-        if path.suffix == ".conf":
-            import_rebench(path, HOME)
-        else:
-            import_running_ng(path, HOME)
+        importing(path, HOME)
     assert caught.value.exit_code == 2
     return list(caught.value.problems)
 
@@ -110,7 +109,9 @@ def test_what_is_wrong_with_a_rebench_file(tmp_path: Path, old: str, new: str, w
         ("type: OpenJDK", "type: JikesRVM", "5:configs", "can be carried over"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_running_ng_file(tmp_path: Path, old: str, new: str, where: str, told: str) -> None:
+def test_what_is_wrong_with_a_running_ng_file(
+    tmp_path: Path, old: str, new: str, where: str, told: str
+) -> None:
     assert old in RUNNING_NG
     (tmp_path / "base.yml").write_text("invocations: 10\n")
     found = problems(tmp_path / "wrong.yml", RUNNING_NG.replace(old, new, 1))
@@ -154,7 +155,9 @@ def test_files_that_are_there_are_kept_unless_told_otherwise(tmp_path: Path) -> 
     assert (tmp_path / "out" / "in.yml").read_text().startswith("# Imported from")
 
 
-@pytest.mark.parametrize("text", ["", "..", "a b", "-x", "_213_javac", "ü", "a/b/../c", "x" * 99, "a+b", ".hidden", "a--b"])
+@pytest.mark.parametrize(
+    "text", ["", "..", "a b", "-x", "_213_javac", "ü", "a/b/../c", "x" * 99, "a+b", ".hidden", "a--b"]
+)
 def test_any_text_becomes_a_name(text: str) -> None:
     name = clean(text)
     assert NAME.fullmatch(name)
@@ -172,3 +175,23 @@ def test_a_comment_cannot_end_before_its_line_does(tmp_path: Path) -> None:
     (experiment,) = load(found, tmp_path / "out").values()
     assert experiment.name == "in"
     assert "new\\nname: key" in (tmp_path / "out" / "in.yml").read_text()
+
+
+def test_merge_keys_count_as_in_yaml_1_1(tmp_path: Path) -> None:
+    text = b"a: &A {x: 1, y: 1}\nb: &B {y: 2, z: 2}\nc: {<<: [*A, *B], z: 3}\nd: {<<: *A}\n"
+    document = parse_yaml(text, "in.conf", merge_keys=True)
+    assert document.value["c"] == {"x": 1, "y": 1, "z": 3}
+    assert document.value["d"] == {"x": 1, "y": 1}
+    # A value that was merged stands where it was written.
+    assert (document.mark(("c", "y")).line, document.mark(("c", "z")).line) == (1, 3)
+    with pytest.raises(SpecError, match="no merge key"):
+        parse_yaml(text, "in.yml")
+    with pytest.raises(SpecError, match="to merge"):
+        parse_yaml(b"a: {<<: 1}", "in.conf", merge_keys=True)
+
+
+def test_merges_of_merges_have_a_bound() -> None:
+    lines = ["a0: &A0 {k0: 1}"]
+    lines += [f"a{n}: &A{n} {{<<: [*A{n - 1}, *A{n - 1}], k{n}: 1}}" for n in range(1, 60)]
+    with pytest.raises(SpecError, match="at most 20000 values"):
+        parse_yaml("\n".join(lines).encode(), "in.conf", merge_keys=True)

@@ -96,7 +96,9 @@ MORE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("adapter", "line"), [(a, line) for a, more in MORE.items() for line in [*ERRORS, *more]])
+@pytest.mark.parametrize(
+    ("adapter", "line"), [(a, line) for a, more in MORE.items() for line in [*ERRORS, *more]]
+)
 def test_an_output_that_rebench_discards_is_a_failure(adapter: str, line: str) -> None:
     output = f"{line}\n{OUTPUTS[adapter]}"
     with pytest.raises(ExecutionDeliveredNoResults):

@@ -21,7 +21,14 @@ _NO_LIMIT_S = 604_800
 def ours(experiments: dict[str, Experiment]) -> set[Run]:
     """Every command of some experiments with its repetitions; their time limits stand apart."""
     return {
-        (folder, words, tuple(sorted(environment.items())), one.invocations, (one.steady.iterations, one.steady.warmup), 0)
+        (
+            folder,
+            words,
+            tuple(sorted(environment.items())),
+            one.invocations,
+            (one.steady.iterations, one.steady.warmup),
+            0,
+        )
         for one in experiments.values()
         for folder, words, environment in commands(one)
     }
@@ -62,12 +69,14 @@ _layer = st.fixed_dictionaries(
         "invocations": _count,
         "iterations": _count,
         "warmup": st.integers(0, 3),
-        "env": st.dictionaries(st.sampled_from(["A", "B", "PATH"]), st.sampled_from(["1", "x y", "~/p"]), max_size=2),
+        "env": st.dictionaries(
+            st.sampled_from(["A", "B", "PATH"]), st.sampled_from(["1", "x y", "~/p"]), max_size=2
+        ),
         "max_invocation_time": st.sampled_from([-1, 5, 60]),
     },
 )
 _variables = st.fixed_dictionaries(
-    {}, optional={key: _values for key in ("input_sizes", "cores", "variable_values", "tags")}
+    {}, optional=dict.fromkeys(("input_sizes", "cores", "variable_values", "tags"), _values)
 )
 
 
@@ -75,7 +84,9 @@ def _layered(*parts: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dic
     return st.tuples(*parts).map(lambda found: {key: value for part in found for key, value in part.items()})
 
 
-_details = _layered(_layer, _variables, st.fixed_dictionaries({}, optional={"extra_args": _words, "command": _name}))
+_details = _layered(
+    _layer, _variables, st.fixed_dictionaries({}, optional={"extra_args": _words, "command": _name})
+)
 _benchmark = _name | st.dictionaries(_name, _details.filter(bool), min_size=1, max_size=1)
 _suite = _layered(
     _layer, _variables,
@@ -101,7 +112,9 @@ def configurations(draw: st.DrawFn) -> dict[str, Any]:
     some_suites = st.lists(st.sampled_from(sorted(suites)), min_size=1, max_size=2, unique=True)
     some_executor = st.sampled_from(sorted(executors))
     within = _layered(_layer, _variables, st.fixed_dictionaries({}, optional={"suites": some_suites}))
-    execution = some_executor | st.tuples(some_executor, within.filter(bool)).map(lambda pair: {pair[0]: pair[1]})
+    execution = some_executor | st.tuples(some_executor, within.filter(bool)).map(
+        lambda pair: {pair[0]: pair[1]}
+    )
     experiment = _layered(
         _layer, _variables,
         st.fixed_dictionaries({"suites": some_suites, "executions": st.lists(execution, min_size=1, max_size=2)}),
@@ -111,12 +124,18 @@ def configurations(draw: st.DrawFn) -> dict[str, Any]:
         "runs": {"warmup": 0} | draw(_layer),
         "benchmark_suites": suites,
         "executors": executors,
-        "experiments": draw(st.dictionaries(_name.filter(lambda name: name != "all"), experiment, min_size=1, max_size=2)),
+        "experiments": draw(
+            st.dictionaries(_name.filter(lambda name: name != "all"), experiment, min_size=1, max_size=2)
+        ),
     }
 
 
 @settings(
-    max_examples=12, deadline=None, phases=[Phase.reuse, Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+    max_examples=12,
+    deadline=None,
+    phases=[Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(configuration=configurations())
 def test_any_configuration_runs_what_rebench_would_run(configuration: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:

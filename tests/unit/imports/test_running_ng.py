@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from imported import HERE, commands, load, of_running_ng
+from imported import HERE, HOME, commands, load, of_running_ng
 
+from regatta.cli.import_ import import_
+from regatta.errors import SpecError
 from regatta.model.experiment import Experiment
 
 #: program, flags of collector and modifiers in order, environment, heap in MiB where the configs say it
@@ -21,7 +25,11 @@ Config = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...], int | None]
 def configs_of(experiment: Experiment, suite: str = "") -> set[Config]:
     """The configurations that an experiment has cells of, for all benchmarks or for those of one suite."""
     found = set()
-    heaps = [heap.size_mib for heap in experiment.heaps] if experiment.heaps and experiment.heaps[0].size_mib else [None]
+    heaps = (
+        [heap.size_mib for heap in experiment.heaps]
+        if experiment.heaps and experiment.heaps[0].size_mib
+        else [None]
+    )
     for runtime in experiment.runtimes:
         java = runtime.kind == "java"
         for collector, modifiers, heap in product(
@@ -63,7 +71,11 @@ def test_collectors_in_modifiers_become_collectors(tmp_path: Path) -> None:
         ("{runtime}", "-jar", "/opt/benchmarks/dacapo-23.11-chopin.jar", "-n", "5", "-s", "default", name)
         for name in ("fop", "h2", "lusearch")
     ]
-    assert (experiment.steady.method, experiment.steady.iterations, experiment.steady.warmup) == ("fixed", 5, 4)
+    assert (experiment.steady.method, experiment.steady.iterations, experiment.steady.warmup) == (
+        "fixed",
+        5,
+        4,
+    )
     assert all(benchmark.adapter == "dacapo" for benchmark in experiment.benchmarks)
     assert (experiment.invocations, experiment.timeout_s) == (10, 1800)
 
@@ -72,7 +84,9 @@ def test_heaps_are_spread_as_the_documentation_of_runbms_says(tmp_path: Path) ->
     # With N = 8 and a spread factor of 1 the places are 0, 1, 2 1/7, 3 3/7, ... 10 and 12.
     places = [0, 1, 2 + 1 / 7, 3 + 3 / 7, 4 + 6 / 7, 6 + 3 / 7, 8 + 1 / 7, 10, 12]
     (experiment,) = load(of_running_ng(HERE / "running_ng" / "collectors.yml"), tmp_path).values()
-    assert [heap.factor for heap in experiment.heaps] == pytest.approx([1 + 5 * p / 12 for p in places], abs=5e-5)
+    assert [heap.factor for heap in experiment.heaps] == pytest.approx(
+        [1 + 5 * p / 12 for p in places], abs=5e-5
+    )
     (wider,) = load(of_running_ng(HERE / "running_ng" / "collectors.yml", heaps=16), tmp_path).values()
     assert [len(wider.heaps), wider.heaps[0].factor, wider.heaps[-1].factor] == [17, 1, 6]
 
@@ -90,8 +104,15 @@ def test_overrides_count_and_each_number_of_iterations_has_a_spec(tmp_path: Path
     assert h2[:4] == ("taskset", "-c", "0-3", "{runtime}")
     assert h2[-5:] == ("-n", "10", "-s", "small", "h2")
     assert (third.steady.method, third.steady.window, third.steady.threshold) == ("cov", 3, 0.03)
-    assert [(e.invocations, e.heaps[0].factor, e.heaps[-1].factor) for e in experiments.values()] == [(20, 1.5, 6.0)] * 3
-    usual = ("-XX:MetaspaceSize=500M", "-XX:+DisableExplicitGC", "-Djava.library.path=/opt/probes/out", "-Dprobes=Some")
+    assert [(e.invocations, e.heaps[0].factor, e.heaps[-1].factor) for e in experiments.values()] == [
+        (20, 1.5, 6.0)
+    ] * 3
+    usual = (
+        "-XX:MetaspaceSize=500M",
+        "-XX:+DisableExplicitGC",
+        "-Djava.library.path=/opt/probes/out",
+        "-Dprobes=Some",
+    )
     seventeen = str(HERE / "running_ng" / "jdks" / "seventeen" / "bin" / "java")
     twenty_one = "/opt/temurin-21/bin/java"
     plain, tiered = (seventeen, usual, (), None), (twenty_one, (*usual, "-XX:TieredStopAtLevel=1"), (), None)
@@ -120,12 +141,38 @@ def test_heaps_of_modifiers_become_sizes_and_programs_run_natively(tmp_path: Pat
     left = {item.key: item.why for item in found.items if item.kind == "left out"}
     assert "JikesRVM" in left["runtimes.jikes"]
     assert "JikesRVM" in left["configs[6]"]
-    assert {"runtimes.d8", "configs[7]", "suites.octane", "benchmarks.octane", "configs[4]", "configs[5]"} <= set(left)
+    assert {
+        "runtimes.d8",
+        "configs[7]",
+        "suites.octane",
+        "benchmarks.octane",
+        "configs[4]",
+        "configs[5]",
+    } <= set(left)
+
+
+def test_the_command_names_the_specs_and_lists_what_is_not_carried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGATTA_HOME", str(HOME))
+    monkeypatch.setenv("RUNNING_NG_PACKAGE_DATA", str(HERE / "running_ng"))
+    words = ["running-ng", str(HERE / "running_ng" / "collectors.yml"), "--heaps", "2", "--json"]
+    done = CliRunner().invoke(import_, words, catch_exceptions=False)
+    document = json.loads(done.stdout)
+    assert document["specs"] == ["imported-collectors/collectors.yml"]
+    assert {"file", "line", "key", "kind", "why", "fix"} == set(document["items"][0])
+    octane = next(item for item in document["items"] if item["key"] == "suites.octane")
+    assert (octane["kind"], Path(octane["file"]).name, octane["line"]) == ("left out", "suites.yml", 21)
+    with pytest.raises(SpecError, match="--force"):
+        CliRunner().invoke(import_, words, catch_exceptions=False)
 
 
 _gc = st.sampled_from(["", "gc-Serial", "gc-Parallel", "oops_gc-G1"])
 _heap = st.sampled_from([None, 256, 512])
-_mods = st.lists(st.sampled_from(["ms", "s", "c2", "plan-A-1", "plan-A-2"]), max_size=3, unique=True).map(sorted)
+_mods = st.lists(st.sampled_from(["ms", "s", "c2", "plan-A-1", "plan-A-2"]), max_size=3, unique=True).map(
+    sorted
+)
 _config = st.tuples(st.sampled_from(["jdk-17", "jdk-21"]), _gc, _mods)
 
 FLAGS = {
@@ -134,7 +181,7 @@ FLAGS = {
 }  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(configs=st.lists(_config, min_size=1, max_size=7), heaps=st.booleans(), data=st.data())
 def test_the_crossing_less_what_is_excluded_is_what_the_configs_name(
     configs: list[tuple[str, str, list[str]]], heaps: bool, data: st.DataObject

@@ -1,0 +1,154 @@
+"""An input of ReBench's, run by ReBench and, once imported, by Regatta: the same combinations, with the same values."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """\
+import os, sys
+name, size, mode = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+for i in range(2):
+    print(f"{name}: iterations=1 runtime: {1000 * size + 10 * len(mode) + len(os.environ['KIND']) + i}us")
+"""
+
+CONFIGURATION = """\
+default_data_file: theirs.data
+runs: {min_iteration_time: 0}
+benchmark_suites:
+  Sums:
+    gauge_adapter: RebenchLog
+    location: programs
+    command: "program.py %(benchmark)s %(input)s '%(variable)s'"
+    input_sizes: [1, 20]
+    variable_values: [plain, two words]
+    benchmarks:
+      - Add
+      - Multiply:
+          input_sizes: [3]
+  Whole:
+    gauge_adapter: Time
+    command: -c pass
+    benchmarks: [start]
+executors:
+  isolated:
+    executable: python3
+    args: -I
+    env: {KIND: isolated}
+  optimised:
+    path: bin
+    executable: python3
+    args: -O
+    env: {KIND: optimised}
+experiments:
+  all-of-it:
+    suites: [Sums]
+    executions:
+      - isolated
+      - optimised: {suites: [Sums, Whole]}
+"""
+
+#: the point is what is run, not how long it takes
+QUIET = "perturbation: {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, swapped_pages: null}\n"
+
+#: benchmark, executor, suite, input, variable
+Combination = tuple[str, str, str, str, str]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "programs").mkdir()
+    (tmp_path / "programs" / "program.py").write_text(PROGRAM)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to("/usr/bin/python3")
+    (tmp_path / "sums.conf").write_text(CONFIGURATION)
+    return tmp_path
+
+
+def command(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "REGATTA_HOST_LOCK": str(cwd / "lock"),
+        "REGATTA_HOME": str(Path(__file__).parents[2]),
+    }
+    program, *arguments = words
+    argv = [str(Path(sys.executable).parent / program), *arguments]
+    return subprocess.run(argv, cwd=cwd, env=environment, text=True, capture_output=True, check=False)
+
+
+def of_rebench(project: Path) -> dict[Combination, set[float]]:
+    """What ReBench's data file has: combination to its totals in ms; of whole commands only that there is one."""
+    done = command("rebench", "-D", "-c", "sums.conf", cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line for line in (project / "theirs.data").read_text().splitlines() if not line.startswith("#")]
+    found: dict[Combination, set[float]] = {}
+    for row in csv.DictReader(lines, delimiter="\t"):
+        if row["criterion"] == "total":
+            key = (row["benchmark"], row["executor"], row["suite"], row["inputSize"], row["varValue"])
+            found.setdefault(key, set()).add(float(row["value"]))
+    return found
+
+
+def of_regatta(project: Path) -> dict[Combination, set[float]]:
+    """What our journal has, in the same words: one segment of the imported spec is measured."""
+    spec = project / "ours" / "sums.yml"
+    with spec.open("a") as file:
+        file.write(QUIET)
+    done = command("regatta", "plan", str(spec), "--write", cwd=project)
+    assert done.returncode == 0, done.stderr
+    folder = str(project / "results" / "sums")
+    done = command(
+        "regatta", "segment", folder, "--host", "local", "--segment", "0", "--receipt", "receipt", cwd=project
+    )
+    assert done.returncode == 0, done.stderr
+    plan = json.loads((project / "results" / "sums" / "plan" / "local" / "plan.json").read_text())
+    cells = {cell["cell_id"]: cell for cell in plan["cells"]}
+    found: dict[Combination, set[float]] = {}
+    for line in command("regatta", "records", "sums", "--json", cwd=project).stdout.splitlines():
+        record = json.loads(line)
+        assert record["status"] == "ok", record
+        cell = cells[record["cell_id"]]
+        suite, executor = cell["benchmark"].split("/")[0].rsplit("-", 1)
+        name = cell["benchmark"].split("/")[1].split(":")[0]
+        given = cell["argv"][-2:] if suite == "Sums" else ("", "")
+        totals = found.setdefault((name, executor, suite, *given), set())
+        totals.update(
+            row[2] * {"ms": 1.0, "us": 1e-3}[row[3]] for row in record["iterations"] if row[1] == "total"
+        )
+    return found
+
+
+def test_the_same_combinations_run_with_the_same_values(project: Path) -> None:
+    done = command("regatta", "import", "rebench", "sums.conf", "--output", "ours", "--json", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert [Path(spec).name for spec in json.loads(done.stdout)["specs"]] == ["sums.yml"]
+    theirs, ours = of_rebench(project), of_regatta(project)
+    assert len(theirs) == 2 * (4 + 2) + 1
+    assert set(ours) == set(theirs)
+    for key, totals in theirs.items():
+        if key[2] == "Sums":
+            assert sorted(ours[key]) == pytest.approx(sorted(totals)), key
+
+
+def test_the_list_is_printed_and_stands_at_the_head_of_the_spec(project: Path) -> None:
+    done = command("regatta", "import", "rebench", "sums.conf", cwd=project)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert any(line.startswith("sums.conf:2:runs.min_iteration_time · left out · ") for line in lines)
+    head = (project / "imported-sums" / "sums.yml").read_text().split("\n\n")[0]
+    unwrapped = " ".join(line.removeprefix("#").strip() for line in head.splitlines())
+    assert all(line in unwrapped for line in lines)
+
+
+def test_a_wrong_input_ends_with_2_and_says_where(project: Path) -> None:
+    (project / "sums.conf").write_text(CONFIGURATION.replace("      - isolated\n", "      - nobody\n"))
+    done = command("regatta", "import", "rebench", "sums.conf", cwd=project)
+    assert done.returncode == 2
+    assert "sums.conf:32:experiments.all-of-it.executions[0]: expected an executor" in done.stderr
+    assert not (project / "imported-sums").exists()
