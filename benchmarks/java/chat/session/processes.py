@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from results import parse_lines
+from results import RESULTS, parse_lines
 
 START_S = 60.0
 STOP_S = 10.0
@@ -65,7 +65,7 @@ class Family:
         cpus: set[int] | None = None,
         errors: IO[bytes] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a program.
+        """Start a program. It does not know where results go: what it has to report comes through this one.
 
         Args:
             command: program and arguments.
@@ -85,7 +85,12 @@ class Family:
 
         try:
             child = subprocess.Popen(
-                list(command), stdin=subprocess.PIPE, stdout=output, stderr=errors, preexec_fn=chosen
+                list(command),
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=errors,
+                preexec_fn=chosen,
+                env={name: value for name, value in os.environ.items() if name != RESULTS},
             )
         except OSError as error:
             raise Failed(f"{command[0]}: {error.strerror}") from error

@@ -7,6 +7,9 @@ import os
 import sys
 from collections.abc import Iterable
 
+#: the variable that names the file for lines
+RESULTS = "REGATTA_RESULTS"
+
 
 def parse_lines(printed: bytes) -> list[dict[str, object]]:
     """The client's lines; what is none (such as a warning of the JVM) goes to standard error."""
@@ -26,7 +29,7 @@ def parse_lines(printed: bytes) -> list[dict[str, object]]:
 def write_lines(lines: Iterable[dict[str, object]]) -> None:
     """Append lines to the file that REGATTA_RESULTS names; without one, print them."""
     text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
-    path = os.environ.get("REGATTA_RESULTS")
+    path = os.environ.get(RESULTS)
     if not path:
         sys.stdout.write(text)
         return
