@@ -15,7 +15,7 @@ PROGRAM = """\
 import os, sys
 name, size, mode = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 for i in range(2):
-    print(f"{name}: iterations=1 runtime: {1000 * size + 10 * len(mode) + len(os.environ['KIND']) + i}us")
+    print(f"{name}: iterations=1 runtime: {1000 * size + 10 * len(mode) + len(os.environ['KIND']) + i}us", file=sys.stderr if i else sys.stdout)
 """
 
 CONFIGURATION = """\

@@ -1,7 +1,8 @@
 """A regular expression over standard output: each match is one measurement.
 
 Options: `pattern` with a group named `value`, and optionally `metric` and `unit`; where the pattern has none,
-the options `metric` (default "elapsed") and `unit` (default "ns") say it.
+the options `metric` (default "elapsed") and `unit` (default "ns") say it. With `stderr: true` standard error is read too, after
+standard output.
 """
 
 from __future__ import annotations
@@ -19,10 +20,15 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Match over the whole of standard output, line by line anchors (`^`, `$`) allowed."""
     if left.stdout_cut:
         return Reported(error="standard output is longer than what was kept; raise output_kib")
+    output, streams = left.stdout, "standard output"
+    if options.get("stderr") is True:
+        if left.stderr_cut:
+            return Reported(error="standard error is longer than what was kept; raise output_kib")
+        output, streams = b"\n".join([left.stdout, left.stderr]), "standard output and error"
     pattern = re.compile(str(options["pattern"]), re.MULTILINE)
     counts: dict[str, int] = {}
     rows: list[list[Any]] = []
-    for match in pattern.finditer(left.stdout.decode("utf-8", "replace")):
+    for match in pattern.finditer(output.decode("utf-8", "replace")):
         groups = match.groupdict()
         metric = str(groups.get("metric") or options.get("metric", "elapsed"))
         unit = str(groups.get("unit") or options.get("unit", "ns"))
@@ -37,5 +43,5 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         rows.append([counts.get(metric, 0), metric, value, unit, None, None])
         counts[metric] = counts.get(metric, 0) + 1
     if not rows:
-        return Reported(error="no result: the pattern matches nothing in standard output")
+        return Reported(error=f"no result: the pattern matches nothing in {streams}")
     return Reported(iterations=rows)

@@ -23,7 +23,7 @@ _WIDTH = 120
 _ONE_LINE = 160
 _ORDER = (
     "name", "question", "platforms", "define", "runtimes", "collectors", "modifiers", "modifier_sets", "heap", "suites",
-    "benchmarks", "invocations", "iterations", "timeout_s", "exclude",
+    "benchmarks", "invocations", "iterations", "timeout_s", "output_kib", "exclude",
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from regatta.spec.yaml_lines import KeyPath, as_text, read_yaml
 #: Regatta's longest; ReBench has no limit when none is set
 _NO_LIMIT_S = 604_800
 
+_OUTPUT_KIB = 1024
 _UNUSED = "no experiment uses it"
 _TOP = {
     "default_data_file": ("records go to results/<experiment>/journal", "`regatta records` prints them"),
@@ -187,6 +188,8 @@ class _Importer:
                     "invocations": {"fixed": repetitions[0]},
                     "iterations": _iterations(repetitions[1], repetitions[2]),
                     "timeout_s": self.limit([settings for _, settings in members]),
+                    # ReBench reads all that a program prints.
+                    "output_kib": _OUTPUT_KIB,
                 },
                 suites,
                 [f"Experiment `{experiment.name}`."],

@@ -14,11 +14,6 @@ from regatta.units import UNITS
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _VERIFICATION = ("Failed.*verification", "Benchmark done.*verification failed", "incorrect")
 _FIX = "correct `adapter` and `adapter_options` in the suite file"
-#: of every adapter that reads lines
-STREAMS = (
-    "ReBench reads standard output and standard error as one, Regatta's adapter `regex` standard output alone",
-    "let the program print its results to standard output",
-)
 
 
 @dataclass(frozen=True)
@@ -38,9 +33,10 @@ class Gauge:
 def _lines(
     pattern: str, errors: tuple[str, ...], unit: str, metric: str, *notes: tuple[str, str], unless: str = ""
 ) -> Gauge:
+    """Lines of standard output and standard error, which ReBench reads as one."""
     harmless = f"(?!{unless})" if unless else ""
     both = f"^{harmless}.*(?:{'|'.join(errors)}).*$|{pattern}" if errors else pattern
-    options = {"pattern": both, "unit": unit, "metric": metric}
+    options = {"pattern": both, "unit": unit, "metric": metric, "stderr": True}
     return Gauge({"adapter": "regex", "adapter_options": options, "metric": metric}, notes)
 
 
@@ -54,7 +50,7 @@ _TABLE = {
         {"adapter": "process"},
         (
             (
-                "the command prints its own times to standard error, which no adapter reads; the whole command's wall "
+                "the command prints its own times to standard error, where other lines may look like them; the whole command's wall "
                 "time is measured instead",
                 _FIX,
             ),

@@ -12,7 +12,7 @@ from typing import Any
 from regatta.imports.drafts import SuiteDraft
 from regatta.imports.names import Names, clean
 from regatta.imports.reader import Reader
-from regatta.imports.rebench_adapters import STREAMS, Gauge, gauge_of
+from regatta.imports.rebench_adapters import Gauge, gauge_of
 from regatta.imports.rebench_commands import Line, NotACommand, base_folder
 from regatta.imports.rebench_settings import DIMENSIONS, Dimension, Settings
 from regatta.imports.words import assignments, braces_doubled
@@ -122,8 +122,6 @@ class Maker:
             found = gauge_of(self.reader.text(path, "gauge_adapter: RebenchLog") or "")
         for why, fix in found.notes:
             self.ledger.change(path, why, fix)
-        if found.lines:
-            self.ledger.change(("benchmark_suites",), *STREAMS)
         self.ledger.carry(path)
         return found
 

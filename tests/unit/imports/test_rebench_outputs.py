@@ -51,10 +51,10 @@ Sorting.sort  avgt    2  11.125          ns/op
 }  # fmt: skip
 
 
-def ours(adapter: str, output: str) -> Reported:
+def ours(adapter: str, output: str, errors: str = "") -> Reported:
     left = Left(
         elapsed_ns=1, user_s=0.0, system_s=0.0, max_rss_kib=None, results=None, refused="", stdout=output.encode(),
-        stdout_cut=False,
+        stdout_cut=False, stderr=errors.encode(),
     )  # fmt: skip
     return read(left, gauge_of(adapter).keys["adapter_options"])
 
@@ -111,6 +111,12 @@ def test_an_output_without_a_result_is_none(adapter: str) -> None:
     with pytest.raises(ExecutionDeliveredNoResults):
         measurements(adapter, "hello\n")
     assert ours(adapter, "hello\n").error.startswith("no result")
+
+
+def test_standard_error_is_read_as_well() -> None:
+    whole = OUTPUTS["RebenchLog"]
+    assert ours("RebenchLog", "", whole).iterations == ours("RebenchLog", whole).iterations
+    assert "Bus error" in ours("RebenchLog", whole, "program: Bus error\n").error
 
 
 def test_a_run_that_tells_of_no_success_is_a_failure() -> None:
