@@ -37,7 +37,7 @@ def import_() -> None:
 @_force_option
 @json_option
 def rebench(file: Path, output: Path | None, force: bool, as_json: bool) -> None:
-    """Import a ReBench configuration: a spec for each of its experiments."""
+    """Import a ReBench configuration."""
     from regatta.imports.rebench import import_rebench
     from regatta.spec.home import find_home
 
@@ -65,7 +65,7 @@ def rebench(file: Path, output: Path | None, force: bool, as_json: bool) -> None
 def running_ng(
     file: Path, output: Path | None, force: bool, as_json: bool, heaps: int, package_data: Path | None
 ) -> None:
-    """Import a configuration of running-ng's `runbms`."""
+    """Import a running-ng configuration."""
     from regatta.imports.running_ng import import_running_ng
     from regatta.spec.home import find_home
 

@@ -46,15 +46,9 @@ _UNIT = "|".join(sorted((unit for unit in UNITS if unit.isalnum()), key=lambda u
 
 _TABLE = {
     "time": Gauge({"adapter": "process"}),
-    "timemanual": Gauge(
-        {"adapter": "process"},
-        (
-            (
-                "the command prints its own times to standard error, where other lines may look like them; the whole command's wall "
-                "time is measured instead",
-                _FIX,
-            ),
-        ),
+    "timemanual": _lines(
+        r"^(?P<metric>real|user|sys)[ \t]*(?:0+m)?(?P<value>\d+\.\d+)s?[ \t]*$", _ERRORS, "s", "real",
+        ("times of a minute and more that are written as `1m2.3s` are not read", "`time -p` prints seconds alone"),
     ),
     "rebenchlog": _lines(
         rf"^(?:.*: )?\S+(?: (?P<metric>[\w.]+))?: iterations=[0-9]+ runtime: (?P<value>{_NUMBER})(?P<unit>[mu]s)",

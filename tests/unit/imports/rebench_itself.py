@@ -40,9 +40,8 @@ def runs(path: Path) -> set[Run]:
 
 
 def _run(run: Any, folder: Path) -> Run:
-    whole = run.get_gauge_adapter_name().lower().startswith(("time", "own")) or isinstance(
-        run.benchmark.gauge_adapter, dict
-    )
+    adapter = run.benchmark.gauge_adapter
+    whole = isinstance(adapter, dict) or adapter.lower() == "time"
     return (
         os.path.expanduser(run.location or str(folder)),
         tuple(shlex.split(run.cmdline_for_next_invocation())),
