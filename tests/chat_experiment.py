@@ -1,0 +1,79 @@
+"""A chat experiment whose answer is known: virtual threads lose with few connections and win with many, one selector wins always."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from synthetic_journal import cell, record, write_experiment
+
+CONNECTIONS = (20, 200, 800)
+MODES = ("platform", "virtual", "selector")
+#: messages delivered a second, over what platform threads deliver with as many connections
+SPEED = {
+    "platform": {20: 1.0, 200: 1.0, 800: 1.0},
+    "virtual": {20: 0.5, 200: 1.0, 800: 2.0},
+    "selector": {20: 3.0, 200: 3.0, 800: 3.0},
+}
+#: processor time for a message, in ns
+COST_NS = {"platform": 300_000.0, "virtual": 60_000.0, "selector": 20_000.0}
+PLATFORM_RATE = 100_000.0
+NOT_SUPPORTED = {"cycles:u": "not supported", "cycles:k": "not supported"}
+_NOISE = 0.02
+
+
+def write_chat_experiment(
+    directory: Path,
+    *,
+    rounds: int = 6,
+    rate: int = 0,
+    runtimes: Sequence[str] = ("temurin-17", "temurin-21"),
+    counted: bool = False,
+) -> Path:
+    """Plan, journal and facts; `counted`: with hardware counters, else with what a machine without them says."""
+    rng = np.random.default_rng(2001)
+    cells, makers = [], []
+    for runtime in runtimes:
+        for mode in MODES:
+            for connections in CONNECTIONS:
+                if (runtime, mode) != ("temurin-17", "virtual"):
+                    label = f"chat/chat:short connections={connections} mode={mode}"
+                    better = {"metric": "delivered_rate", "better": "higher"}
+                    cells.append(
+                        cell(benchmark=label, runtime=runtime, heap_factor=None, heap_mib=256, **better)
+                    )
+                    makers.append((mode, connections))
+    info = {"counters": {"counted": ["cycles:u"]} if counted else NOT_SUPPORTED}
+    records = [
+        {**record(one, r, list(_rows(mode, connections, rate, counted, rng)), position=i), "info": info}
+        for r in range(rounds)
+        for i, (one, (mode, connections)) in enumerate(zip(cells, makers, strict=True))
+    ]
+    return write_experiment(directory, cells, records, rounds, method="fixed")
+
+
+def _rows(
+    mode: str, connections: int, rate: int, counted: bool, rng: np.random.Generator
+) -> Iterator[list[Any]]:
+    given = {"connections": connections, "mode": mode, "rate": rate}
+
+    def noisy(value: float) -> float:
+        return value * math.exp(rng.normal(0, _NOISE))
+
+    speed = PLATFORM_RATE * SPEED[mode][connections]
+    yield [0, "delivered_rate", noisy(rate * connections * 20 if rate else speed), "ops/s", None, given]
+    for percent, times in ((50, 1.0), (99, 4.0)):
+        latency = times * connections * 1e9 / speed
+        yield [0, "latency", noisy(latency), "ns", None, {**given, "percentile": percent}]
+    cost = COST_NS[mode]
+    for name, share in (("", 1.0), ("_user", 0.25), ("_system", 0.75)):
+        yield [0, f"cpu{name}_per_message", noisy(share * cost), "ns", None, given]
+    for name in ("voluntary", "involuntary"):
+        yield [0, f"switches_{name}_per_message", noisy(cost / 50_000), "count", None, given]
+    if counted:
+        for space, cpi in (("user", 2.0), ("system", 4.0), ("all", 3.0)):
+            yield [0, "cycles", noisy(cpi * 1e9), "count", None, {**given, "space": space}]
+            yield [0, "cpi", noisy(cpi), "ratio", None, {**given, "space": space}]

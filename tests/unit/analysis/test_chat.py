@@ -1,0 +1,116 @@
+"""Chat servers over their connections: a mode beats another where it does by construction, and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from chat_experiment import COST_NS, SPEED, write_chat_experiment
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.documents import document_of
+from regatta.model.answer import Answer
+from regatta.model.chat import Chat
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    return answer_experiment(write_chat_experiment(tmp_path_factory.mktemp("chat") / "made-up"))
+
+
+def test_a_mode_beats_another_where_it_was_made_to(answer: Answer) -> None:
+    found = {
+        (c.place.runtime, c.mode, c.base, c.connections): (c.verdict, c.ratio)
+        for c in answer.chat.contrasts
+        if c.metric == "delivered_rate"
+    }
+    # 17 has no virtual threads: one pair of modes there and three on 21.
+    assert len(found) == 3 + 9
+    verdicts = {n: found["temurin-21", "virtual", "platform", n][0] for n in (20, 200, 800)}
+    assert verdicts == {20: "worse", 200: "open", 800: "better"}
+    for (_, mode, base, n), (_, ratio) in found.items():
+        assert ratio.low < SPEED[mode][n] / SPEED[base][n] < ratio.high
+
+
+def test_less_processor_time_for_a_message_is_better(answer: Answer) -> None:
+    found = [c for c in answer.chat.contrasts if c.metric == "cpu_per_message"]
+    assert {c.verdict for c in found} == {"better"}
+    for contrast in found:
+        assert contrast.ratio.point == pytest.approx(
+            COST_NS[contrast.mode] / COST_NS[contrast.base], rel=0.05
+        )
+
+
+def test_a_claim_counts_how_many_were_looked_at(answer: Answer) -> None:
+    assert all(c.p_holm >= c.p for c in answer.chat.contrasts)
+    least = min(answer.chat.contrasts, key=lambda c: c.p)
+    assert least.p_holm == pytest.approx(least.p * len(answer.chat.contrasts))
+
+
+def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer) -> None:
+    first = next(words for words in answer.headline if words.startswith("temurin-21 g1, closed loop"))
+    clauses = first.split("; ")
+    assert clauses[0].startswith(
+        "temurin-21 g1, closed loop: at 20 connections platform threads beat virtual threads: virtual threads deliver 0."
+    )
+    assert clauses[1].startswith(
+        "at 200 connections no difference shown between virtual threads and platform threads"
+    )
+    assert clauses[2].startswith(
+        "at 800 connections virtual threads beat platform threads: virtual threads deliver "
+    )
+    selector = next(words for words in answer.headline if "one selector" in words and "temurin-17" in words)
+    assert (
+        "at 20, 200 and 800 connections one selector beats platform threads: one selector delivers "
+        in selector
+    )
+    # What is told of the modes needs no list of forty means, and no comparison of the same mode between runtimes.
+    assert all(" connections" in words for words in answer.headline)
+
+
+def test_a_machine_without_counters_is_told_and_no_count_is_made_up(answer: Answer) -> None:
+    assert answer.chat.uncounted == {"alpha": "not supported"}
+    assert any(
+        words.endswith("were not counted on this machine: not supported") for words in answer.findings["Chat"]
+    )
+    assert not [curve for curve in answer.chat.curves if curve.metric in ("cycles", "cpi")]
+
+
+def test_with_counters_nothing_is_said_to_be_missing(tmp_path: Path) -> None:
+    chat = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, counted=True)).chat
+    assert chat.uncounted == {}
+    assert {curve.aspect for curve in chat.curves if curve.metric == "cpi"} == {"user", "system", "all"}
+
+
+def test_at_a_planned_rate_modes_are_compared_by_how_late_they_are(tmp_path: Path) -> None:
+    answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rate=10))
+    late = [c for c in answer.chat.contrasts if c.metric == "latency" and c.place.runtime == "temurin-21"]
+    verdicts = {c.connections: c.verdict for c in late if (c.mode, c.base) == ("virtual", "platform")}
+    assert verdicts == {20: "worse", 200: "open", 800: "better"}
+    assert "delivered_rate" not in {c.metric for c in answer.chat.contrasts}
+    assert any("10 messages a second of each user" in words for words in answer.headline)
+
+
+def test_one_invocation_gives_no_verdict(tmp_path: Path) -> None:
+    answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=1))
+    assert {c.verdict for c in answer.chat.contrasts} == {"unknown"}
+    assert any("cannot be compared: " in words for words in answer.findings["Chat"])
+
+
+def test_the_document_holds_every_contrast(answer: Answer) -> None:
+    document = document_of(answer)
+    assert len(document["chat"]["contrasts"]) == len(answer.chat.contrasts)
+    assert document["chat"]["uncounted"] == {"alpha": "not supported"}
+
+
+def test_other_programs_are_no_chat(tmp_path: Path) -> None:
+    one = cell()
+    rows = [[0, "elapsed", 1e9, "ns", None, {"connections": 20, "mode": "fast", "rate": 0}]]
+    write_experiment(tmp_path / "made-up", [one], [record(one, 0, rows)], 1)
+    answer = answer_experiment(tmp_path / "made-up")
+    assert answer.chat == Chat()
+    assert "Chat" not in answer.findings

@@ -1,0 +1,106 @@
+"""The topic of the chat server: the slides' figures, a line for each way to serve and runtime."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from chat_experiment import CONNECTIONS, COST_NS, write_chat_experiment
+from synthetic_answers import java_answer
+
+from regatta.analysis.answer import answer_experiment
+from regatta.model.answer import Answer
+from regatta.report.axes import Figure
+from regatta.report.chat import chat_topic
+from regatta.report.looks import Looks
+from regatta.report.page import render
+from regatta.report.panels import panels_of
+from regatta.report.topic import Topic
+from regatta.report.topics import topics_of
+
+
+def answered(directory: Path, **options: Any) -> Answer:
+    return answer_experiment(write_chat_experiment(directory / "made-up", rounds=6, **options))
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    return answered(tmp_path_factory.mktemp("chat"))
+
+
+def topic_of(answer: Answer) -> Topic:
+    found = chat_topic(answer, [], Looks(answer.cells))
+    assert found is not None
+    return found
+
+
+def figures(answer: Answer) -> dict[str, dict[str, Figure]]:
+    return {
+        group.title: {figure.title: figure for figure in group.figures} for group in topic_of(answer).groups
+    }
+
+
+def lines(figure: Figure) -> list[dict[str, Any]]:
+    return [trace for trace in figure.traces if trace.get("mode") == "lines+markers"]
+
+
+def test_each_figure_has_a_line_for_each_mode_and_runtime_that_can(answer: Answer) -> None:
+    found = figures(answer)
+    assert list(found) == ["Messages a second", "Latency", "Processor time of the server", "Context switches"]
+    assert set(found["Processor time of the server"]) == {
+        "for each message sent",
+        "for each message sent, user",
+        "for each message sent, OS",
+    }
+    names = {"platform temurin-17", "platform temurin-21", "virtual temurin-21"}
+    names |= {"selector temurin-17", "selector temurin-21"}
+    for group in found.values():
+        for figure in group.values():
+            assert {note["text"] for note in figure.layout["annotations"]} == names
+            assert figure.layout["xaxis"]["ticktext"] == [str(n) for n in CONNECTIONS]
+
+
+def test_points_lie_where_they_were_made(answer: Answer) -> None:
+    figure = figures(answer)["Processor time of the server"]["for each message sent"]
+    at = {round(line["y"][0] / 1000, -1) for line in lines(figure)}
+    assert at == {round(cost / 1000, -1) for cost in COST_NS.values()}
+
+
+def test_counters_have_figures_by_space_where_they_were_measured(tmp_path: Path, answer: Answer) -> None:
+    counted = figures(answered(tmp_path, counted=True))
+    assert list(counted["Cycles for each instruction"]) == ["CPI, user", "CPI, OS", "CPI, overall"]
+    assert "Cycles for each instruction" not in figures(answer)
+
+
+def test_the_table_says_which_is_better_by_what(answer: Answer) -> None:
+    (table,) = topic_of(answer).tables
+    assert table.columns == (
+        "configuration",
+        "by",
+        "modes",
+        "connections",
+        "ratio",
+        "p (Holm)",
+        "which is better",
+    )
+    rows = {row[1:4]: row[6] for row in table.rows if row[0].startswith("temurin-21")}
+    assert rows["messages delivered a second", "virtual / platform", "20"] == "the second"
+    assert rows["messages delivered a second", "virtual / platform", "200"] == "no difference shown"
+    assert rows["processor time for a message", "virtual / platform", "20"] == "the first"
+
+
+def test_the_page_has_the_topic_and_its_sentences(answer: Answer) -> None:
+    page = render(answer)
+    assert 'id="chat"' in page
+    for words in answer.findings["Chat"]:
+        assert words.split(":")[0] in page
+
+
+def test_without_a_chat_server_there_is_no_topic() -> None:
+    other = java_answer(n=3)
+    assert chat_topic(other, [], Looks(other.cells)) is None
+    assert "chat" not in {topic.anchor for topic in topics_of(other, panels_of(other), Looks(other.cells))}
