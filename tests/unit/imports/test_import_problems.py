@@ -70,6 +70,7 @@ def problems(path: Path, text: str) -> list[Problem]:
         ("executions: [E]", "executions: [E], action: look", "6:experiments.X.action", "an action"),
         ("benchmark_suites:", "default_experiment: Y\nbenchmark_suites:", "1:default_experiment", "an experiment"),
         ('command: "%(benchmark)s"', 'command: "a | b"', "5:experiments", "can be carried over"),
+        ("executors:", "virtual_machines:", "3:virtual_machines", "ReBench 1.0 and later"),
         ("[E]", "[E", "6", "YAML"),
     ],
 )  # fmt: skip
