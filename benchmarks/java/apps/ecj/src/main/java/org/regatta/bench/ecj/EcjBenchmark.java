@@ -36,6 +36,12 @@ final class EcjBenchmark implements Benchmark {
     private Map<String, byte[]> classFiles;
     private List<String> errors;
 
+    /** The compiler's own classes need release 17. */
+    @Override
+    public void probe() {
+        options();
+    }
+
     @Override
     public void setup(int size, long seed) {
         sources = new SourceTree(new Random(seed), size * CLASSES_PER_SIZE).units();
