@@ -81,7 +81,9 @@ class _Importer:
                 self.ledger.leave((key,), why, fix)
         if self.reader.has(("virtual_machines",)):
             fix = "`executors`, `executable`, `suites`, `invocations`: see ReBench's changelog"
-            self.ledger.problem(("virtual_machines",), "the keys of ReBench 1.0 and later", "virtual_machines", fix)
+            self.ledger.problem(
+                ("virtual_machines",), "the keys of ReBench 1.0 and later", "virtual_machines", fix
+            )
             self.reader.refuse()
         self.reader.mapping(("benchmark_suites",), "benchmark suites")
         self.reader.mapping(("executors",), "executors")

@@ -22,7 +22,7 @@ _EXPORTS = "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED"
 _OTHER = "put it into a file of its own, and import that"
 
 #: runtime, collector, modifiers, heap: the parts that an entry of `exclude` may do with, the plainest first
-_FEW = ((0, 1), (0, 2), (1, 2), (0, 3), (2, 3), (0, 1, 2))
+_FEW = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (0, 1, 2), (0, 1, 3))
 
 
 @dataclass(frozen=True)
