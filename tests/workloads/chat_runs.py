@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import java_runs
 from ruamel.yaml import YAML
@@ -116,11 +116,11 @@ class Server:
 
 
 @contextmanager
-def server(mode: str, *options: str, java: str) -> Iterator[Server]:
-    """A server that ends with the test."""
+def server(mode: str, *options: str, java: str, errors: IO[bytes] | None = None) -> Iterator[Server]:
+    """A server that ends with the test. `errors`: where its standard error goes; None: where the test's goes."""
     command = [*java.split(), "-Xmx128m", "-cp", str(built("chat")), SERVER, "--mode", mode, *options]
     process = subprocess.Popen(
-        [*command, "--until-input-ends"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [*command, "--until-input-ends"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
     )
     try:
         assert process.stdout is not None

@@ -204,8 +204,13 @@ def _serve_one(listening: socket.socket, change: object, then_end: bool = False)
 
 
 @pytest.mark.parametrize("mode", sorted(RELEASES))
-def test_a_user_that_never_reads_is_cut_off_and_the_room_goes_on(mode: str) -> None:
-    with chat_runs.server(mode, "--patience-ms", "300", java=java_runs.jvm(RELEASES[mode])) as running:
+def test_a_user_that_never_reads_is_cut_off_and_the_room_goes_on(mode: str, tmp_path: Path) -> None:
+    java = java_runs.jvm(RELEASES[mode])
+    told = tmp_path / "errors"
+    with (
+        told.open("wb") as errors,
+        chat_runs.server(mode, "--patience-ms", "300", java=java, errors=errors) as running,
+    ):
         stuck, sender = running.user(1, 0), running.user(1, 1)
         said = b"".join(message(1, 1, sequence) for sequence in range(120_000))
         sending = threading.Thread(target=sender.socket.sendall, args=(said,))
@@ -214,3 +219,4 @@ def test_a_user_that_never_reads_is_cut_off_and_the_room_goes_on(mode: str) -> N
         sending.join(60)
         with suppress(ConnectionResetError):
             assert len(stuck.hear(len(said))) < len(said)
+    assert "user 0 of room 1 is cut off" in told.read_text()

@@ -16,7 +16,7 @@ public final class ChatServer {
             + "  --control-port N    of the extra connection that opens and closes windows; 0 as above\n"
             + "  --connections N     how many there will be (800): too low a limit of open files is told at the start\n"
             + "  --counters DIR      FIFOs control-N and ack-N of a perf stat for each window N\n"
-            + "  --patience-ms N     how long a room waits for a user that does not read, until that is cut off (5000)\n"
+            + "  --patience-ms N     how long a room waits for a user that does not read, until that is cut off (60000)\n"
             + "  --until-input-ends  end when standard input does\n"
             + "  --probe             only say whether this JVM can do the mode: exit code 4 if it cannot\n";
 
@@ -75,7 +75,8 @@ public final class ChatServer {
         Descriptors.check((int) arguments.whole("connections", 800, 1, MOST_CONNECTIONS));
         Tally tally = new Tally();
         Path fifos = arguments.has("counters") ? Path.of(arguments.text("counters", "")) : null;
-        long patienceMs = arguments.whole("patience-ms", 5000, 1, 3_600_000);
+        // With thousands of threads and other work on the machine, a writer may wait for a processor for seconds.
+        long patienceMs = arguments.whole("patience-ms", 60_000, 1, 3_600_000);
         int users = mode.open(new InetSocketAddress(host, port), tally, patienceMs * 1_000_000);
         int control = new ControlPort(tally, new CounterSwitch(fifos)).open(new InetSocketAddress(host, controlPort));
         System.out.println("ready port=" + users + " control=" + control

@@ -76,6 +76,8 @@ final class Report {
         value(iteration, "minor_faults", server.get("minor_faults"), "count", "");
         value(iteration, "major_faults", server.get("major_faults"), "count", "");
         value(iteration, "threads", server.get("threads"), "count", "");
+        lines.add("{\"info\": {\"server_connections\": {\"accepted\": " + server.get("accepted") + ", \"rejected\": "
+                + server.get("rejected") + ", \"too_slow\": " + server.get("too_slow") + "}}}");
         if (server.get("threads_ended") > 0) {
             lines.add("{\"info\": {\"switches_missing_" + iteration + "\": \"those of " + server.get("threads_ended")
                     + " threads that ended in the window\"}}");

@@ -120,8 +120,7 @@ final class SelectorMode implements ChatMode {
         for (SelectionKey key : selector.keys()) {
             SelectorUser user = (SelectorUser) key.attachment();
             if (user != null && key.isValid() && user.isTooSlow(nowNs, patienceNs)) {
-                tally.tooSlow.increment();
-                user.close();
+                user.cutOff(patienceNs);
             }
         }
     }

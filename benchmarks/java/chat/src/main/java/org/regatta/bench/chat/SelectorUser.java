@@ -49,6 +49,11 @@ final class SelectorUser {
         return full && nowNs - fullSinceNs > patienceNs;
     }
 
+    void cutOff(long patienceNs) {
+        tally.cutOff(roomNumber, number, patienceNs);
+        close();
+    }
+
     /** Reads what is there. At the end of the stream the user has left; what waits for it is still written. */
     void read() throws IOException {
         if (!frames.readFrom(channel)) {

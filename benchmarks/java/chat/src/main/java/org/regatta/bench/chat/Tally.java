@@ -16,6 +16,13 @@ final class Tally {
     /** Connections closed because their users did not read. */
     final LongAdder tooSlow = new LongAdder();
 
+    /** Counts a connection that is closed because its user did not read, and says so. */
+    void cutOff(int room, int user, long afterNs) {
+        tooSlow.increment();
+        System.err.println("ChatServer: user " + user + " of room " + room + " is cut off: others waited for it for "
+                + afterNs / 1_000_000 + " ms");
+    }
+
     /** Connections accepted. */
     final LongAdder accepted = new LongAdder();
 }

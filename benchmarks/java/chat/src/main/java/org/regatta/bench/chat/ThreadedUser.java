@@ -130,7 +130,7 @@ final class ThreadedUser {
         try {
             while (!gone && !queue.offer(frame, LOOK_NS, TimeUnit.NANOSECONDS)) {
                 if (System.nanoTime() - since > patienceNs && !gone) {
-                    tally.tooSlow.increment();
+                    tally.cutOff(roomNumber, number, patienceNs);
                     close();
                 }
             }
