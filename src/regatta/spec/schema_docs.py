@@ -84,6 +84,10 @@ def schema_of(kind: Kind) -> dict[str, Any]:
     schema = KINDS[kind].model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     found: dict[str, Any] = _without_titles(schema)
+    if kind == "spec":
+        # What an including spec leaves out is in what it includes.
+        required = found.pop("required")
+        found["anyOf"] = [{"required": required}, {"required": ["include"]}]
     return found
 
 
