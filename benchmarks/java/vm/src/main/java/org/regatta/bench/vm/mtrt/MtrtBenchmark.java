@@ -19,7 +19,7 @@ public final class MtrtBenchmark implements Benchmark {
     private static final int THREADS = 2;
 
     /** How many pixels are traced again without the tree, to check it. */
-    private static final int CHECKED_PIXELS = 32;
+    private static final int CHECKED_PIXELS = 200;
 
     private Scene scene;
     private int width;
