@@ -1,0 +1,46 @@
+"""Experiments of the repository on a part of what they measure: other benchmarks, few rounds, nothing else changed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+HOME = Path(__file__).resolve().parents[2]
+NEVER_PERTURBED = dict.fromkeys(
+    ("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent",
+     "frequency_drop_percent", "swapped_pages", "throttle_events")
+)  # fmt: skip
+
+
+def regatta(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "REGATTA_HOST_LOCK": str(cwd / "lock"), "REGATTA_HOME": str(HOME)}
+    command = [Path(sys.executable).parent / "regatta", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment, text=True, capture_output=True, check=False)
+
+
+def measured(
+    name: str, directory: Path, benchmarks: list[dict[str, Any]], rounds: int, **changes: Any
+) -> dict[str, Any]:
+    """Run `name` on other benchmarks and so many rounds, with nothing but `changes` changed; returns the answer."""
+    spec = {
+        "include": [str(HOME / "configs/experiments" / f"{name}.yml")],
+        "benchmarks": benchmarks,
+        "invocations": {"fixed": rounds},
+        "perturbation": NEVER_PERTURBED,
+        **changes,
+    }
+    YAML().dump(spec, directory / "spec.yml")
+    done = regatta("run", "spec.yml", cwd=directory)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(regatta("analyze", name, "--json", cwd=directory).stdout)
+    return answer
+
+
+def report_of(name: str, directory: Path) -> str:
+    return (directory / "results" / name / "report.html").read_text(encoding="utf-8")

@@ -1,0 +1,38 @@
+"""The experiments on programs in Java, each cut down to what runs in seconds, from the spec to the report."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from experiment_parts import HOME, measured, report_of
+from ruamel.yaml import YAML
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("mvn") is None or shutil.which("javac") is None,
+    reason="NO JDK OR MAVEN: THE JAVA EXPERIMENTS ARE NOT RUN",
+)
+
+
+def test_the_papers_experiment_uses_the_kept_minheaps_and_compares_five_collectors(tmp_path: Path) -> None:
+    parts = [{"suite": "vm", "benchmark": ["compress"], "size": "s10"}]
+    answer = measured("georges2007-quick", tmp_path, parts, rounds=1, heap={"factors": [2]})
+    kept = YAML(typ="safe").load(HOME / "configs/suites/minheap/vm.yml")
+    heaps = {(cell["heap_mib"], cell["collector"]) for cell in answer["cells"] if cell["metric"] == "elapsed"}
+    heap_mib = 2 * kept["heaps_mib"]["compress"]["s10"]
+    assert heaps == {(heap_mib, c) for c in ("serial", "parallel", "g1", "z", "shenandoah")}
+    told = f"heap factors of vm are multiples of the minheap of {kept['runtime']}"
+    assert any(warning.startswith(told) for warning in answer["warnings"])
+
+
+def test_the_chat_server_is_measured_in_three_modes_and_drawn(tmp_path: Path) -> None:
+    modes = {"mode": ["platform", "virtual", "selector"], "connections": [20, 40]}
+    parts = [{"suite": "chat", "benchmark": ["chat"], "size": "tiny", "parameters": modes}]
+    answer = measured("chat", tmp_path, parts, rounds=2, runtimes=["temurin-17", "temurin-21"])
+    rates = [cell for cell in answer["cells"] if cell["metric"] == "delivered_rate"]
+    assert len(rates) == 2 * (2 + 3), "virtual threads are not possible on release 17"
+    assert all(cell["mean"] > 0 for cell in rates if cell["n"])
+    (reason,) = {one["reason"] for one in answer["impossible"]}
+    assert "not possible" in reason
+    assert 'id="chat"' in report_of("chat", tmp_path)
