@@ -1,0 +1,160 @@
+"""The databases, Lucene and the Eclipse compiler: right outputs, every request noted, exhausted heaps told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from java_runs import Programs, Run, entry, expected_digest, jvm
+
+from regatta.adapters import regatta_lines
+from regatta.adapters.result import Left
+
+OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+DATABASES = ("h2", "hsqldb")
+APPS = (*DATABASES, "ecj", "luindex", "lusearch")
+REQUEST_DRIVEN = (*DATABASES, "lusearch")
+#: what one unit of size is, in all of them
+REQUESTS_PER_SIZE = 100
+PAUSE_S = 0.4
+
+
+@pytest.fixture(scope="module")
+def tiny(programs: Programs) -> dict[str, Run]:
+    """Each program once at size tiny, for all tests that only look at what came out."""
+    return {name: programs.benchmark(f"apps/{name}", size="tiny") for name in APPS}
+
+
+def requests(lines: list[dict[str, Any]], iteration: int) -> list[tuple[int, int]]:
+    """Start and end of each request, ns."""
+    return [
+        pair
+        for line in lines
+        if "requests" in line and line["iteration"] == iteration
+        for pair in zip(line["requests"]["start_ns"], line["requests"]["end_ns"], strict=True)
+    ]  # fmt: skip
+
+
+def latencies(results: bytes, iteration: int) -> dict[tuple[str, str | None, float], int]:
+    """What the adapter makes of the requests of an iteration: (kind, window, percentile) -> ns."""
+    reported = regatta_lines.read(Left(1, 0.0, 0.0, None, results, "", b"", False), {})
+    assert reported.error == ""
+    return {
+        (parameters["kind"], parameters.get("window"), parameters["percentile"]): value
+        for number, metric, value, _, _, parameters in reported.iterations
+        if metric == "latency" and number == iteration
+    }
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_every_iteration_ends_with_the_output_that_the_suite_expects(tiny: dict[str, Run], name: str) -> None:
+    assert tiny[name].code == 0, tiny[name].stderr
+    assert tiny[name].digests() == [expected_digest(f"apps/{name}", "tiny")] * 2
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_nothing_is_left_but_what_the_command_asks_for(tiny: dict[str, Run], name: str) -> None:
+    left = {file.name for file in tiny[name].directory.iterdir()}
+    assert left <= {"results.jsonl", "safepoints.log"}
+
+
+def test_two_databases_end_with_the_same_tables_which_another_seed_changes(
+    programs: Programs, tiny: dict[str, Run]
+) -> None:
+    assert entry("apps/h2")["sizes"]["tiny"] == entry("apps/hsqldb")["sizes"]["tiny"]
+    runs = [programs.benchmark(f"apps/{name}", size="tiny", iterations=1, data_seed=-7) for name in DATABASES]
+    digests = {digest for run in runs for digest in run.digests()}
+    assert [run.code for run in runs] == [0, 0]
+    assert len(digests) == 1
+    assert digests.isdisjoint(tiny["h2"].digests())
+
+
+@pytest.mark.parametrize("name", ["ecj", "luindex", "lusearch"])
+def test_another_seed_gives_another_output(programs: Programs, tiny: dict[str, Run], name: str) -> None:
+    other = programs.benchmark(f"apps/{name}", size="tiny", iterations=1, data_seed=2)
+    assert other.code == 0, other.stderr
+    assert other.digests()
+    assert other.digests()[0] not in tiny[name].digests()
+
+
+@pytest.mark.parametrize("name", REQUEST_DRIVEN)
+def test_every_request_is_noted_from_its_start_to_its_end(tiny: dict[str, Run], name: str) -> None:
+    asked = entry(f"apps/{name}")["sizes"]["tiny"]["parameters"]["size"] * REQUESTS_PER_SIZE
+    for iteration, elapsed_ns in enumerate(tiny[name].values("elapsed")):
+        noted = requests(tiny[name].lines, iteration)
+        assert len(noted) == asked
+        assert all(0 <= start < end <= elapsed_ns for start, end in noted)
+
+
+@pytest.mark.parametrize("name", REQUEST_DRIVEN)
+def test_the_adapter_gives_simple_and_metered_latencies(tiny: dict[str, Run], name: str) -> None:
+    found = latencies((tiny[name].directory / "results.jsonl").read_bytes(), 1)
+    noted = [end - start for start, end in requests(tiny[name].lines, 1)]
+    assert found["simple", None, 100] == max(noted)
+    assert abs(found["simple", None, 50] - statistics.median(noted)) <= statistics.median(noted) / 2
+    for window in ("10 ms", "100 ms", "full"):
+        for percentile in (50, 90, 99):
+            assert found["metered", window, percentile] >= found["simple", None, percentile]
+
+
+def test_a_pause_shows_in_metered_latency_but_hardly_in_the_simple_median(
+    programs: Programs, tmp_path: Path
+) -> None:
+    results = tmp_path / "results.jsonl"
+    command = programs.command("apps/lusearch", "command", size=20, iterations=2, data_seed=1)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "REGATTA_RESULTS": str(results)}
+    process = subprocess.Popen(["java", *command], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    try:
+        # Its digest ends the first iteration, and nothing is to be made ready for the second.
+        while process.poll() is None and not (results.exists() and b'"digest"' in results.read_bytes()):
+            time.sleep(0.002)
+        time.sleep(0.02)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(PAUSE_S)
+        process.send_signal(signal.SIGCONT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    found = latencies(results.read_bytes(), 1)
+    pause_ns = PAUSE_S * 1e9
+    assert found["simple", None, 100] > 0.9 * pause_ns
+    assert found["simple", None, 50] < 0.1 * pause_ns
+    assert found["metered", "full", 90] > 5 * found["simple", None, 50]
+    assert (
+        len(requests([json.loads(line) for line in results.read_text().splitlines()], 1))
+        == 20 * REQUESTS_PER_SIZE
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "heap_mib"), [("h2", 8), ("h2", 16), ("hsqldb", 6), ("hsqldb", 10), ("luindex", 6), ("lusearch", 6)]
+)  # fmt: skip
+def test_an_exhausted_heap_is_told_by_name_however_the_library_wraps_it(
+    programs: Programs, name: str, heap_mib: int
+) -> None:
+    run = programs.benchmark(f"apps/{name}", size="default", flags=(f"-Xmx{heap_mib}m", "-XX:+UseSerialGC"))
+    assert run.code == 1
+    assert OUT_OF_MEMORY in run.stderr
+    assert not [line for line in run.lines if "error" in line]
+
+
+@pytest.mark.parametrize("name", ["hsqldb", "luindex", "lusearch"])
+def test_the_oldest_java_gives_the_same_output(programs: Programs, name: str) -> None:
+    run = programs.benchmark(f"apps/{name}", size="tiny", iterations=1, program=jvm("11"))
+    assert run.code == 0, run.stderr
+    assert run.digests() == [expected_digest(f"apps/{name}", "tiny")]
+
+
+def test_the_compiler_says_in_the_words_of_the_jvm_that_release_11_is_too_old(programs: Programs) -> None:
+    probe = programs.probe("apps/ecj", program=jvm("11"))
+    assert probe.code == 4
+    assert probe.stderr.startswith("not possible: java.lang.UnsupportedClassVersionError: org/eclipse/jdt/")
+    assert probe.stderr.count("\n") == 1
