@@ -152,7 +152,7 @@ def measure_iterations(place: Path, quick: bool) -> list[Row]:
         row
         for work in (
             Workload("compress", vm, "org.regatta.bench.vm.Main", 32),
-            Workload("h2", h2, "org.regatta.bench.h2.Main", 15),
+            Workload("h2", h2, "org.regatta.bench.h2.Main", 100),
         )
         for row in _measure(place, work, turns, iterations)
     ]
