@@ -9,7 +9,7 @@ public final class Main {
     private static final List<Entry> ENTRIES = List.of(
             new Entry(
                     "jython",
-                    "Jython runs Python programs on objects, strings, generators, regular expressions and long integers",
+                    "Jython runs Python programs on objects, strings, generators, patterns and long integers",
                     JythonBenchmark.MAX_SIZE,
                     () -> new JythonBenchmark()));
 
