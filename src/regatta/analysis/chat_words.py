@@ -99,7 +99,7 @@ def _compared(contrasts: Sequence[ModeContrast], place: ChatPlace, heaps: bool, 
 
 def _bound(run: Sequence[ModeContrast]) -> str:
     ratios = [contrast.ratio for contrast in run]
-    if max(max(ratio.high, 1.0 / ratio.low) for ratio in ratios) > _VAGUE:
+    if any(ratio.high > _VAGUE or ratio.low < 1.0 / _VAGUE for ratio in ratios):
         return "and even a large one is not excluded"
     return bound_words(ratios)
 
@@ -131,26 +131,24 @@ def _how_much(run: Sequence[ModeContrast], mode: str) -> str:
 
 
 def _ratio(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.0f}"
+    return f"{value:.2g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
 def _costs(curves: Sequence[ChatCurve], place: ChatPlace, several: bool) -> list[str]:
     """What a message costs the server with the most connections: user and system, and context switches."""
+    mine = [curve for curve in curves if curve.place == place and curve.metric in _COSTS]
+    most = max((point.connections for curve in mine for point in curve.points), default=0)
     parts = []
-    most = 0
     for mode in _NAMES:
-        found = {c.metric: c for c in curves if c.place == place and c.mode == mode and c.metric in _COSTS}
-        if not set(_COSTS) <= set(found):
-            continue
-        most = max(point.connections for curve in found.values() for point in curve.points)
-        values = [found[metric].points[-1].estimate.point for metric in _COSTS]
-        if all(math.isfinite(value) for value in values):
+        found = {curve.metric: curve.at(most) for curve in mine if curve.mode == mode}
+        points = [found.get(metric) for metric in _COSTS]
+        values = [point.estimate.point for point in points if point is not None]
+        if len(values) == len(_COSTS) and all(math.isfinite(value) for value in values):
             user, system, voluntary, involuntary = values
+            verb = "takes" if mode == "selector" else "take"
             parts.append(
-                f"{mode_name(mode)} take {_time(user)} of user and {_time(system)} of system time and "
-                f"{_rounded(voluntary + involuntary)} context switches".replace(
-                    "one selector take", "one selector takes"
-                )
+                f"{mode_name(mode)} {verb} {_time(user)} of user and {_time(system)} of system time and "
+                f"{_rounded(voluntary + involuntary)} context switches"
             )
     if not parts:
         return []
