@@ -2,6 +2,7 @@ package org.regatta.bench.vm.jack;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -24,7 +25,7 @@ final class Generator {
     static Path grammar(String resource) throws IOException {
         Files.createDirectories(GRAMMARS);
         Path file = GRAMMARS.resolve(resource.substring(resource.lastIndexOf('/') + 1));
-        try (var in = Generator.class.getResourceAsStream(resource)) {
+        try (InputStream in = Generator.class.getResourceAsStream(resource)) {
             if (in == null) {
                 throw new IOException("the jar was built without " + resource);
             }
@@ -40,7 +41,8 @@ final class Generator {
 
     /** Generates a parser into {@code directory}. */
     static void javacc(Path grammar, Path directory) throws Exception {
-        run("JavaCC", grammar, () -> Main.mainProgram(new String[] {"-OUTPUT_DIRECTORY=" + directory, grammar.toString()}));
+        String[] arguments = {"-OUTPUT_DIRECTORY=" + directory, grammar.toString()};
+        run("JavaCC", grammar, () -> Main.mainProgram(arguments));
     }
 
     /**
@@ -49,12 +51,10 @@ final class Generator {
      * @return the grammar
      */
     static Path jjtree(Path grammar, Path directory) throws Exception {
-        run("JJTree", grammar, () -> new JJTree()
-                .main(new String[] {
-                    "-OUTPUT_DIRECTORY=" + directory,
-                    "-JJTREE_OUTPUT_DIRECTORY=" + directory,
-                    grammar.toString()
-                }));
+        String[] arguments = {
+            "-OUTPUT_DIRECTORY=" + directory, "-JJTREE_OUTPUT_DIRECTORY=" + directory, grammar.toString()
+        };
+        run("JJTree", grammar, () -> new JJTree().main(arguments));
         String name = grammar.getFileName().toString();
         return directory.resolve(name.substring(0, name.length() - 1));
     }
@@ -80,7 +80,8 @@ final class Generator {
             Main.reInitAll();
         }
         if (code != 0) {
-            throw new WrongResultException(name + " failed on " + grammar + ": " + told.toString(StandardCharsets.UTF_8));
+            throw new WrongResultException(
+                    name + " failed on " + grammar + ": " + told.toString(StandardCharsets.UTF_8));
         }
     }
 }

@@ -20,6 +20,8 @@ import org.regatta.bench.WrongResultException;
  */
 public final class JackBenchmark implements Benchmark {
     public static final int MAX_SIZE = 1000;
+
+    /** Where JavaCC's sources lie in the jar; the release is that of the pom. */
     private static final String SOURCES = "/javacc-7.0.2/src/main/";
     private static final Path OUTPUT = Path.of("jack-output");
 

@@ -2,7 +2,7 @@ package org.regatta.bench.vm.mpegaudio;
 
 /** What a frame tells about 576 lines of one channel before their code words come. */
 final class Granule {
-    /** Lines where the bands of a scale factor begin, and the end. Source: ISO/IEC 11172-3:1993, table 3-B.8, 44.1 kHz. */
+    /** Lines where scale factor bands begin, and the end. Source: ISO/IEC 11172-3:1993, table 3-B.8, 44.1 kHz. */
     static final int[] BAND_STARTS = {
         0, 4, 8, 12, 16, 20, 24, 30, 36, 44, 52, 62, 74, 90, 110, 134, 162, 196, 238, 288, 342, 418, 576
     };

@@ -35,7 +35,7 @@ final class HuffmanTable {
     private final int[] codes;
     private final int[] lengths;
 
-    /** Two places a node: where bit 0 and bit 1 lead; a negative number is a leaf, of the symbol that is its complement. */
+    /** Two places a node: where bit 0 and bit 1 lead; a negative number is a leaf, the complement of its symbol. */
     private final int[] tree;
 
     private int nodes;
