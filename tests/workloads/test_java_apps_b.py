@@ -7,10 +7,10 @@ import re
 import pytest
 from java_runs import Programs, Run, expected_digest, jvm
 
-APPS = ["apps/fop", "apps/xalan"]
+APPS = ["apps/batik", "apps/fop", "apps/xalan"]
 OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
 #: heaps in which the JVM and the program start, but size small does not complete
-TOO_SMALL = {"apps/fop": "-Xmx8m", "apps/xalan": "-Xmx5m"}
+TOO_SMALL = {"apps/batik": "-Xmx8m", "apps/fop": "-Xmx8m", "apps/xalan": "-Xmx5m"}
 
 
 @pytest.fixture(scope="module")
