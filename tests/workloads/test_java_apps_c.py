@@ -135,7 +135,7 @@ def test_a_pause_shows_in_metered_latency_but_hardly_in_the_simple_median(
 
 
 @pytest.mark.parametrize(
-    ("name", "heap_mib"), [("h2", 8), ("h2", 16), ("hsqldb", 6), ("hsqldb", 10), ("luindex", 6), ("lusearch", 6)]
+    ("name", "heap_mib"), [("h2", 6), ("h2", 8), ("hsqldb", 6), ("hsqldb", 10), ("luindex", 6), ("lusearch", 6)]
 )  # fmt: skip
 def test_an_exhausted_heap_is_told_by_name_however_the_library_wraps_it(
     programs: Programs, name: str, heap_mib: int
