@@ -80,10 +80,14 @@ def session(directory: Path, *options: object, java: str, packed: bool = False) 
     return finished(session_command(*options, java=java, packed=packed), directory)
 
 
+def client_command(*options: object, java: str) -> list[str]:
+    told = [str(option) for option in options]
+    return [*java.split(), "-Xmx128m", "-cp", str(built("chat")), CLIENT, *told]
+
+
 def client(directory: Path, *options: object, java: str) -> Run:
     """Run the client alone to its end."""
-    told = [str(option) for option in options]
-    return finished([*java.split(), "-Xmx128m", "-cp", str(built("chat")), CLIENT, *told], directory)
+    return finished(client_command(*options, java=java), directory)
 
 
 def finished(command: list[str], directory: Path) -> Run:

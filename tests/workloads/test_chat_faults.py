@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import struct
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
@@ -149,35 +152,46 @@ def test_the_client_notices_a_server_that_ends(tmp_path: Path) -> None:
     assert "the server closed the connection" in run.stderr or "Connection reset" in run.stderr
 
 
-@pytest.mark.parametrize(("rate", "percent"), [(50, 90), (0, 100)])
-def test_a_server_that_stands_still_is_charged_for_every_message_that_was_due(
-    rate: int, percent: int, tmp_path: Path
+@pytest.mark.parametrize(
+    ("stopped", "rate", "percent"), [("server", 50, 90), ("client", 50, 90), ("server", 0, 100)]
+)
+def test_who_stands_still_is_charged_for_every_message_that_was_due(
+    stopped: str, rate: int, percent: int, tmp_path: Path
 ) -> None:
     """In the open loop half of the time is stood still, and so is half of the messages late; a closed loop has one each."""
     java = java_runs.jvm(17)
+    results = tmp_path / "results"
     with chat_runs.server("selector", java=java) as running:
-        ended = threading.Event()
-        stopping = threading.Thread(target=_stop_and_go, args=(running.process.pid, ended))
-        stopping.start()
-        try:
-            address = ("--server", f"127.0.0.1:{running.port}", "--control", running.control)
-            options = ("--connections", 20, "--rate", rate, "--seconds", 1.5, "--warmup-seconds", 0.1)
-            run = chat_runs.client(tmp_path, *address, *options, java=java)
-        finally:
-            ended.set()
-            stopping.join()
-    assert run.code == 0, run.stderr
-    assert run.values("latency", percentile=percent)[0] > 150e6
-    assert run.values("latency", percentile=100)[0] > 250e6
+        address = ("--server", f"127.0.0.1:{running.port}", "--control", running.control)
+        options = ("--connections", 20, "--rate", rate, "--seconds", 1.5, "--warmup-seconds", 0.1)
+        environment = chat_runs.environment(tmp_path, REGATTA_RESULTS=str(results))
+        client = subprocess.Popen(
+            chat_runs.client_command(*address, *options, java=java), env=environment, stdin=subprocess.DEVNULL
+        )
+        _stop_and_go(running.process.pid if stopped == "server" else client.pid, until=client)
+    assert client.returncode == 0
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    latency = {
+        line["parameters"]["percentile"]: line["value"] for line in lines if line.get("metric") == "latency"
+    }
+    assert latency[percent] > 150e6
+    assert latency[100] > 250e6
 
 
-def _stop_and_go(pid: int, ended: threading.Event) -> None:
+def _stop_and_go(pid: int, until: subprocess.Popen[bytes]) -> None:
     """300 ms of standing still, 300 ms of going on."""
-    while not ended.is_set():
-        os.kill(pid, signal.SIGSTOP)
-        ended.wait(0.3)
-        os.kill(pid, signal.SIGCONT)
-        ended.wait(0.3)
+    try:
+        for _ in range(100):
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(0.3)
+            os.kill(pid, signal.SIGCONT)
+            with suppress(subprocess.TimeoutExpired):
+                until.wait(0.3)
+            if until.returncode is not None:
+                break
+    finally:
+        until.kill()
+        until.wait()
 
 
 def _moved(frame: bytes) -> bytes:
