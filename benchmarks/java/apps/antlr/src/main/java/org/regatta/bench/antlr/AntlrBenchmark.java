@@ -6,6 +6,7 @@ import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
@@ -38,6 +39,8 @@ final class AntlrBenchmark implements Benchmark {
 
     @Override
     public void setup(int size, long seed) throws IOException {
+        // ANTLR makes capital letters of small ones as the JVM's locale does, and writes other names in Turkish.
+        Locale.setDefault(Locale.ROOT);
         written = new TreeMap<>();
         for (String name : WRITTEN) {
             written.put(name, resource(name + ".g4"));
