@@ -42,7 +42,6 @@ NOT_POSSIBLE = {
     },
     ("temurin-11", "apps/ecj"): "UnsupportedClassVersionError",
     ("temurin-11", "apps/pmd"): "java.lang.Record",
-    ("temurin-11", "apps/pmd"): "java.lang.Record",
 }
 #: (runtime, collector) -> what the JVM says; None: that JVM takes it
 REFUSED = {("openjdk-17-zero", "z"): "the JVM refuses"}
