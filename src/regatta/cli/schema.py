@@ -14,7 +14,9 @@ import click
 )
 @click.option(
     "--kind",
-    type=click.Choice(["spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers", "hosts"]),
+    type=click.Choice(
+        ["spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers", "hosts"]
+    ),
     default="spec",
     show_default=True,
     help="Which file the JSON Schema is of.",
