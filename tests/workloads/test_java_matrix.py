@@ -24,7 +24,7 @@ SPEC: dict[str, Any] = YAML(typ="safe").load(MATRIX.read_text(encoding="utf-8"))
 COLLECTORS: list[str] = SPEC["collectors"]
 LABELS = [f"{suite}/{name}" for suite in ("vm", "apps") for name in SUITES[suite]["benchmarks"]]
 #: an interpreter takes tens of times as long; the whole matrix has the others on it too
-ON_ZERO = ("vm/compress", "vm/db", "apps/h2", "apps/antlr")
+ON_ZERO = ("vm/mpegaudio", "vm/mtrt", "apps/antlr", "apps/h2")
 
 #: (runtime, benchmark) -> what the reason must say where it is not possible; every other pair must run
 NOT_POSSIBLE = {
