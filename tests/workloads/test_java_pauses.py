@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any
 
 import pytest
 from java_cases import COLLECTORS, PAIRS, Cases, by_parameter, of_iteration
-from java_runs import Programs, Run, entry, jvm
-
-from regatta.adapters import ADAPTERS
-from regatta.adapters.result import Left
+from java_runs import Programs, Run, jvm
 
 #: what the JVM does in safepoints for other reasons
 NOT_OF_COLLECTOR = {
@@ -120,27 +115,3 @@ def test_a_log_that_the_jvm_does_not_write_is_told_and_exits_with_2(programs: Pr
     run = programs.main("compress", "--size", "1", "--iterations", "1", "--pauses", "none.log")
     assert run.code == 2
     assert "-Xlog:safepoint:file=none.log:none:filecount=0" in run.stderr
-
-
-def test_each_transaction_of_h2_is_a_request_within_its_iteration(programs: Programs) -> None:
-    run = programs.benchmark("apps/h2", size="small")
-    assert run.code == 0, run.stderr
-    size = entry("apps/h2")["sizes"]["small"]["parameters"]["size"]
-    for iteration in (0, 1):
-        lines = [x["requests"] for x in run.lines if "requests" in x and x["iteration"] == iteration]
-        pairs = [(s, e) for x in lines for s, e in zip(x["start_ns"], x["end_ns"], strict=True)]
-        assert len(pairs) == size * 100
-        assert min(s for s, _ in pairs) == 0
-        assert all(s <= e for s, e in pairs)
-        (elapsed,) = of_iteration(run, "elapsed", iteration)
-        assert max(e for _, e in pairs) <= elapsed
-        # Two terminals, each with one request after the other, have no more than twice the time.
-        assert sum(e - s for s, e in pairs) <= 2 * elapsed
-    left = Left(1, 1.0, 1.0, 1, "\n".join(map(json.dumps, run.lines)).encode(), "", b"", False)
-    reported = ADAPTERS["regatta"](left, {})
-    assert reported.error == ""
-    found: dict[Any, float] = {
-        tuple(r[5].values()): r[2] for r in reported.iterations if r[1] == "latency" and r[0] == 1
-    }
-    assert 0 < found["simple", 50] < found["simple", 99.9] <= found["simple", 100]
-    assert found["metered", 100, "full"] >= found["simple", 100]
