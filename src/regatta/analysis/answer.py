@@ -11,6 +11,7 @@ from regatta.analysis.chat import judge_chat, why_uncounted
 from regatta.analysis.chat_words import chat_words, first_words
 from regatta.analysis.collector_words import collector_words
 from regatta.analysis.comparisons import compare_pairs, contrasts_by_the_paper, contrasts_of
+from regatta.analysis.coverage import coverage_words
 from regatta.analysis.dependence import dependence_words, dependences
 from regatta.analysis.effects import effect_words, judge_effects
 from regatta.analysis.facts import Facts, read_facts
@@ -104,6 +105,7 @@ def answer_experiment(
     stopped = judge_stops(stops, samples, facts.level, names)
     compilation = judge_control(families, facts.controlled, facts.steady.method)
     findings = {
+        "What ran": coverage_words(cells, samples.failures, facts.impossible),
         "The paper's own way": method_words(
             method, [f.contrast for f in found], [r.contrast for r in ratios]
         ),
@@ -152,6 +154,7 @@ def answer_experiment(
                 names,
                 over_hosts,
                 (*findings["Scores"], *findings["Load"], *first_words(chat)),
+                findings["What ran"],
                 {point.cell_id for curve in scaling.curves for point in curve.points} | chat.cell_ids,
             )
         )

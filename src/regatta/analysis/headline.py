@@ -31,6 +31,7 @@ def headline(
     names: Names,
     over_hosts: OverHosts,
     first: Sequence[str] = (),
+    what_ran: Sequence[str] = (),
     under_load: Set[str] = frozenset(),
 ) -> list[str]:
     """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
@@ -43,8 +44,11 @@ def headline(
         names: for the sentences.
         over_hosts: what several hosts say together, which comes first where it is little.
         first: what comes before the rest: scores, and what load does.
+        what_ran: all that is said where no cell was to run twice: one number each says nothing of which is faster.
         under_load: cells of which it is told what load does: their means alone are not told.
     """
+    if what_ran and all(cell.planned - cell.discarded_rounds <= 1 for cell in cells):
+        return [*what_ran]
     better = {_place(cell): cell.better for cell in cells}
     together = [one.words for one in over_hosts.comparisons]
     sentences = [*first, *(together if len(together) <= _MANY_PLACES else [])]

@@ -253,7 +253,8 @@ def _refusal(program: Path, flags: tuple[str, ...]) -> str:
             f"its end by signal {-done.returncode}",
             "try again",
         )
-    words = [
-        line.strip() for line in done.text.splitlines() if line.strip() and "Could not create" not in line
-    ]
+    # What is left out frames the reason: it is on the lines between.
+    framing = ("Could not create", "A fatal exception has occurred", "Error occurred during initialization")
+    lines = [line.strip() for line in done.text.splitlines() if line.strip()]
+    words = [line for line in lines if not any(frame in line for frame in framing)] or lines
     return "the JVM refuses: " + (words[0] if words else f"exit code {done.returncode}")
