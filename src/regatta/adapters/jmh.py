@@ -45,6 +45,7 @@ _MAXIMUM_SAMPLES = 4_000_000
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Give `throughput` in ops/s, or `time` of an operation in its own unit, for each iteration; `latency` in mode `sample`."""
     reported = Reported()
+    problem = ""
     try:
         results = document(left, "JMH")
         if not isinstance(results, list):
@@ -56,14 +57,18 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         for result in results:
             _add(result, several, modes, reported)
     except BadDocument as error:
-        reported.error = _failure(left.stdout) or str(error)
+        problem = str(error)
+    # Without `-foe true` JMH goes on after a benchmark that threw, and its document has the others alone.
+    reported.error = _failure(left.stdout) or problem
+    if left.stdout_cut and not reported.error:
+        reported.error = "the output, which tells of failures, is longer than what was kept; raise output_kib"
     return reported
 
 
 def _failure(stdout: bytes) -> str:
     """What a benchmark threw, as JMH prints it below `<failure>`; nothing where it threw nothing."""
     lines = [line for line in lines_of(stdout) if line]
-    for line, following in zip(lines, lines[1:]):
+    for line, following in zip(lines, [*lines[1:], "the output ends there"]):
         if line.endswith("<failure>"):
             return f"the benchmark failed: {following[:300]}"
     return ""

@@ -38,7 +38,7 @@ def read(adapter: str, name: str, stdout: str = "", cut: bool = False) -> Report
     """Read a kept output: DaCapo's lines come on standard error, the others' on standard output or in a file."""
     data, other = kept(name), kept(stdout) if stdout else b""
     if adapter in DOCUMENTS:
-        return ADAPTERS[adapter](left(results=data, stdout=other), {})
+        return ADAPTERS[adapter](left(results=data, stdout=other, cut=cut), {})
     if adapter == "dacapo":
         return ADAPTERS[adapter](left(stderr=data, stdout=other, cut=cut), {})
     return ADAPTERS[adapter](left(stdout=data, cut=cut), {})
@@ -171,7 +171,7 @@ def test_a_file_that_was_refused_is_the_error(adapter: str) -> None:
 @pytest.mark.parametrize(
     ("adapter", "file"),
     [("specjvm98", "specjvm98.txt"), ("specjvm2008", "specjvm2008.txt"), ("specjbb2015", "specjbb2015.txt"),
-     ("dacapo", "dacapo-2006.txt")],
+     ("dacapo", "dacapo-2006.txt"), ("jmh", "jmh-average.json")],
 )  # fmt: skip
 def test_output_of_which_a_part_was_dropped_is_not_trusted(adapter: str, file: str) -> None:
     assert "output_kib" in read(adapter, file, cut=True).error
@@ -257,6 +257,13 @@ def test_samples_of_jmh_give_their_mean_and_percentiles() -> None:
 def test_what_a_jmh_benchmark_threw_is_the_reason() -> None:
     reported = ADAPTERS["jmh"](left(results=b"", stdout=kept("jmh-failure.stdout.txt")), {})
     assert reported.error == 'the benchmark failed: java.lang.NumberFormatException: For input string: "x"'
+
+
+@pytest.mark.parametrize("printed", ["# Benchmark: a.B.bad\nIteration   1: <failure>\n\nExploded\n", "<failure>"])
+def test_a_jmh_benchmark_that_threw_beside_one_that_did_not_is_a_failure(printed: str) -> None:
+    reported = ADAPTERS["jmh"](left(results=kept("jmh-average.json"), stdout=printed.encode()), {})
+    assert reported.error.startswith("the benchmark failed: ")
+    assert ("Exploded" in printed) == ("Exploded" in reported.error)
 
 
 _lines = st.sampled_from(
