@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,38 +33,38 @@ def write_chat_experiment(
     rate: int = 0,
     runtimes: Sequence[str] = ("temurin-17", "temurin-21"),
     counted: bool = False,
+    windows: Sequence[str] = ("",),
 ) -> Path:
-    """Plan, journal and facts; `counted`: with hardware counters, else with what a machine without them says."""
+    """Plan, journal and facts; `counted`: with hardware counters, else with what a machine without them says.
+
+    `windows`: what labels end with; a mode is twice as fast in each next one, so that to mix them would show.
+    """
     rng = np.random.default_rng(2001)
     cells, makers = [], []
-    for runtime in runtimes:
-        for mode in MODES:
-            for connections in CONNECTIONS:
-                if (runtime, mode) != ("temurin-17", "virtual"):
-                    label = f"chat/chat:short connections={connections} mode={mode}"
-                    better = {"metric": "delivered_rate", "better": "higher"}
-                    cells.append(
-                        cell(benchmark=label, runtime=runtime, heap_factor=None, heap_mib=256, **better)
-                    )
-                    makers.append((mode, connections))
+    for place, runtime, mode, connections in product(range(len(windows)), runtimes, MODES, CONNECTIONS):
+        if (runtime, mode) != ("temurin-17", "virtual"):
+            label = f"chat/chat:short connections={connections} mode={mode}{windows[place]}"
+            better = {"metric": "delivered_rate", "better": "higher"}
+            cells.append(cell(benchmark=label, runtime=runtime, heap_factor=None, heap_mib=256, **better))
+            makers.append((mode, connections, 2.0**place))
     info = {"counters": {"counted": ["cycles:u"]} if counted else NOT_SUPPORTED}
     records = [
-        {**record(one, r, list(_rows(mode, connections, rate, counted, rng)), position=i), "info": info}
+        {**record(one, r, list(_rows(*maker, rate, counted, rng)), position=i), "info": info}
         for r in range(rounds)
-        for i, (one, (mode, connections)) in enumerate(zip(cells, makers, strict=True))
+        for i, (one, maker) in enumerate(zip(cells, makers, strict=True))
     ]
     return write_experiment(directory, cells, records, rounds, method="fixed")
 
 
 def _rows(
-    mode: str, connections: int, rate: int, counted: bool, rng: np.random.Generator
+    mode: str, connections: int, times: float, rate: int, counted: bool, rng: np.random.Generator
 ) -> Iterator[list[Any]]:
     given = {"connections": connections, "mode": mode, "rate": rate}
 
     def noisy(value: float) -> float:
         return value * math.exp(rng.normal(0, _NOISE))
 
-    speed = PLATFORM_RATE * SPEED[mode][connections]
+    speed = times * PLATFORM_RATE * SPEED[mode][connections]
     yield [0, "delivered_rate", noisy(rate * connections * 20 if rate else speed), "ops/s", None, given]
     for percent, times in ((50, 1.0), (99, 4.0)):
         latency = times * connections * 1e9 / speed

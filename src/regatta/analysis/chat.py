@@ -46,10 +46,13 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
         server's processor time for a message. A difference is shown where it is still shown after Holm, over all of them.
     """
     groups: dict[tuple[ChatPlace, str, str, str, str], dict[int, CellAnswer]] = defaultdict(dict)
+    twice: dict[str, None] = {}
     for cell in cells:
         key = _key(cell)
         if key is not None and cell.samples:
-            groups[key].setdefault(int(cell.parameters["connections"]), cell)
+            first = groups[key].setdefault(int(cell.parameters["connections"]), cell)
+            if first is not cell:
+                twice[f"{cell.benchmark} of {cell.configuration} on {cell.host} is measured twice"] = None
     curves = [
         ChatCurve(
             *key,
@@ -63,7 +66,7 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
     hosts = {curve.place.host for curve in curves}
     counted = {curve.place.host for curve in curves if curve.metric in ("cycles", "instructions")}
     why = {host: text for host, text in uncounted.items() if host in hosts - counted}
-    return Chat(tuple(curves), tuple(_contrasts(curves, level)), why)
+    return Chat(tuple(curves), tuple(_contrasts(curves, level)), why, tuple(twice))
 
 
 def subjects(rate: float) -> tuple[tuple[str, str], ...]:
@@ -106,10 +109,15 @@ def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:
     value = given[others.pop()] if others else ""
     aspect = f"{value:g}" if isinstance(value, (int, float)) else str(value)
     place = ChatPlace(
-        *(cell.host, cell.runtime, cell.collector, cell.modifiers, cell.heap_factor, cell.heap_mib),
-        float(rate),
+        *(cell.host, _kind(cell.benchmark), cell.runtime, cell.collector, cell.modifiers),
+        *(cell.heap_factor, cell.heap_mib, float(rate)),
     )
     return place, str(mode), cell.metric, aspect, cell.unit
+
+
+def _kind(label: str) -> str:
+    """`chat/chat:short seconds=3` of `chat/chat:short connections=20 mode=virtual seconds=3`."""
+    return " ".join(part for part in label.split(" ") if part.partition("=")[0] not in _OWN)
 
 
 def _contrasts(curves: Sequence[ChatCurve], level: float) -> list[ModeContrast]:

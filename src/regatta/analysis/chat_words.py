@@ -33,6 +33,7 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
             f"{f'host {host}' if several else 'this machine'}: {why}"
             for host, why in chat.uncounted.items()
         ),
+        *(f"{words}: the curves hold the first of them only" for words in chat.twice),
     )
 
 
@@ -50,15 +51,13 @@ def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tup
         pairs: of a mode and what it is compared with.
         metric: by which they are compared.
     """
-    places = _places(chat)
-    heaps = len({(place.heap_factor, place.heap_mib) for place in places}) > 1
     sentences = []
     for mode, base in pairs:
-        for place in places:
+        for place in _places(chat):
             wanted = (place, mode, base, metric)
             mine = [c for c in chat.contrasts if (c.place, c.mode, c.base, c.metric) == wanted]
             if mine:
-                sentences.append(_compared(mine, place, heaps, _several(chat)))
+                sentences.append(_compared(mine, *_told(chat, place)))
     return tuple(sentences)
 
 
@@ -70,19 +69,31 @@ def _several(chat: Chat) -> bool:
     return len({curve.place.host for curve in chat.curves}) > 1
 
 
-def _compared(contrasts: Sequence[ModeContrast], place: ChatPlace, heaps: bool, several: bool) -> str:
+def _told(chat: Chat, place: ChatPlace) -> tuple[str, str]:
+    """What a sentence on a place begins and ends with: of benchmark, heap and host only what tells it from other places."""
+    places = _places(chat)
+    parts = [place.configuration]
+    if len({other.benchmark for other in places}) > 1:
+        parts.append(place.benchmark)
+    if len({(other.heap_factor, other.heap_mib) for other in places}) > 1 and place.heap_mib is not None:
+        parts.append(f"{place.heap_mib} MiB")
+    parts.append("closed loop" if place.rate == 0 else f"{place.rate:g} messages a second of each user")
+    return ", ".join(parts), f", on host {place.host}" if _several(chat) else ""
+
+
+def _compared(contrasts: Sequence[ModeContrast], where: str, host: str) -> str:
     """`temurin-25 g1, closed loop: virtual threads beat platform threads from 200 connections on, delivering 1.52 times ...`."""
     ordered = sorted(contrasts, key=lambda contrast: contrast.connections)
     mode, base = mode_name(ordered[0].mode), mode_name(ordered[0].base)
     runs = [(verdict, list(run)) for verdict, run in groupby(ordered, lambda c: c.verdict)]
     clauses = []
     for number, (verdict, run) in enumerate(runs):
-        where = _where(run, rest=0 < number == len(runs) - 1)
+        at = _where(run, rest=0 < number == len(runs) - 1)
         if verdict == "unknown":
-            clauses.append(f"{where} {mode} and {base} cannot be compared: {run[0].ratio.reason}")
+            clauses.append(f"{at} {mode} and {base} cannot be compared: {run[0].ratio.reason}")
         elif verdict == "open":
             what = " in processor time for a message" if ordered[0].metric == COST[0] else ""
-            clauses.append(f"{where} no difference shown between {mode} and {base}{what}, {_bound(run)}")
+            clauses.append(f"{at} no difference shown between {mode} and {base}{what}, {_bound(run)}")
         else:
             winner, loser = (mode, base) if verdict == "better" else (base, mode)
             one = winner == _NAMES["selector"]
@@ -90,11 +101,8 @@ def _compared(contrasts: Sequence[ModeContrast], place: ChatPlace, heaps: bool, 
                 verb = f"{'costs' if one else 'cost'} less processor time than"
             else:
                 verb = "beats" if one else "beat"
-            clauses.append(f"{where} {winner} {verb} {loser}: {_how_much(run, mode)}")
-    heap = f", {place.heap_mib} MiB" if heaps and place.heap_mib is not None else ""
-    loop = "closed loop" if place.rate == 0 else f"{place.rate:g} messages a second of each user"
-    host = f", on host {place.host}" if several else ""
-    return f"{place.configuration}{heap}, {loop}: {'; '.join(clauses)}{host}"
+            clauses.append(f"{at} {winner} {verb} {loser}: {_how_much(run, mode)}")
+    return f"{where}: {'; '.join(clauses)}{host}"
 
 
 def _bound(run: Sequence[ModeContrast]) -> str:

@@ -18,6 +18,8 @@ class ChatPlace:
     """What curves that are compared have in common."""
 
     host: str
+    #: its label without what the curves are told apart by: size, and whatever else a spec gives it
+    benchmark: str
     runtime: str
     collector: str
     modifiers: str
@@ -84,6 +86,8 @@ class Chat:
     contrasts: tuple[ModeContrast, ...] = ()
     #: host -> why hardware events were not counted there; none where they were
     uncounted: Mapping[str, str] = field(default_factory=dict)
+    #: cells that measure what another one measures, and are therefore in no curve; in words
+    twice: tuple[str, ...] = ()
 
     @property
     def cell_ids(self) -> frozenset[str]:

@@ -163,7 +163,11 @@ def _line_name(curve: ChatCurve, among: Sequence[ChatCurve], heaps: bool) -> str
     alone = len({(c.place.collector, c.place.modifiers) for c in among}) == 1
     runtimes = len({c.place.runtime for c in among}) > 1
     configuration = (place.runtime if runtimes else "") if alone else place.configuration
-    parts = (curve.mode, configuration, heap_label(place.heap_factor, place.heap_mib) if heaps else "")
+    kinds = len({c.place.benchmark for c in among}) > 1
+    parts = (
+        *(curve.mode, configuration, place.benchmark if kinds else ""),
+        heap_label(place.heap_factor, place.heap_mib) if heaps else "",
+    )
     return " ".join(part for part in parts if part)
 
 
@@ -197,9 +201,11 @@ def _tables(chat: Chat) -> list[Table]:
     """The mode against another at each number of connections."""
     several = len({contrast.place.host for contrast in chat.contrasts}) > 1
     rates = len({contrast.place.rate for contrast in chat.contrasts}) > 1
+    kinds = len({contrast.place.benchmark for contrast in chat.contrasts}) > 1
     rows = [
         (
             *((contrast.place.host,) if several else ()),
+            *((contrast.place.benchmark,) if kinds else ()),
             _place_text(contrast.place),
             *((_loop(contrast.place.rate),) if rates else ()),
             _SUBJECTS[contrast.metric],
@@ -215,6 +221,7 @@ def _tables(chat: Chat) -> list[Table]:
         return []
     columns = (
         *(("host",) if several else ()),
+        *(("benchmark",) if kinds else ()),
         "configuration",
         *(("loop",) if rates else ()),
         *("by", "modes", "connections", "ratio", "p (Holm)", "which is better"),

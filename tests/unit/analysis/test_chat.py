@@ -114,3 +114,28 @@ def test_other_programs_are_no_chat(tmp_path: Path) -> None:
     answer = answer_experiment(tmp_path / "made-up")
     assert answer.chat == Chat()
     assert "Chat" not in answer.findings
+
+
+def test_windows_of_two_lengths_are_two_places_and_no_cell_is_lost(tmp_path: Path) -> None:
+    # A spec may ask for both; the series say nothing of it, so that only the cells tell them apart.
+    options = {"rounds": 3, "windows": (" seconds=1.5", " seconds=3")}
+    answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", **options))
+    curves = [curve for curve in answer.chat.curves if curve.metric == "delivered_rate"]
+    kinds = {curve.place.benchmark: [] for curve in curves}
+    for curve in curves:
+        kinds[curve.place.benchmark] += [curve.at(20).estimate.point]
+    assert set(kinds) == {"chat/chat:short seconds=1.5", "chat/chat:short seconds=3"}
+    assert len(answer.chat.cell_ids) == len({cell.cell_id for cell in answer.cells})
+    short, long = kinds.values()
+    assert [b / a for a, b in zip(short, long, strict=True)] == pytest.approx([2.0] * len(short), rel=0.1)
+    assert any(
+        words.startswith("temurin-21 g1, chat/chat:short seconds=3, closed") for words in answer.headline
+    )
+    assert answer.chat.twice == ()
+
+
+def test_a_cell_that_measures_what_another_measures_is_told_and_in_no_curve(tmp_path: Path) -> None:
+    answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, windows=("", " rate=0")))
+    told = "chat/chat:short connections=20 mode=selector rate=0 of temurin-21 g1 on alpha is measured twice"
+    assert told in answer.chat.twice
+    assert f"{told}: the curves hold the first of them only" in answer.findings["Chat"]
