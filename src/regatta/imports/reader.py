@@ -58,7 +58,8 @@ class Reader:
     def text(self, path: KeyPath, required: str = "") -> str | None:
         """Text, or a number as it is written; `required`: an example of what is missing."""
         value = self.at(path)
-        text = as_text(value)
+        # Both tools are Python, which writes True and False.
+        text = str(value) if isinstance(value, bool) else as_text(value)
         if text is None and (required or value is not None):
             self.ledger.problem(path, "text", value, required)
         return text

@@ -17,7 +17,8 @@ from regatta.imports.names import clean
 from regatta.imports.reader import Reader
 from regatta.imports.rebench_settings import Layers, Settings
 from regatta.imports.rebench_suites import Chosen, Maker
-from regatta.spec.yaml_lines import KeyPath, as_text, read_yaml
+from regatta.imports.yaml_1_1 import read_yaml_1_1
+from regatta.spec.yaml_lines import KeyPath, as_text
 
 #: Regatta's longest; ReBench has no limit when none is set
 _NO_LIMIT_S = 604_800
@@ -59,7 +60,7 @@ def import_rebench(path: Path, home: Path) -> Imported:
     Raises:
         SpecError: the file is wrong, or nothing in it can be carried.
     """
-    document = read_yaml(path, merge_keys=True)
+    document = read_yaml_1_1(path)
     if not isinstance(document.value, dict):
         raise SpecError(
             [Problem(document.where(()), "a ReBench configuration", "no mapping", "experiments: ...")]

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import Problem, SpecError
+from regatta.imports.yaml_1_1 import read_yaml_1_1
 from regatta.spec.problems import shown
-from regatta.spec.yaml_lines import Document, KeyPath, as_text, read_yaml
+from regatta.spec.yaml_lines import Document, KeyPath, as_text
 
 MAX_FILES = 64
 PACKAGE_DATA = "RUNNING_NG_PACKAGE_DATA"
@@ -41,7 +42,7 @@ class _Reader:
         self.files = 0
 
     def read(self, path: Path, name: str, above: tuple[Path, ...]) -> Document:
-        own = read_yaml(path, name, merge_keys=True)
+        own = read_yaml_1_1(path, name)
         if not isinstance(own.value, dict):
             raise _wrong(own, (), "a running-ng configuration: a mapping", own.value)
         included = own.value.get("includes")

@@ -8,6 +8,7 @@ because `-9` in a command is an argument and `1.10` in a version is not 1.1.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from ruamel.yaml.events import (
 from regatta.errors import Problem, SpecError
 
 KeyPath = tuple[str | int, ...]
+#: what a plain scalar means; a ValueError says what it is that it may not be
+Resolve = Callable[[str], Any]
 
 #: A spec is some 30 lines and a suite some 300; past this it is not one, and the pure Python parser would take seconds.
 MAX_BYTES = 256 * 1024
@@ -99,13 +102,16 @@ def dotted_path(path: KeyPath) -> str:
     return text
 
 
-def read_yaml(path: Path, name: str | None = None, merge_keys: bool = False) -> Document:
+def read_yaml(
+    path: Path, name: str | None = None, merge_keys: bool = False, resolve: Resolve | None = None
+) -> Document:
     """Read one YAML file.
 
     Args:
         path: the file.
         name: what problems call it; the path as given when None.
         merge_keys: `<<` merges mappings, as in YAML 1.1, for files of other tools.
+        resolve: what plain scalars mean; as in YAML 1.2 when None.
 
     Returns:
         its values and their places.
@@ -122,10 +128,10 @@ def read_yaml(path: Path, name: str | None = None, merge_keys: bool = False) -> 
     except (OSError, ValueError) as error:
         got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise SpecError([Problem(shown, "a YAML file that can be read", got, "check the path")]) from error
-    return parse_yaml(data, shown, merge_keys)
+    return parse_yaml(data, shown, merge_keys, resolve)
 
 
-def parse_yaml(data: bytes, file: str, merge_keys: bool = False) -> Document:
+def parse_yaml(data: bytes, file: str, merge_keys: bool = False, resolve: Resolve | None = None) -> Document:
     """Read YAML from bytes; `file` is the name that problems carry. Raises what `read_yaml` raises."""
     if len(data) > MAX_BYTES:
         raise _wrong(
@@ -142,7 +148,7 @@ def parse_yaml(data: bytes, file: str, merge_keys: bool = False) -> Document:
         raise _wrong(
             file, line, "UTF-8 text", f"byte 0x{data[error.start]:02x}", "save the file as UTF-8"
         ) from error
-    root = _Builder(file, merge_keys).build(text)
+    root = _Builder(file, merge_keys, resolve or resolve_plain).build(text)
     document = Document(file, None)
     if root is not None:
         document.value = _Expander(document).expand(root, (), 0)
@@ -166,8 +172,9 @@ class _Node:
 class _Builder:
     """Makes a graph of nodes from parser events, with a stack of its own."""
 
-    def __init__(self, file: str, merge_keys: bool = False) -> None:
+    def __init__(self, file: str, merge_keys: bool, resolve: Resolve) -> None:
         self.file = file
+        self.resolve = resolve
         self.merge_keys = merge_keys
         self.anchors: dict[str, _Node] = {}
         self.stack: list[_Node] = []
@@ -281,7 +288,12 @@ class _Builder:
             event.value.encode("utf-8")
         except UnicodeEncodeError as error:
             raise _wrong(self.file, line, "characters of Unicode", "half of a surrogate pair") from error
-        value = resolve_plain(event.value) if plain else event.value
+        try:
+            value = self.resolve(event.value) if plain else event.value
+        except ValueError as error:
+            raise _wrong(
+                self.file, line, "text, or a number", str(error)[:200], "put the text in quotes"
+            ) from error
         node = _Node(value, line, event.start_mark.column + 1)
         self.remember(event, node)
         return node

@@ -18,7 +18,8 @@ from regatta.errors import SpecError
 from regatta.imports.drafts import Imported
 from regatta.imports.ledger import Ledger, leaves
 from regatta.imports.running_ng_files import read_configuration
-from regatta.spec.yaml_lines import Document, KeyPath, dotted_path, parse_yaml, read_yaml
+from regatta.imports.yaml_1_1 import read_yaml_1_1
+from regatta.spec.yaml_lines import Document, KeyPath, dotted_path, parse_yaml
 
 
 def changed(value: Any) -> Any:
@@ -69,10 +70,10 @@ def silent(
 
 @pytest.mark.parametrize("path", REBENCH, ids=lambda path: path.stem)
 def test_no_key_of_a_rebench_file_is_dropped_silently(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = read_yaml(path, merge_keys=True)
+    document = read_yaml_1_1(path)
 
     def read(given: Document) -> None:
-        monkeypatch.setattr(regatta.imports.rebench, "read_yaml", lambda *_, **__: copy.deepcopy(given))
+        monkeypatch.setattr(regatta.imports.rebench, "read_yaml_1_1", lambda *_, **__: copy.deepcopy(given))
 
     missed = silent(of_rebench, path, document, read)
     # A key with a dot is an anchor's: what an alias takes of it is in its place already when the file is read.
