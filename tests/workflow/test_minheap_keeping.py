@@ -12,7 +12,7 @@ from small_experiments import SmallExperiment
 
 #: a JVM that needs 20 MiB, or 24 under G1, and fails as one does when it gets less
 JVM = """#!/bin/sh
-case "$*" in *-version*) exec {java} "$@";; esac
+case "$*" in *-version*) exec {java} "$@";; *Bad*) echo java.lang.OutOfMemoryError >&2; exit 1;; esac
 needs=20
 for word; do case $word in -Xmx*) heap=${{word#-Xmx}}; heap=${{heap%m}};; *UseG1GC) needs=24;; esac; done
 [ "$heap" -ge $needs ] && exit 0
@@ -40,7 +40,11 @@ def home(tmp_path: Path) -> Path:
     collectors = {
         "collectors": {"serial": {"flags": ["-XX:+UseSerialGC"]}, "g1": {"flags": ["-XX:+UseG1GC"]}}
     }
-    suite = {"suite": "toy", "benchmarks": {"run": {"kind": "java", "command": ["{runtime}", "Main"]}}}
+    programs = {
+        name: {"kind": "java", "command": ["{runtime}", main]}
+        for name, main in (("bad", "Bad"), ("run", "Main"))
+    }
+    suite = {"suite": "toy", "benchmarks": programs}
     for name, value in {"runtimes": runtimes, "collectors": collectors, "suites/toy": suite}.items():
         (root / "configs" / f"{name}.yml").write_text(json.dumps(value))
     (root / "configs" / "hosts").mkdir()
@@ -74,12 +78,27 @@ def test_kept_minheaps_are_the_heaps_of_another_spec_on_every_runtime(tmp_path: 
     heaps = {(cell["runtime"], cell["heap_factor"]): cell["heap_mib"] for cell in cells}
     assert heaps == {("ours", 1): 24, ("ours", 1.5): 36, ("other", 1): 24, ("other", 1.5): 36}
     told = experiment.regatta("analyze", "small").stderr
-    assert (
-        "heap factors of toy are multiples of the minheap of ours under g1, serial, on every runtime" in told
-    )
+    assert "heap factors of toy are multiples of the minheap of ours under g1, serial (1 iteration, " in told
     # Measured in another way, it does not go into the same file.
     spec.write_text(json.dumps(base | {"runtimes": ["ours"], "minheap": {"passes": 2}}))
     other = experiment.regatta("minheap", "spec.yml", "--keep")
     assert other.returncode == 2
     assert "--replace" in other.stderr
     assert experiment.regatta("minheap", "spec.yml", "--keep", "--replace").returncode == 0
+
+
+def test_one_that_completes_in_no_heap_does_not_keep_the_others_from_being_kept(
+    tmp_path: Path, home: Path
+) -> None:
+    experiment = SmallExperiment(tmp_path)
+    experiment.environment["REGATTA_HOME"] = str(home)
+    spec = {
+        "name": "small", "platforms": ["local"], "benchmarks": [{"suite": "toy", "benchmark": "all"}], "invocations": {"fixed": 1},
+        "runtimes": ["ours"], "collectors": ["serial"], "heap": {"factors": [1]}, "minheap": {"passes": 1}, "timeout_s": 20,
+    }  # fmt: skip
+    (experiment.root / "spec.yml").write_text(json.dumps(spec))
+    done = experiment.regatta("minheap", "spec.yml", "--keep")
+    assert done.returncode == 3
+    assert "minheap of toy/bad:default on ours: expected to complete in " in done.stderr
+    kept = YAML(typ="safe").load((home / "configs" / "suites" / "minheap" / "toy.yml").read_text())
+    assert kept["heaps_mib"] == {"run": {"default": 20}}

@@ -37,6 +37,7 @@ def minheap(
     """
     import json
 
+    from regatta.errors import HostError
     from regatta.fleet.minheaps import Attempts, pairs, summary
     from regatta.store.folder import minheap_dir, write_json
 
@@ -44,14 +45,21 @@ def minheap(
         raise click.UsageError("--replace: expected --keep beside it")
     ready = make_ready(spec, results)
     if keep:
-        from regatta.cli.minheap_keeping import reference_of
+        from regatta.cli.minheap_keeping import check_keeping, reference_of
 
         reference = reference_of(ready)
+        check_keeping(ready, reference, replace)
     found: dict[tuple[str, str], int] = {}
+    failed: list[HostError] = []
     for host in ready.hosts.values():
         for benchmark, runtime in pairs(ready.experiment, host):
             attempts = Attempts(minheap_dir(ready.results), ready.experiment, host, benchmark, runtime)
-            found[benchmark.label, runtime.name] = _measure(attempts)
+            try:
+                found[benchmark.label, runtime.name] = _measure(attempts)
+            except HostError as error:
+                # The others are measured all the same: a night is long.
+                failed.append(error)
+                click.echo(f"minheap  {benchmark.label} on {runtime.name}: none", err=True)
     if as_json:
         click.echo(json.dumps(summary(found)))
     else:
@@ -66,6 +74,10 @@ def minheap(
 
         for path in keep_minheaps(ready, reference, found, replace):
             click.echo(f"kept in {path}", err=True)
+    for earlier in failed[:-1]:
+        click.echo(f"error: {earlier}", err=True)
+    if failed:
+        raise failed[-1]
 
 
 def _measure(attempts: Attempts) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from regatta.cli.options import Ready
@@ -44,6 +44,17 @@ def reference_of(ready: Ready) -> tuple[ResolvedHost, Runtime]:
     return hosts[0], runtimes[0]
 
 
+def check_keeping(ready: Ready, reference: tuple[ResolvedHost, Runtime], replace: bool) -> None:
+    """Look, before anything is measured, whether what will be found may be added to what is kept.
+
+    Raises:
+        SpecError: what is kept was measured in another way, and is not to be replaced.
+    """
+    anything = {(benchmark.label, reference[1].name): 1 for benchmark in ready.experiment.benchmarks}
+    for new in _files(ready, reference, anything):
+        _merged(ready, new, replace)
+
+
 def keep_minheaps(
     ready: Ready,
     reference: tuple[ResolvedHost, Runtime],
@@ -55,16 +66,42 @@ def keep_minheaps(
     Raises:
         SpecError: it was measured in another way, and is not to be replaced.
     """
+    paths = []
+    for new in _files(ready, reference, found):
+        text = minheaps_text(_merged(ready, new, replace))
+        path = minheaps_path(ready.home, new.suite)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def _merged(ready: Ready, new: MinheapsFile, replace: bool) -> MinheapsFile:
+    problems: list[Problem] = []
+    there = None if replace else read_minheaps(ready.home, new.suite, problems)
+    if problems:
+        raise SpecError(problems)
+    return merged_minheaps(there, new)
+
+
+def _files(
+    ready: Ready, reference: tuple[ResolvedHost, Runtime], found: Mapping[tuple[str, str], int]
+) -> Iterator[MinheapsFile]:
     host, runtime = reference
     experiment = ready.experiment
     heaps: dict[str, dict[str, dict[str, int]]] = {}
+    outputs: dict[str, dict[str, dict[str, str]]] = {}
     for benchmark in experiment.benchmarks:
         heap_mib = found.get((benchmark.label, runtime.name))
-        if heap_mib is not None:
-            heaps.setdefault(benchmark.suite, {}).setdefault(benchmark.name, {})[benchmark.size] = heap_mib
-    paths = []
+        if heap_mib is None:
+            continue
+        suite, name, size = benchmark.suite, benchmark.name, benchmark.size
+        heaps.setdefault(suite, {}).setdefault(name, {})[size] = heap_mib
+        if benchmark.expect.digest:
+            outputs.setdefault(suite, {}).setdefault(name, {})[size] = benchmark.expect.digest
     for suite, measured in heaps.items():
-        new = MinheapsFile(
+        yield MinheapsFile(
             suite=suite,
             runtime=runtime.name,
             build=host.runtimes[runtime.name].version,
@@ -73,14 +110,5 @@ def keep_minheaps(
             passes=experiment.minheap_passes,
             iterations=experiment.steady.iterations,
             heaps_mib=measured,
+            outputs=outputs.get(suite, {}),
         )
-        problems: list[Problem] = []
-        there = None if replace else read_minheaps(ready.home, suite, problems)
-        if problems:
-            raise SpecError(problems)
-        path = minheaps_path(ready.home, suite)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            temporary.write_text(minheaps_text(merged_minheaps(there, new)), encoding="utf-8")
-        paths.append(path)
-    return paths

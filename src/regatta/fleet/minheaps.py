@@ -40,7 +40,8 @@ def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmar
     for benchmark in experiment.benchmarks:
         if benchmark.kind == "java":
             for runtime in experiment.runtimes:
-                if runtime.kind == "java" and accepted_collectors(experiment, host, runtime):
+                refused = (benchmark.label, runtime.name) in host.refused_benchmarks
+                if runtime.kind == "java" and not refused and accepted_collectors(experiment, host, runtime):
                     yield benchmark, runtime
 
 

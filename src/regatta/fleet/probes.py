@@ -14,6 +14,10 @@ from regatta.model.resolved import ResolvedHost
 from regatta.model.template import placeholders
 from regatta.planner.cells import expand_command, named_files, template_values
 
+#: exit code of a probe that found that the runtime cannot run the benchmark
+_NOT_POSSIBLE = 4
+#: what a JVM itself says of classes made for a newer one, before a probe could say anything
+_TOO_OLD = "UnsupportedClassVersionError"
 #: an interpreter-only JVM on a slow machine needs seconds
 _TIMEOUT_S = 120.0
 
@@ -25,7 +29,7 @@ def probe_benchmarks(experiment: Experiment, host: ResolvedHost) -> ResolvedHost
         The host with `refused_benchmarks`.
 
     Raises:
-        HostError: a probe did not end, or was ended by a signal: nothing is known then.
+        HostError: a probe ended in another way than by 0 or 4: nothing is known then, and nothing is remembered.
     """
     refused = {}
     for benchmark in experiment.benchmarks:
@@ -45,18 +49,23 @@ def _ask(experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runti
     values = template_values(experiment, benchmark, named)
     argv = expand_command(benchmark.probe, resolved, runtime.flags, values, host)
     used = sorted({name for argument in benchmark.probe for name in placeholders(argument)} & set(named))
-    key = [resolved.identity, argv, [named[name].sha256 for name in used], dict(host.environment)]
+    environment = {**host.environment, **benchmark.environment}
+    programs = [host.programs[benchmark.probe[0]].sha256] if benchmark.probe[0] in host.programs else []
+    key = [resolved.identity, argv, [named[name].sha256 for name in used], programs, environment]
 
     def ask() -> str:
         where = f"probe of {benchmark.label} on {runtime.name}"
         with tempfile.TemporaryDirectory() as folder:
-            environment = {**host.environment, **benchmark.environment, "HOME": folder, "TMPDIR": folder}
-            done = run_command(argv, where, Path(folder), environment, timeout_s=_TIMEOUT_S, inherited=False)
+            own = {**environment, "HOME": folder, "TMPDIR": folder}
+            done = run_command(argv, where, Path(folder), own, timeout_s=_TIMEOUT_S, inherited=False)
         if done.returncode == 0:
             return ""
-        if done.returncode < 0:
-            raise HostError(where, "its end", f"its end by signal {-done.returncode}", "try again")
         lines = [line.strip() for line in done.text.splitlines() if line.strip()]
-        return lines[-1] if lines else f"its probe ends with exit code {done.returncode}"
+        too_old = next((line for line in lines if _TOO_OLD in line), "")
+        if done.returncode != _NOT_POSSIBLE and not too_old:
+            told = "\n    ".join([f"exit {done.returncode}", *lines[-4:]])
+            expected = f"exit 0, or {_NOT_POSSIBLE} where the runtime cannot run it"
+            raise HostError(where, expected, told, "mend what it says, and try again")
+        return too_old or (lines[-1] if lines else "its probe says that it is not possible, and not why")
 
     return str(remembered("probe", key, ask))

@@ -57,13 +57,13 @@ def installed_program(runtime: Runtime) -> Path | None:
         found = shutil.which(os.path.expanduser(runtime.path))
         return Path(found) if found else None
     if runtime.provider == "apt":
-        program = _apt_program(runtime)
+        program = _of_package(runtime.program)
         return program if program.exists() else None
     return None
 
 
-def _apt_program(runtime: Runtime) -> Path:
-    return Path(runtime.program.replace("{deb_architecture}", _DEB_ARCHITECTURES.get(platform.machine(), "")))
+def _of_package(path: str) -> Path:
+    return Path(path.replace("{deb_architecture}", _DEB_ARCHITECTURES.get(platform.machine(), "")))
 
 
 def _from_path(runtime: Runtime) -> Path:
@@ -79,25 +79,26 @@ def _from_path(runtime: Runtime) -> Path:
 
 
 def _from_apt(runtime: Runtime) -> Path:
-    program = _apt_program(runtime)
-    if program.exists():
+    program = _of_package(runtime.program)
+    needed = [program, *([_of_package(runtime.requires)] if runtime.requires else [])]
+    if all(path.exists() for path in needed):
         return program
     by_hand = f"apt-get install {runtime.package}"
     where = f"runtime {runtime.name}"
     if shutil.which("apt-get") is None:
-        raise HostError(where, f"{program}", "none, and no apt-get on this system", "use another provider")
+        raise HostError(where, f"{needed[-1]}", "none, and no apt-get on this system", "use another provider")
     become: list[str] = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if become and shutil.which("sudo") is None:
-        raise HostError(where, f"{program}", "none, and neither root nor sudo", by_hand)
+        raise HostError(where, f"{needed[-1]}", "none, and neither root nor sudo", by_hand)
     print(f"installing {runtime.package} for runtime {runtime.name}", file=sys.stderr)
     environment = {"DEBIAN_FRONTEND": "noninteractive"}
     install = [*become, "apt-get", "install", "-y", "-q", "--no-install-recommends", runtime.package]
     run_command([*become, "apt-get", "update", "-q"], where, environment=environment, fix=by_hand).succeeded()
     run_command(install, where, environment=environment, fix=by_hand).succeeded()
-    if not program.exists():
-        raise HostError(
-            where, f"{program} in package {runtime.package}", "none", "correct `program` in the runtimes"
-        )
+    for path in needed:
+        if not path.exists():
+            expected = f"{path} in package {runtime.package}"
+            raise HostError(where, expected, "none", "correct `program` or `requires` in the runtimes")
     return program
 
 
@@ -175,11 +176,13 @@ def _identify(
 ) -> ResolvedRuntime:
     program = program.absolute()
     stat = program.resolve().stat()
-    key = [str(program), str(program.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
+    key = [str(program), str(program.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino, *runtime.flags]
 
     def ask() -> list[str]:
         text = run_command(
-            [str(program), "-XshowSettings:properties", "-version"], f"runtime {runtime.name}", timeout_s=60
+            [str(program), *runtime.flags, "-XshowSettings:properties", "-version"],
+            f"runtime {runtime.name}",
+            timeout_s=60,
         ).succeeded()
         home = _JAVA_HOME.search(text)
         version = [

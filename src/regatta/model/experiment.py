@@ -56,6 +56,8 @@ class Runtime:
     archives: Mapping[str, Archive] = field(default_factory=dict)
     #: launcher inside the archive, package or image, relative to its root (`bin/java`); absolute for `apt`
     program: str = ""
+    #: a file of the package that must be there beside the launcher; absolute; "" where the launcher is enough
+    requires: str = ""
     flags: tuple[str, ...] = ()
     #: machine architectures (as `uname -m` says) that have it; empty: all
     architectures: tuple[str, ...] = ()
@@ -196,9 +198,9 @@ class Benchmark:
     @property
     def programs(self) -> tuple[str, ...]:
         """Names of the programs to be found on PATH: those that its commands begin with, then every `{program.name}`."""
-        commands = [command for command in (self.command, self.check) if command]
+        commands = [command for command in (self.command, self.check, self.probe) if command]
         found = [c[0] for c in commands if "{" not in c[0] and not c[0].startswith("./")]
-        for template in (*self.command, *self.check, *self.arrange.values()):
+        for template in (*self.command, *self.check, *self.probe, *self.arrange.values()):
             named = placeholders(template)
             found += [name.removeprefix(PROGRAM) for name in named if name.startswith(PROGRAM)]
         return tuple(dict.fromkeys(found))

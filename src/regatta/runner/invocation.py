@@ -156,7 +156,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
 
     Raises:
         Interrupted: the runner was told to stop; there is no record.
-        OSError: the working directory cannot be made ready, or there is no room for what is kept.
+        OSError: the working directory cannot be made ready.
     """
     entered_ns = time.monotonic_ns()
     cell, header = row.cell, bench.header

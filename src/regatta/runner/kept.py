@@ -13,6 +13,8 @@ from typing import Any
 from regatta.runner.scratch import remove_tree
 
 _CHUNK_BYTES = 1 << 20
+#: of one file; a larger one is not kept, for results must go on to have room
+_MAXIMUM_BYTES = 1 << 30
 
 
 def keep_files(work: Path, names: Sequence[str], target: Path) -> list[dict[str, Any]]:
@@ -24,31 +26,40 @@ def keep_files(work: Path, names: Sequence[str], target: Path) -> list[dict[str,
         target: folder of this invocation and attempt; what a killed runner left in it is replaced.
 
     Returns:
-        For each file that is kept its `name`, `bytes` and `sha256`.
-
-    Raises:
-        OSError: no room, or the like.
+        For each file that was there its `name`, and `bytes` and `sha256`, or `error`: why it is not kept. That is no reason to
+        lose the invocation.
     """
-    if target.exists():
-        remove_tree(target)
     kept: list[dict[str, Any]] = []
     for name in names:
         source = work / name
         try:
-            if not stat.S_ISREG(os.lstat(source).st_mode):
-                continue
+            status = os.lstat(source)
         except OSError:
             continue
-        target.mkdir(parents=True, exist_ok=True)
-        shutil.move(str(source), str(target / name))
-        kept.append({"name": name, **_made_durable(target / name)})
-    for directory in (target, target.parent) if kept else ():
-        fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        if stat.S_ISREG(status.st_mode):
+            kept.append({"name": name, **_kept(source, status.st_size, target, first=not kept)})
     return kept
+
+
+def _kept(source: Path, size: int, target: Path, first: bool) -> dict[str, Any]:
+    if size > _MAXIMUM_BYTES:
+        return {"error": f"expected at most {_MAXIMUM_BYTES >> 20} MiB, got {size >> 20} MiB"}
+    try:
+        if first and target.exists():
+            remove_tree(target)
+        target.mkdir(parents=True, exist_ok=True)
+        os.chmod(source, 0o600)
+        shutil.move(str(source), str(target / source.name))
+        made = _made_durable(target / source.name)
+        for directory in (target, target.parent):
+            fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        return made
+    except OSError as error:
+        return {"error": str(error.strerror or error)}
 
 
 def _made_durable(path: Path) -> dict[str, Any]:

@@ -6,10 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from regatta.spec.fields import MAX_ITEMS, Line, Name, Strict
+from regatta.spec.fields import MAX_ITEMS, Line, Name, Sha256, Strict
 
 Mib = Annotated[int, Field(ge=1, le=2**24)]
 Heaps = Annotated[dict[Name, Mib], Field(min_length=1, max_length=MAX_ITEMS)]
+Outputs = Annotated[dict[Name, Sha256], Field(min_length=1, max_length=MAX_ITEMS)]
 
 
 class MinheapsFile(Strict):
@@ -29,4 +30,11 @@ class MinheapsFile(Strict):
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[{"compress": {"s10": 14, "s100": 92}}],
+    )
+    outputs: dict[Name, Outputs] = Field(
+        {},
+        description="Benchmark to size to the digest of the right output (`expect.digest` of the suite) when it was measured: "
+        "where the suite expects another one now, it is other work, and its minheap must be measured again.",
+        max_length=MAX_ITEMS,
+        examples=[{"compress": {"s10": "0" * 64}}],
     )

@@ -61,10 +61,19 @@ def kept_minheaps(
                 )
             )
             continue
+        then = kept.outputs.get(benchmark.name, {}).get(benchmark.size) if kept else None
+        if then is not None and then != benchmark.expect.digest:
+            problems.append(
+                Problem(
+                    spec,
+                    f"a minheap of {benchmark.label} with output {benchmark.expect.digest[:16]}",
+                    f"one with output {then[:16]} in {shown_path(minheaps_path(home, suite))}",
+                    "measure it again with `regatta minheap SPEC --keep`",
+                )
+            )
+            continue
         found[benchmark.label] = heap_mib
-    sources = {
-        suite: f"{kept.runtime} under {', '.join(kept.collectors)}" for suite, kept in files.items() if kept
-    }
+    sources = {suite: _source(kept) for suite, kept in files.items() if kept}
     return KeptMinheaps(found, sources)
 
 
@@ -88,10 +97,19 @@ def merged_minheaps(there: MinheapsFile | None, new: MinheapsFile) -> MinheapsFi
                 )
             ]
         )
-    heaps = {name: dict(sizes) for name, sizes in there.heaps_mib.items()}
-    for name, sizes in new.heaps_mib.items():
-        heaps[name] = {**heaps.get(name, {}), **sizes}
-    return new.model_copy(update={"heaps_mib": heaps})
+    heaps = {
+        name: there.heaps_mib.get(name, {}) | new.heaps_mib.get(name, {})
+        for name in _both(there.heaps_mib, new.heaps_mib)
+    }
+    outputs = {
+        name: there.outputs.get(name, {}) | new.outputs.get(name, {})
+        for name in _both(there.outputs, new.outputs)
+    }
+    return new.model_copy(update={"heaps_mib": heaps, "outputs": outputs})
+
+
+def _both(a: Mapping[str, object], b: Mapping[str, object]) -> list[str]:
+    return list(dict.fromkeys([*a, *b]))
 
 
 def minheaps_text(kept: MinheapsFile) -> str:
@@ -112,7 +130,17 @@ def minheaps_text(kept: MinheapsFile) -> str:
             for name, sizes in sorted(heaps.items())
         ),
     ]
+    if kept.outputs:
+        lines += ["# What the suite expected then: other work needs another heap.", "outputs:"]
+        lines += [
+            f"  {flow_yaml(name)}: {flow_yaml(dict(sizes))}" for name, sizes in sorted(kept.outputs.items())
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _source(kept: MinheapsFile) -> str:
+    runs = "1 iteration" if kept.iterations == 1 else f"{kept.iterations} iterations"
+    return f"{kept.runtime} under {', '.join(kept.collectors)} ({runs}, {kept.architecture})"
 
 
 def _told(way: MinheapsFile) -> str:

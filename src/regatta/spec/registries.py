@@ -155,6 +155,7 @@ def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
         version=spec.version or "",
         archives={arch: Archive(entry.url, entry.sha256) for arch, entry in spec.archives.items()},
         program=spec.program,
+        requires=spec.requires,
         flags=tuple(spec.flags),
         architectures=tuple(spec.architectures),
     )

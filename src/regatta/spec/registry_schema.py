@@ -97,6 +97,11 @@ class RuntimeSpec(Strict):
         "`archive` (left out: `bin/java`).",
         examples=["/usr/lib/jvm/java-17-openjdk-{deb_architecture}/bin/java"],
     )
+    requires: Line = Field(
+        "",
+        description="Provider `apt`: a file of the package, where another package brings the program; `{deb_architecture}` as there.",
+        examples=["/usr/lib/jvm/java-17-openjdk-{deb_architecture}/lib/zero/libjvm.so"],
+    )
     flags: Flags = Field([], description="Given to every process of it.", examples=[["-Xshare:auto"]])
     architectures: list[Name] = Field(
         [],
@@ -113,13 +118,17 @@ class RuntimeSpec(Strict):
             if not getattr(self, key):
                 raise refusal(f"`{key}`, which provider `{self.provider}` needs", f"add `{key}:`", key=key)
         allowed = {*needed, "program"} if self.provider == "archive" else set(needed)
-        for key in ("path", "package", "version", "archives", "program"):
+        if self.provider == "apt":
+            allowed.add("requires")
+        for key in ("path", "package", "version", "archives", "program", "requires"):
             if getattr(self, key) and key not in allowed:
                 raise refusal(f"no `{key}` with provider `{self.provider}`", f"remove `{key}`", key=key)
         if self.provider == "apt" and not self.program.startswith("/"):
             raise refusal(
                 "an absolute `program` with provider `apt`", "/usr/lib/jvm/.../bin/java", key="program"
             )
+        if self.requires and not self.requires.startswith("/"):
+            raise refusal("an absolute `requires`", "/usr/lib/jvm/.../libjvm.so", key="requires")
         if self.provider == "archive" and (self.program.startswith("/") or ".." in self.program.split("/")):
             raise refusal("a `program` inside the archive", "bin/java", key="program")
         return self

@@ -125,8 +125,8 @@ class ProbeSpec(Strict):
     """Whether a runtime can run it at all: a command run once for each runtime, before anything is measured."""
 
     command: Command = Field(
-        description="Without heap, collector and modifiers. It must exit with 0; otherwise the benchmark's cells on this "
-        "runtime are not possible, and the last line that it prints is the reason.",
+        description="Without heap, collector and modifiers. Exit code 0: it can. 4: the benchmark's cells on this runtime are "
+        "not possible, and the last line that it prints is the reason. Anything else is an error.",
         examples=[["{runtime}", "-jar", "{build.jar}", "--probe"]],
     )
 

@@ -96,3 +96,13 @@ def test_a_runtime_that_refuses_every_collector_needs_no_minheap(
     assert list(pairs(experiment, host())) == [(BENCHMARK, RUNTIME)]
     assert list(pairs(experiment, host("the JVM refuses"))) == []
     assert known_minheaps(experiment, host("the JVM refuses"), tmp_path) == {}
+
+
+def test_a_benchmark_that_the_runtime_cannot_run_needs_no_minheap(
+    experiment: Experiment, tmp_path: Path
+) -> None:
+    refused = replace(
+        host(), refused_benchmarks={(BENCHMARK.label, RUNTIME.name): "not possible: no compiler"}
+    )
+    assert list(pairs(experiment, refused)) == []
+    assert known_minheaps(experiment, refused, tmp_path) == {}

@@ -20,7 +20,9 @@ echo "$@" >> {log}
 case $0 in
   *able) exit 0 ;;
   *lacking) echo "noise"; echo "not possible: no module jdk.compiler" >&2; exit 4 ;;
-  *mute) exit 3 ;;
+  *mute) exit 4 ;;
+  *failing) echo "Could not allocate compressed class space" >&2; exit 1 ;;
+  *old) echo "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main" >&2; exit 1 ;;
   *killed) kill -9 $$ ;;
 esac
 """
@@ -52,13 +54,14 @@ def asked(
 def test_a_runtime_that_cannot_run_it_is_refused_in_the_benchmarks_last_words(
     tmp_path: Path, log: Path
 ) -> None:
-    experiment, host = asked(tmp_path, log, "able", "lacking", "mute")
+    experiment, host = asked(tmp_path, log, "able", "lacking", "mute", "old")
     probed = probe_benchmarks(experiment, host)
     assert probed.refused_benchmarks == {
         (BENCHMARK.label, "lacking"): "not possible: no module jdk.compiler",
-        (BENCHMARK.label, "mute"): "its probe ends with exit code 3",
+        (BENCHMARK.label, "mute"): "its probe says that it is not possible, and not why",
+        (BENCHMARK.label, "old"): "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main",
     }
-    assert log.read_text().splitlines() == ["-Dhere x --probe"] * 3
+    assert log.read_text().splitlines() == ["-Dhere x --probe"] * 4
 
 
 def test_its_cells_are_impossible_with_that_reason_whatever_the_modifiers(tmp_path: Path, log: Path) -> None:
@@ -81,8 +84,25 @@ def test_it_is_asked_once_and_again_when_the_runtime_is_another_build(tmp_path: 
 def test_a_probe_that_is_killed_says_nothing_and_is_asked_again(tmp_path: Path, log: Path) -> None:
     experiment, host = asked(tmp_path, log, "killed")
     for _ in range(2):
-        with pytest.raises(HostError, match="signal 9"):
+        with pytest.raises(HostError, match="got exit -9"):
             probe_benchmarks(experiment, host)
+    assert len(log.read_text().splitlines()) == 2
+
+
+def test_a_probe_that_fails_says_nothing_of_the_runtime_and_is_asked_again(tmp_path: Path, log: Path) -> None:
+    experiment, host = asked(tmp_path, log, "failing")
+    for _ in range(2):
+        with pytest.raises(HostError, match="Could not allocate"):
+            probe_benchmarks(experiment, host)
+    assert len(log.read_text().splitlines()) == 2
+
+
+def test_it_is_asked_again_in_another_environment(tmp_path: Path, log: Path) -> None:
+    experiment, host = asked(tmp_path, log, "able")
+    for answer in ("1", "2", "2"):
+        (one,) = experiment.benchmarks
+        other = replace(experiment, benchmarks=(replace(one, environment={"ANSWER": answer}),))
+        probe_benchmarks(other, host)
     assert len(log.read_text().splitlines()) == 2
 
 

@@ -36,6 +36,31 @@ def test_a_link_a_folder_and_a_pipe_are_not_kept(runner: Runner) -> None:
     assert not (runner.folder.journal / HOST / "kept").exists()
 
 
+def test_a_file_that_is_too_large_is_told_and_the_record_is_made(
+    runner: Runner,
+) -> None:
+    write_plan(runner.folder, [sh("huge", "truncate -s 2G huge; echo fine > small", keep=["huge", "small"])])
+    assert runner.run().returncode == 0
+    (record,) = runner.records()
+    huge, small = record["kept"]
+    assert huge == {"name": "huge", "error": "expected at most 1024 MiB, got 2048 MiB"}
+    assert small["bytes"] == 5
+
+
+def test_a_closed_file_is_kept(runner: Runner) -> None:
+    write_plan(runner.folder, [sh("closed", "echo why > log; chmod 000 log", keep=["log"])])
+    assert runner.run().returncode == 0
+    assert runner.records()[0]["kept"][0]["bytes"] == 4
+
+
+def test_what_cannot_be_kept_is_told_and_the_record_is_made(runner: Runner) -> None:
+    write_plan(runner.folder, [sh("jfr", "echo why > log", keep=["log"])])
+    (runner.folder.journal / HOST).mkdir(parents=True)
+    (runner.folder.journal / HOST / "kept").write_text("in the way")
+    assert runner.run().returncode == 0
+    assert runner.records()[0]["kept"] == [{"name": "log", "error": "Not a directory"}]
+
+
 def test_files_of_a_failed_invocation_are_kept_too(runner: Runner) -> None:
     write_plan(runner.folder, [sh("failing", "echo why > log; exit 3", keep=["log"])])
     runner.run()

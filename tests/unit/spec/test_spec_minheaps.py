@@ -45,7 +45,7 @@ def test_a_spec_that_asks_for_them_gets_them_by_label(home: Path, load: Load) ->
     kept = load(text, ASKED).kept_minheaps
     assert kept is not None
     assert kept.heaps_mib == {"toy/lzw:small": 3, "toy/lzw:default": 20}
-    assert kept.sources == {"toy": "jdk-21 under serial, g1"}
+    assert kept.sources == {"toy": "jdk-21 under serial, g1 (1 iteration, x86_64)"}
     assert load(text).kept_minheaps is None
 
 
@@ -64,6 +64,20 @@ def test_a_benchmark_without_one_is_told_with_what_measures_it(
     assert "configs/suites/minheap/toy.yml" in expected
     assert got == "none"
     assert "regatta minheap SPEC --keep" in fix
+
+
+def test_a_minheap_of_other_work_is_told(home: Path, load: Load, one: Callable[..., tuple[str, ...]]) -> None:
+    suite = home / "configs/suites/toy.yml"
+    suite.write_text(
+        suite.read_text().replace("{kib: 10}}", f"{{kib: 10}}, expect: {{digest: {'a' * 64}}}}}")
+    )
+    keep(home, KEPT.model_copy(update={"outputs": {"lzw": {"default": "a" * 64}}}))
+    assert load(JAVA, ASKED).kept_minheaps is not None
+    keep(home, KEPT.model_copy(update={"outputs": {"lzw": {"default": "b" * 64}}}))
+    where, expected, got, fix = one(JAVA, ASKED)
+    assert where == "spec.yml:6:minheap.source"
+    assert ("a" * 16 in expected, "b" * 16 in got) == (True, True)
+    assert "--keep" in fix
 
 
 def test_a_file_of_another_suite_and_a_heap_that_is_none_are_told(
