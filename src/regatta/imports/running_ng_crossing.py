@@ -11,7 +11,7 @@ from typing import Any
 
 from regatta.imports.names import Names
 from regatta.imports.reader import Reader
-from regatta.imports.running_ng_modifiers import Applied, Config, expanded, heap_of
+from regatta.imports.running_ng_modifiers import Applied, Config, expanded, heap_of, without_effect
 from regatta.imports.running_ng_suites import Around, Wanted
 from regatta.spec.registries import Registries
 from regatta.spec.yaml_lines import KeyPath
@@ -104,6 +104,10 @@ class Crossing:
             self.ledger.change(
                 config.path, f"-Xms is {least} MiB and -Xmx {got}: here both are alike", "`heap` in the spec"
             )
+        for one in config.of("JVMArg"):
+            for word in without_effect(one.words):
+                why = f"`{word}` is left out: here every heap has a size, at which it begins and ends"
+                self.ledger.change((*one.path, "val"), why, "`heap` in the spec")
         return most
 
     def java(self, config: Config) -> Point:

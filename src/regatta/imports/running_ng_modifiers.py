@@ -17,8 +17,11 @@ from regatta.spec.yaml_lines import KeyPath
 _COLLECTOR = re.compile(
     r"-XX:\+Use(Serial|Parallel|ParallelOld|ParNew|ConcMarkSweep|G1|Z|Shenandoah|Epsilon)GC"
 )
-_HEAP = re.compile(r"-X(ms|mx)([0-9]{1,12})([kKmMgG]?)")
-_MIB = {"": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10}
+#: `-ms` is what the launcher of HotSpot reads as `-Xms`
+_HEAP = re.compile(r"(?:-X?(m[sx])|-XX:(Initial|Max)HeapSize=)([0-9]{1,15})([kKmMgGtT]?)")
+#: what a JVM finds a heap by when it is given none, and what may not be above the heap that it is given
+_HEAP_BY = re.compile(r"-XX:(?:MinHeapSize|MaxRAM|(?:Initial|Min|Max)RAM(?:Percentage|Fraction))=.*", re.S)
+_MIB = {"": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20}
 _MAX_SETS = 16
 
 #: types of which Regatta has nothing, why, and whether a config without it would be another one
@@ -211,13 +214,19 @@ def expanded(reader: Reader, path: KeyPath, text: str) -> str:
 
 
 def heap_of(words: Sequence[str]) -> tuple[int | None, int | None, list[str]]:
-    """`-Xms` and `-Xmx` in MiB, rounded up, and the words without them."""
+    """The heap that flags begin with and the one that they allow, in MiB, rounded up; and the words that say nothing of a heap."""
     found: dict[str, int] = {}
     rest = []
     for word in words:
         match = _HEAP.fullmatch(word)
         if match:
-            found[match[1]] = max(1, -int(-int(match[2]) * _MIB[match[3].lower()] // 1))
-        else:
+            name = match[1] or {"Initial": "ms", "Max": "mx"}[match[2]]
+            found[name] = max(1, -int(-int(match[3]) * _MIB[match[4].lower()] // 1))
+        elif not _HEAP_BY.fullmatch(word):
             rest.append(word)
     return found.get("ms"), found.get("mx"), rest
+
+
+def without_effect(words: Sequence[str]) -> list[str]:
+    """The words that say by what a JVM finds a heap: nothing where every heap has a size."""
+    return [word for word in words if _HEAP_BY.fullmatch(word)]

@@ -151,6 +151,40 @@ def test_heaps_of_modifiers_become_sizes_and_programs_run_natively(tmp_path: Pat
     } <= set(left)
 
 
+def imported_flags(folder: Path, flags: str) -> tuple[Experiment, list[str]]:
+    """An experiment of one config with flags of a JVM, and what is listed of these."""
+    path = folder / "in.yml"
+    path.write_text(
+        "suites: {d: {type: DaCapo, release: '9.12', path: /d.jar, timing_iteration: 3}}\n"
+        "runtimes: {j: {type: OpenJDK, release: 21, home: /jdk}}\n"
+        f"modifiers: {{m: {{type: JVMArg, val: '{flags}'}}}}\n"
+        "benchmarks: {d: [fop]}\nconfigs: [j|m]\ninvocations: 3\n"
+    )
+    found = of_running_ng(path)
+    (experiment,) = load(found, folder / "out").values()
+    return experiment, [item.why for item in found.items if item.key == "modifiers.m.val"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "size"),
+    [("-Xms1T -Xmx1t", 1 << 20), ("-XX:MaxHeapSize=64m", 64), ("-XX:InitialHeapSize=1g -XX:MaxHeapSize=1g", 1024),
+     ("-Xmx1g -XX:MaxHeapSize=67108864", 64), ("-mx96m", 96)],
+)  # fmt: skip
+def test_every_form_of_a_heap_in_a_modifier_becomes_a_size(tmp_path: Path, flags: str, size: int) -> None:
+    experiment, _ = imported_flags(tmp_path, f"{flags} -Xint")
+    assert configs_of(experiment) == {("/jdk/bin/java", ("-Xint",), (), size)}
+
+
+@pytest.mark.parametrize(
+    "flag", ["-XX:MaxRAMPercentage=5", "-XX:InitialRAMFraction=4", "-XX:MaxRAM=1g", "-XX:MinHeapSize=1g"]
+)
+def test_a_flag_that_a_heap_is_found_by_stays_beside_no_heap(tmp_path: Path, flag: str) -> None:
+    experiment, told = imported_flags(tmp_path, f"{flag} -Xint")
+    assert configs_of(experiment) == {("/jdk/bin/java", ("-Xint",), (), None)}
+    assert len(experiment.heaps) == 9
+    assert [flag in why for why in told] == [True]
+
+
 def test_the_command_names_the_specs_and_lists_what_is_not_carried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
