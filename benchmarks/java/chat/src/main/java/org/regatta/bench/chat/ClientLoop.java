@@ -99,6 +99,9 @@ final class ClientLoop implements AutoCloseable {
             }
         }
         follow();
+        if (schedule != null) {
+            sendWhatWasDue(schedule);
+        }
         drain();
         for (ClientUser[] room : rooms) {
             for (ClientUser user : room) {
@@ -171,6 +174,18 @@ final class ClientLoop implements AutoCloseable {
 
     private void sendWhatIsDue(Schedule schedule) throws IOException {
         while (schedule.nextNs() <= System.nanoTime()) {
+            send(users.get(schedule.user()), schedule.nextNs());
+            schedule.advance();
+        }
+    }
+
+    /**
+     * Sends what was planned before the last window closed. Were this client late at that border, the messages it owes would be
+     * in no window, and just those are the latest.
+     */
+    private void sendWhatWasDue(Schedule schedule) throws IOException {
+        long endedNs = windows.isEmpty() ? Long.MAX_VALUE : windows.get(windows.size() - 1).endedNs;
+        while (endedNs != Long.MAX_VALUE && schedule.nextNs() < endedNs) {
             send(users.get(schedule.user()), schedule.nextNs());
             schedule.advance();
         }
