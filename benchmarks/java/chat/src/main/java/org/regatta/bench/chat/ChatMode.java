@@ -11,6 +11,9 @@ interface ChatMode {
     /** How many messages may wait for one user before those who send to it must wait. */
     int QUEUE_MESSAGES = 256;
 
+    /** At most so many bytes go to one user in one write, in every mode. */
+    int BATCH_BYTES = 4096;
+
     /**
      * Binds and begins to serve, by threads of its own.
      *

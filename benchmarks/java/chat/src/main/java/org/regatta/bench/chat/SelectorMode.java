@@ -12,8 +12,6 @@ import java.util.ArrayDeque;
 
 /** All connections in one thread, which waits for whichever is ready. */
 final class SelectorMode implements ChatMode {
-    private static final int BATCH_BYTES = 64 * 1024;
-
     /** How often users that do not read are looked for, in ms. */
     private static final long LOOK_MS = 100;
 

@@ -17,8 +17,6 @@ final class ThreadedUser {
     /** After this nothing comes: the writer closes the connection. */
     private static final byte[] END = new byte[0];
 
-    private static final int BATCH_BYTES = 4096;
-
     /** How often one who waits for room in a queue looks whether its user is gone, in ns. */
     private static final long LOOK_NS = 50_000_000L;
 
@@ -75,12 +73,12 @@ final class ThreadedUser {
     void write() {
         try {
             OutputStream out = socket.getOutputStream();
-            byte[] batch = new byte[BATCH_BYTES];
+            byte[] batch = new byte[ChatMode.BATCH_BYTES];
             byte[] next = queue.take();
             while (next != END) {
                 int length = 0;
                 int messages = 0;
-                while (next != null && next != END && length + next.length <= BATCH_BYTES) {
+                while (next != null && next != END && length + next.length <= ChatMode.BATCH_BYTES) {
                     System.arraycopy(next, 0, batch, length, next.length);
                     length += next.length;
                     messages += isMessage(next) ? 1 : 0;
