@@ -33,10 +33,15 @@ final class Conductor implements Runnable {
             Thread.sleep(warmupMs);
             for (int i = 0; i < iterations; i++) {
                 extra.begin();
+                Figures before = Figures.read();
                 loop.passBorder();
                 Thread.sleep(windowMs);
                 loop.passBorder();
-                figures.add(extra.end());
+                Figures after = Figures.read();
+                Map<String, Long> found = extra.end();
+                found.put("client_cpu_ns", after.cpuNs() - before.cpuNs());
+                found.put("client_ns", after.atNs - before.atNs);
+                figures.add(found);
             }
         } catch (IOException e) {
             failure = e;
@@ -48,7 +53,7 @@ final class Conductor implements Runnable {
     }
 
     /**
-     * What the server did in each window, once this has run.
+     * What the server did in each window, and the client's processor time in {@code client_ns}, once this has run.
      *
      * @throws IOException if a window could not be opened or closed
      */

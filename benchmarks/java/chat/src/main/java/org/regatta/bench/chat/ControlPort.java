@@ -108,6 +108,8 @@ final class ControlPort {
                 + " involuntary=" + switchesNow.involuntarySince(switches)
                 + " switches_ns=" + (switchesNow.atNs - switches.atNs)
                 + " switches_received=" + (switchesNow.received - switches.received)
+                + (now.compileNs < 0 ? "" : " compile_ns=" + (now.compileNs - figures.compileNs))
+                + " cpus=" + Runtime.getRuntime().availableProcessors()
                 + " threads=" + switchesNow.count()
                 + " threads_ended=" + switchesNow.endedSince(switches)
                 + " accepted=" + tally.accepted.sum()

@@ -1,6 +1,8 @@
 package org.regatta.bench.chat;
 
 import java.io.IOException;
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
@@ -17,6 +19,9 @@ import java.util.Map;
  * <p>Source: proc(5).
  */
 final class Figures {
+    /** Null where the JVM only interprets. */
+    private static final CompilationMXBean COMPILER = compiler();
+
     private static final Path SELF = Path.of("/proc/self");
 
     /** The unit of /proc/PID/stat: USER_HZ is 100 on all architectures that have a JVM. */
@@ -34,12 +39,25 @@ final class Figures {
     final long minorFaults;
     final long majorFaults;
 
+    /** How long the JIT's threads compiled, in ns, in steps of 1 ms; -1 where none is known. */
+    final long compileNs;
+
     private Figures(long atNs, String[] fields) {
         this.atNs = atNs;
         userNs = Long.parseLong(fields[USER_TICKS]) * TICK_NS;
         systemNs = Long.parseLong(fields[SYSTEM_TICKS]) * TICK_NS;
         minorFaults = Long.parseLong(fields[MINOR_FAULTS]);
         majorFaults = Long.parseLong(fields[MAJOR_FAULTS]);
+        compileNs = COMPILER == null ? -1 : COMPILER.getTotalCompilationTime() * 1_000_000L;
+    }
+
+    private static CompilationMXBean compiler() {
+        CompilationMXBean bean = ManagementFactory.getCompilationMXBean();
+        return bean != null && bean.isCompilationTimeMonitoringSupported() ? bean : null;
+    }
+
+    long cpuNs() {
+        return userNs + systemNs;
     }
 
     /**

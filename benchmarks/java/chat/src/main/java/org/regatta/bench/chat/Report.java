@@ -53,6 +53,14 @@ final class Report {
         if (received > 0) {
             double ns = server.get("user_ns") + server.get("system_ns");
             value(iteration, "cpu_per_message", ns / received, "ns", "");
+            // The client reads its own processor time a little apart from the server's window.
+            double clientNs = server.get("client_cpu_ns") * (server.get("window_ns") / (double) server.get("client_ns"));
+            value(iteration, "cpu_client_per_message", clientNs / received, "ns", "");
+        }
+        double available = (double) server.get("window_ns") * server.get("cpus");
+        value(iteration, "cpu_share", (server.get("user_ns") + server.get("system_ns")) / available, "ratio", "");
+        if (server.containsKey("compile_ns")) {
+            value(iteration, "compile_time", server.get("compile_ns"), "ns", "");
         }
         for (String space : new String[] {"user", "system"}) {
             double ns = server.get(space + "_ns");
