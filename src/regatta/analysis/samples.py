@@ -38,17 +38,26 @@ create temp table planned as
 select row_number() over (order by host, place) - 1 as cell, * from cells order by cell
 """
 
-#: A series of one iteration has no warm-up to leave out: that is its value (programs measured from outside).
+#: Where each invocation is measured once (programs measured from outside), or a metric once in each, there is no warm-up
+#: to leave out. A series that has one line because the thing happened once is no such: its line can be of warm-up.
+_ONCE = """
+create temp table first_iterations as
+    select record, min(iteration) as lowest, min(iteration) = max(iteration) as alone from iterations group by record;
+create temp table once_metrics as
+    select metric from (
+        select metric, min(iteration) = max(iteration) as once from iterations group by record, metric
+    ) group by metric having bool_and(once);
+"""
+_IS_ONCE = "(alone or i.metric in (select metric from once_metrics))"
 _VALUES = {
-    "startup": "arg_min(value, iteration)",
-    "fixed": "case when count(*) = 1 then any_value(value) else favg(value) filter (iteration >= $warmup) end",
-    "summarised": "case when count(*) = 1 then any_value(value) else case any_value({summary})"
+    "startup": "any_value(value) filter (iteration = lowest or {once})",
+    "fixed": "favg(value) filter (iteration >= $warmup or {once})",
+    "summarised": "case when any_value({once}) then any_value(value) else case any_value({summary})"
     " when 'median' then median(value) filter (iteration >= $warmup)"
     " when 'minimum' then min(value) filter (iteration >= $warmup)"
     " when 'maximum' then max(value) filter (iteration >= $warmup)"
     " else favg(value) filter (iteration >= $warmup) end end",
-    "found": "case when count(*) = 1 then any_value(value)"
-    " else favg(value) filter (iteration between first_iteration and last_iteration) end",
+    "found": "favg(value) filter (iteration between first_iteration and last_iteration or {once})",
 }
 
 #: As `PlannedCell.summary_of` has it.
@@ -77,19 +86,20 @@ create temp table counted as
 
 _ONE_NUMBER = """
     select i.record, i.metric, i.unit, coalesce(i.parameters, '') as parameters, {value} as value
-    from iterations i {joined} group by all
+    from iterations i join first_iterations using (record) {joined} group by all
 """
 
-#: Replay compilation's two: the first iteration and those after warm-up, told apart by a parameter. A series of one
-#: iteration has neither.
+#: Replay compilation's two: the first iteration and those after warm-up, told apart by a parameter. What is measured
+#: once has neither.
 _TWO_PHASES = """
     select record, metric, unit, if(phase = '', given, concat(if(given = '', '{', left(given, -1) || ','),
            '"phase":"', phase, '"}')) as parameters, if(phase = 'stable', stable, first) as value
     from (
-        select *, unnest(if(many = 1, [''], ['mix', 'stable'])) as phase from (
-            select i.record, metric, unit, coalesce(i.parameters, '') as given, count(*) as many,
-                   arg_min(value, iteration) as first, favg(value) filter (iteration >= $warmup) as stable
-            from iterations i semi join counted using (record) group by all
+        select *, unnest(if(once, [''], ['mix', 'stable'])) as phase from (
+            select i.record, i.metric, unit, coalesce(i.parameters, '') as given, {once} as once,
+                   any_value(value) filter (iteration = lowest or {once}) as first,
+                   favg(value) filter (iteration >= $warmup) as stable
+            from iterations i join first_iterations using (record) semi join counted using (record) group by all
         )
     )
 """
@@ -215,12 +225,13 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
         result.cells = [replace(cell, summary="mean") for cell in result.cells]
     _read_statuses(connection, result)
     connection.execute(_COUNTED.format(close=_CLOSE_NS))
+    connection.execute(_ONCE)
     found = steady.method in ("cov", "changepoints")
     if found:
         find_steady_windows(connection, "counted", steady)
         _read_unsteady(connection, result)
     if steady.method == "replay":
-        reduced = _TWO_PHASES
+        reduced = _TWO_PHASES.replace("{once}", _IS_ONCE)
     else:
         reduced = _one_number(steady, any(cell.summary != "mean" for cell in result.cells))
     query = _SAMPLES.format(reduced=reduced)
@@ -232,12 +243,14 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
 
 def _one_number(steady: SteadyState, summarised: bool) -> str:
     """The query; medians take memory, so that only experiments that have some look for them."""
+    joined = "semi join counted using (record)"
+    method: str = steady.method
     if steady.method in ("cov", "changepoints"):
-        return _ONE_NUMBER.format(value=_VALUES["found"], joined=f"semi join counted using (record) {_FOUND}")
-    if steady.method == "fixed" and summarised:
-        value = _VALUES["summarised"].format(summary=_SUMMARY)
-        return _ONE_NUMBER.format(value=value, joined=_SUMMARISED)
-    return _ONE_NUMBER.format(value=_VALUES[steady.method], joined="semi join counted using (record)")
+        method, joined = "found", f"{joined} {_FOUND}"
+    elif steady.method == "fixed" and summarised:
+        method, joined = "summarised", _SUMMARISED
+    value = _VALUES[method].format(once=_IS_ONCE, summary=_SUMMARY)
+    return _ONE_NUMBER.format(value=value, joined=joined)
 
 
 def _set_twins_apart(result: Samples) -> None:

@@ -28,13 +28,19 @@ def invocation_values(
         (unit, parameters) -> number; a series that gives none (the steady state was not reached) is not in it.
     """
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    measured, all_iterations = set(), set()
     for iteration, name, value, unit, _, parameters in iterations:
+        all_iterations.add(iteration)
         if name == metric:
+            measured.add(iteration)
             text = _canonical(parameters) if parameters else ""
             series.setdefault((unit, text), []).append((iteration, float(value)))
     found = {}
+    # Measured once (a program from outside) there is no warm-up to leave out. One series of several that has a single
+    # line, because the thing happened once, is no such: its line can be of warm-up.
+    how = {**steady, "summary": summary, "once": len(measured) == 1, "first": min(all_iterations, default=0)}
     for key, rows in series.items():
-        for phased, number in _numbers(key, sorted(rows), {**steady, "summary": summary}):
+        for phased, number in _numbers(key, sorted(rows), how):
             if number is not None and math.isfinite(number):
                 found[phased] = number
     return found
@@ -43,7 +49,7 @@ def invocation_values(
 def _numbers(
     key: tuple[str, str], rows: list[tuple[int, float]], steady: Mapping[str, Any]
 ) -> list[tuple[tuple[str, str], float | None]]:
-    if steady["method"] != "replay" or len(rows) == 1:
+    if steady["method"] != "replay" or steady["once"]:
         return [(key, _number(rows, steady))]
     unit, parameters = key
     given = json.loads(parameters) if parameters else {}
@@ -51,7 +57,11 @@ def _numbers(
     names = ({**given, "phase": phase} for phase in ("mix", "stable"))
     mix, stable = (json.dumps(name, separators=(",", ":"), ensure_ascii=False) for name in names)
     later = {**steady, "method": "fixed", "summary": "mean"}
-    return [((unit, mix), rows[0][1]), ((unit, stable), _number(rows, later))]
+    return [((unit, mix), _first(rows, steady)), ((unit, stable), _number(rows, later))]
+
+
+def _first(rows: list[tuple[int, float]], steady: Mapping[str, Any]) -> float | None:
+    return rows[0][1] if steady["once"] or rows[0][0] == steady["first"] else None
 
 
 def _canonical(parameters: Any) -> str:
@@ -62,9 +72,8 @@ def _canonical(parameters: Any) -> str:
 def _number(rows: list[tuple[int, float]], steady: Mapping[str, Any]) -> float | None:
     method = steady["method"]
     values = [value for _, value in rows]
-    # A series of one iteration (a program measured from outside) has no warm-up to leave out.
-    if method == "startup" or len(rows) == 1:
-        return values[0]
+    if method == "startup" or steady["once"]:
+        return _first(rows, steady)
     if method == "cov":
         return _first_steady_mean(values, steady["window"], steady["threshold"])
     if method == "changepoints":

@@ -14,6 +14,7 @@ from regatta.analysis import iterations
 from regatta.analysis.answer import answer_experiment
 from regatta.model.answer import Answer, CellAnswer
 from regatta.model.experiment import LEAST_JUDGED_ITERATIONS
+from regatta.model.invocation_value import invocation_values
 from regatta.stats.steady import steady_window
 from regatta.stats.warmup import LEAST_ITERATIONS, course_of
 
@@ -147,3 +148,42 @@ def test_parameters_are_judged_apart(tmp_path: Path) -> None:
     answer = _answer(tmp_path, records, 3, method="cov")
     assert [c.parameters for c in answer.cells if c.collector == "g1"] == [{"size": 1}]
     assert any("not reached in 6 of 6 invocations" in w for w in answer.warnings)
+
+
+STEADY = {"warmup": 3, "window": 2, "threshold": 0.02}
+
+
+def _rare(iteration: int) -> list[list[Any]]:
+    """Six iterations of a metric with two kinds, of which one happened in one iteration alone, and a metric told once."""
+    rows = [[i, "elapsed", 1e9, "ns", None, None] for i in range(6)]
+    rows += [[i, "paused", 1e6, "ns", None, {"kind": "young"}] for i in range(6)]
+    rows += [[iteration, "paused", 5e7, "ns", None, {"kind": "full"}]]
+    return [*rows, [0, "max_rss", 9.0, "KiB", None, None]]
+
+
+@pytest.mark.parametrize(
+    ("method", "at", "expected"),
+    [
+        ("fixed", 0, {"young": 1e6}),
+        ("fixed", 4, {"young": 1e6, "full": 5e7}),
+        ("startup", 0, {"young": 1e6, "full": 5e7}),
+        ("startup", 4, {"young": 1e6}),
+    ],
+)
+def test_what_happened_once_in_warm_up_is_no_number_of_the_steady_state(
+    tmp_path: Path, method: str, at: int, expected: dict[str, float]
+) -> None:
+    records = [record(one, r, _rare(at)) for r in range(3) for one in (SERIAL, G1)]
+    answer = _answer(tmp_path, records, 3, **{**STEADY, "method": method})
+    found = [c for c in answer.cells if c.metric == "paused" and c.collector == "g1"]
+    assert {c.parameters["kind"]: c.estimate.point for c in found} == expected
+    assert [s.value for s in _of(answer, "g1", "max_rss").samples] == [9.0] * 3
+
+
+def test_the_host_leaves_out_what_happened_once_in_warm_up_too() -> None:
+    fixed = {**STEADY, "method": "fixed"}
+    young = ("ns", '{"kind":"young"}')
+    assert invocation_values(_rare(0), "paused", fixed) == {young: 1e6}
+    assert invocation_values(_rare(4), "paused", fixed) == {young: 1e6, ("ns", '{"kind":"full"}'): 5e7}
+    assert invocation_values(_rare(4), "paused", {**STEADY, "method": "startup"}) == {young: 1e6}
+    assert invocation_values(_rare(0), "max_rss", fixed) == {("KiB", ""): 9.0}

@@ -46,11 +46,12 @@ def skewed(
 
 def experiment(folder: Path, cells: list[dict[str, Any]], rows: Any = None, **facts: Any) -> Path:
     def usual(block: int, r: int) -> list[Any]:
-        # Even and odd numbers after warm-up, two series, and one of a single iteration.
+        # Even and odd numbers after warm-up, two series, and two that have a line in one iteration: in warm-up and after it.
         return [
             *skewed(10 * r + block, 13, {"size": 1}),
             *skewed(10 * r + block + 1000, 12, {"size": 2}),
-            [0, "latency", 55.0, "ns", None, None],
+            [0, "latency", 44.0, "ns", None, {"size": 3}],
+            [3, "latency", 55.0, "ns", None, None],
         ]
 
     records = [
