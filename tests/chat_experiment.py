@@ -21,6 +21,8 @@ SPEED = {
 }
 #: processor time for a message, in ns
 COST_NS = {"platform": 300_000.0, "virtual": 60_000.0, "selector": 20_000.0}
+#: of the server's processors, in every cell
+SHARE = 0.3
 PLATFORM_RATE = 100_000.0
 NOT_SUPPORTED = {"cycles:u": "not supported", "cycles:k": "not supported"}
 _NOISE = 0.02
@@ -34,6 +36,7 @@ def write_chat_experiment(
     runtimes: Sequence[str] = ("temurin-17", "temurin-21"),
     counted: bool = False,
     windows: Sequence[str] = ("",),
+    share: float = SHARE,
 ) -> Path:
     """Plan, journal and facts; `counted`: with hardware counters, else with what a machine without them says.
 
@@ -49,7 +52,7 @@ def write_chat_experiment(
             makers.append((mode, connections, 2.0**place))
     info = {"counters": {"counted": ["cycles:u"]} if counted else NOT_SUPPORTED}
     records = [
-        {**record(one, r, list(_rows(*maker, rate, counted, rng)), position=i), "info": info}
+        {**record(one, r, list(_rows(*maker, rate, counted, share, rng)), position=i), "info": info}
         for r in range(rounds)
         for i, (one, maker) in enumerate(zip(cells, makers, strict=True))
     ]
@@ -57,7 +60,13 @@ def write_chat_experiment(
 
 
 def _rows(
-    mode: str, connections: int, times: float, rate: int, counted: bool, rng: np.random.Generator
+    mode: str,
+    connections: int,
+    times: float,
+    rate: int,
+    counted: bool,
+    share_of_cpus: float,
+    rng: np.random.Generator,
 ) -> Iterator[list[Any]]:
     given = {"connections": connections, "mode": mode, "rate": rate}
 
@@ -78,3 +87,10 @@ def _rows(
         for space, cpi in (("user", 2.0), ("system", 4.0), ("all", 3.0)):
             yield [0, "cycles", noisy(cpi * 1e9), "count", None, {**given, "space": space}]
             yield [0, "cpi", noisy(cpi), "ratio", None, {**given, "space": space}]
+    # Noise of their own, so that the series above are as they would be without them.
+    (rng,) = rng.spawn(1)
+    yield [0, "cpu_client_per_message", noisy(COST_NS["selector"]), "ns", None, given]
+    yield [0, "cpu_share", noisy(share_of_cpus), "ratio", None, given]
+    yield [0, "window", 1.5e9, "ns", None, given]
+    # Virtual threads are still being compiled.
+    yield [0, "compile_time", noisy(0.6e9 if mode == "virtual" else 0.06e9), "ns", None, given]

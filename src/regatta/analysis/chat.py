@@ -26,7 +26,8 @@ MODES = ("platform", "virtual", "selector")
 PAIRS = (("virtual", "platform"), ("selector", "platform"), ("selector", "virtual"))
 #: those that the first sentences of an answer tell
 HEADLINE_PAIRS = PAIRS[:2]
-#: (metric, aspect) by which modes are compared: in a closed loop the server decides how much is said, at a rate how late it is.
+#: (metric, aspect) by which modes are compared: in a closed loop server and client together decide how much is said, at a rate how
+#: late it is; the processor time for a message is the server's alone.
 DELIVERED, LATE, COST = ("delivered_rate", ""), ("latency", "99"), ("cpu_per_message", "")
 _OWN = {"connections", "mode", "rate"}
 _ASPECTS = {"percentile", "space"}

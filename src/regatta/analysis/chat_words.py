@@ -8,11 +8,18 @@ from itertools import groupby
 
 from regatta.analysis.chat import COST, DELIVERED, HEADLINE_PAIRS, LATE, PAIRS
 from regatta.analysis.words import bound_words, listed
-from regatta.model.chat import Chat, ChatCurve, ChatPlace, ModeContrast
+from regatta.model.chat import Chat, ChatPlace, ModeContrast
+from regatta.model.estimate import Estimate
 from regatta.units import display_scale
 
 #: an interval that reaches this ratio, or its inverse, excludes nothing of interest
 _VAGUE = 2.0
+#: below this share of its processors, a server waits for others much of the time
+_BUSY = 0.8
+#: from this share of a window on, the JIT's own work matters
+_COMPILING = 0.1
+#: the server's share of its processors
+SHARE = "cpu_share"
 _NAMES = {"platform": "platform threads", "virtual": "virtual threads", "selector": "one selector"}
 
 
@@ -27,7 +34,7 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
     metrics = dict.fromkeys(contrast.metric for contrast in chat.contrasts)
     return (
         *(words for metric in metrics for words in mode_words(chat, PAIRS, metric)),
-        *(words for place in _places(chat) for words in _costs(chat.curves, place, several)),
+        *(words for place in _places(chat) for words in (*_costs(chat, place), *_compiling(chat, place))),
         *(
             f"hardware events (CPI, instructions, cache, TLB and branch misses) were not counted on "
             f"{f'host {host}' if several else 'this machine'}: {why}"
@@ -38,8 +45,10 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
 
 
 def first_words(chat: Chat) -> tuple[str, ...]:
-    """What the first sentences of an answer say: the modes against platform threads by what users notice."""
-    metrics = [metric for metric, _ in (DELIVERED, LATE) if any(c.metric == metric for c in chat.contrasts)]
+    """What the first sentences of an answer say: the modes against platform threads, first by what a message costs the server."""
+    metrics = [
+        metric for metric, _ in (COST, DELIVERED, LATE) if any(c.metric == metric for c in chat.contrasts)
+    ]
     return tuple(words for metric in metrics for words in mode_words(chat, HEADLINE_PAIRS, metric))
 
 
@@ -57,7 +66,8 @@ def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tup
             wanted = (place, mode, base, metric)
             mine = [c for c in chat.contrasts if (c.place, c.mode, c.base, c.metric) == wanted]
             if mine:
-                sentences.append(_compared(mine, *_told(chat, place)))
+                where, host = _told(chat, place)
+                sentences.append(_compared(mine, where) + _idle(chat, mine) + host)
     return tuple(sentences)
 
 
@@ -81,7 +91,26 @@ def _told(chat: Chat, place: ChatPlace) -> tuple[str, str]:
     return ", ".join(parts), f", on host {place.host}" if _several(chat) else ""
 
 
-def _compared(contrasts: Sequence[ModeContrast], where: str, host: str) -> str:
+def _idle(chat: Chat, contrasts: Sequence[ModeContrast]) -> str:
+    """What keeps a claim on the messages delivered from being one on the server: it had processors to spare."""
+    claimed = {c.connections for c in contrasts if c.verdict in ("better", "worse")}
+    first = contrasts[0]
+    shares = [
+        point.estimate.point
+        for curve in chat.curves
+        if (curve.place, curve.metric) == (first.place, SHARE) and curve.mode in (first.mode, first.base)
+        for point in curve.points
+        if point.connections in claimed and math.isfinite(point.estimate.point)
+    ]
+    if first.metric != DELIVERED[0] or not shares or min(shares) >= _BUSY:
+        return ""
+    return (
+        f"; server and client together did so, and the server used {100 * min(shares):.0f} to {100 * max(shares):.0f} % "
+        "of its processors: this is no measure of the server alone"
+    )
+
+
+def _compared(contrasts: Sequence[ModeContrast], where: str) -> str:
     """`temurin-25 g1, closed loop: virtual threads beat platform threads from 200 connections on, delivering 1.52 times ...`."""
     ordered = sorted(contrasts, key=lambda contrast: contrast.connections)
     mode, base = mode_name(ordered[0].mode), mode_name(ordered[0].base)
@@ -102,7 +131,7 @@ def _compared(contrasts: Sequence[ModeContrast], where: str, host: str) -> str:
             else:
                 verb = "beats" if one else "beat"
             clauses.append(f"{at} {winner} {verb} {loser}: {_how_much(run, mode)}")
-    return f"{where}: {'; '.join(clauses)}{host}"
+    return f"{where}: {'; '.join(clauses)}"
 
 
 def _bound(run: Sequence[ModeContrast]) -> str:
@@ -142,40 +171,62 @@ def _ratio(value: float) -> str:
     return f"{value:.2g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
-def _costs(curves: Sequence[ChatCurve], place: ChatPlace, several: bool) -> list[str]:
-    """What a message costs the server with the most connections: user and system, and context switches."""
-    mine = [curve for curve in curves if curve.place == place and curve.metric in _COSTS]
+def _costs(chat: Chat, place: ChatPlace) -> list[str]:
+    """What a message costs the server with the most connections, and its client; each figure with its interval, or not at all."""
+    mine = [curve for curve in chat.curves if curve.place == place and curve.metric in _COSTS]
     most = max((point.connections for curve in mine for point in curve.points), default=0)
     parts = []
     for mode in _NAMES:
         found = {curve.metric: curve.at(most) for curve in mine if curve.mode == mode}
-        points = [found.get(metric) for metric in _COSTS]
-        values = [point.estimate.point for point in points if point is not None]
-        if len(values) == len(_COSTS) and all(math.isfinite(value) for value in values):
-            user, system, voluntary, involuntary = values
-            verb = "takes" if mode == "selector" else "take"
-            parts.append(
-                f"{mode_name(mode)} {verb} {_time(user)} of user and {_time(system)} of system time and "
-                f"{_rounded(voluntary + involuntary)} context switches"
-            )
+        texts = [
+            f"{_figure(point.estimate, metric)} {what}"
+            for metric, what in _COSTS.items()
+            if (point := found.get(metric)) is not None and math.isfinite(point.estimate.low)
+        ]
+        if texts:
+            parts.append(f"{mode_name(mode)} {'takes' if mode == 'selector' else 'take'} {listed(texts)}")
     if not parts:
         return []
-    host = f", on host {place.host}" if several else ""
-    return [f"{place.configuration}: with {most} connections, for each message sent {listed(parts)}{host}"]
+    where, host = _told(chat, place)
+    return [f"{where}: with {most} connections, for each message sent {'; '.join(parts)}{host}"]
 
 
-_COSTS = (
-    "cpu_user_per_message",
-    "cpu_system_per_message",
-    "switches_voluntary_per_message",
-    "switches_involuntary_per_message",
-)
+def _compiling(chat: Chat, place: ChatPlace) -> list[str]:
+    """Where the JIT was at work in the windows, so that a message costs more than it will later."""
+    curves = {(c.mode, c.metric): c for c in chat.curves if c.place == place and not c.aspect}
+    shares = {}
+    for mode in _NAMES:
+        compiling, window = curves.get((mode, "compile_time")), curves.get((mode, "window"))
+        for point in compiling.points if compiling else ():
+            whole = window.at(point.connections) if window else None
+            if whole is not None and whole.estimate.point > 0:
+                shares[mode, point.connections] = point.estimate.point / whole.estimate.point
+    late = {key: share for key, share in shares.items() if share >= _COMPILING}
+    if not late:
+        return []
+    mode, connections = max(late, key=lambda key: late[key])
+    where, host = _told(chat, place)
+    return [
+        f"{where}: the JIT still compiled in the windows of {len(late)} of {len(shares)} cells, for up to "
+        f"{100 * late[mode, connections]:.0f} % of the time ({mode_name(mode)}, {connections} connections): a longer warm-up "
+        f"may make messages cheaper{host}"
+    ]
 
 
-def _time(ns: float) -> str:
-    factor, unit = display_scale(ns, "ns")
-    return f"{ns * factor:.3g} {unit}"
+#: metric -> what is said of it
+_COSTS = {
+    "cpu_user_per_message": "of user time",
+    "cpu_system_per_message": "of system time",
+    "switches_voluntary_per_message": "voluntary context switches",
+    "switches_involuntary_per_message": "involuntary context switches",
+    "cpu_client_per_message": "of the client's processor time",
+}
 
 
-def _rounded(value: float) -> str:
-    return f"{value:.2g}"
+def _figure(estimate: Estimate, metric: str) -> str:
+    """`3.71 us (3.52 to 3.9)`."""
+    if not metric.startswith("cpu_"):
+        return f"{estimate.point:.2g} ({estimate.low:.2g} to {estimate.high:.2g})"
+    factor, unit = display_scale(estimate.point, "ns")
+    point, low, high = (f"{value * factor:.3g}" for value in (estimate.point, estimate.low, estimate.high))
+    return f"{point} {unit} ({low} to {high})"

@@ -57,6 +57,11 @@ _GROUPS: dict[str, list[_Wanted]] = {
         ("cpu_user_per_connection", "", "for each connection in the window, user"),
         ("cpu_system_per_connection", "", "for each connection in the window, OS"),
     ],
+    "Server and client": [
+        ("cpu_share", "", "the server's share of its processors"),
+        ("cpu_client_per_message", "", "processor time of the client for each message sent"),
+        ("compile_time", "", "time that the server's JIT compiled in the window"),
+    ],
     "Context switches": [
         ("switches_voluntary_per_message", "", "for each message sent, voluntary"),
         ("switches_involuntary_per_message", "", "for each message sent, involuntary"),
@@ -94,7 +99,8 @@ def chat_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | Non
         "A chat server over its connections",
         "Each message is heard by a room. The server alone is counted, between two borders that leave starting, connecting and "
         "stopping out; OS is what the kernel did for it. Latency counts from the planned send. In a closed loop a user sends when it has "
-        "heard its own last message, so that throughput is the server's and latency grows with the users. Means over invocations; bars "
+        "heard its own last message: throughput is that of server and client together, on one machine bounded by both, and latency grows "
+        "with the users; what a message costs is the server's alone. Means over invocations; bars "
         f"or bands are {show_percent(answer.level)} intervals. A mode beats another only where that is still shown among all "
         "comparisons of modes (Holm).",
         sentences=answer.findings.get("Chat", ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -52,7 +53,9 @@ def test_a_claim_counts_how_many_were_looked_at(answer: Answer) -> None:
 
 
 def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer) -> None:
-    first = next(words for words in answer.headline if words.startswith("temurin-21 g1, closed loop"))
+    mine = [words for words in answer.headline if words.startswith("temurin-21 g1, closed loop")]
+    assert "less processor time" in mine[0]
+    first = next(words for words in mine if "deliver" in words)
     clauses = first.split("; ")
     assert clauses[0].startswith(
         "temurin-21 g1, closed loop: at 20 connections platform threads beat virtual threads: virtual threads deliver 0."
@@ -63,7 +66,9 @@ def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer) -
     assert clauses[2].startswith(
         "at 800 connections virtual threads beat platform threads: virtual threads deliver "
     )
-    selector = next(words for words in answer.headline if "one selector" in words and "temurin-17" in words)
+    selector = next(
+        words for words in answer.headline if "one selector delivers" in words and "temurin-17" in words
+    )
     assert (
         "at 20, 200 and 800 connections one selector beats platform threads: one selector delivers "
         in selector
@@ -139,3 +144,32 @@ def test_a_cell_that_measures_what_another_measures_is_told_and_in_no_curve(tmp_
     told = "chat/chat:short connections=20 mode=selector rate=0 of temurin-21 g1 on alpha is measured twice"
     assert told in answer.chat.twice
     assert f"{told}: the curves hold the first of them only" in answer.findings["Chat"]
+
+
+def test_a_claim_on_what_is_delivered_says_that_the_server_had_processors_to_spare(
+    tmp_path: Path, answer: Answer
+) -> None:
+    told = [words for words in answer.headline if " deliver" in words]
+    assert told
+    for words in told:
+        assert re.search(r"the server used (29|30) to (30|31) % of its processors: this is no measure", words)
+    assert not any("its processors" in words for words in answer.headline if words not in told)
+    busy = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, share=0.95))
+    assert not any("its processors" in words for words in busy.headline)
+
+
+def test_what_a_message_costs_is_told_with_intervals_of_one_loop(answer: Answer, tmp_path: Path) -> None:
+    (told,) = (w for w in answer.findings["Chat"] if "for each message sent" in w and "temurin-21" in w)
+    assert told.startswith("temurin-21 g1, closed loop: with 800 connections, for each message sent ")
+    assert "of the client's processor time" in told
+    figure = r"[\d.]+( \S+)? \([\d.]+ to [\d.]+\) (of|voluntary|involuntary)"
+    assert len(re.findall(figure, told)) == 3 * 5
+    once = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=1))
+    assert not any("for each message sent" in words for words in once.findings["Chat"])
+
+
+def test_a_jit_that_is_at_work_in_the_windows_is_told(answer: Answer) -> None:
+    told = [words for words in answer.findings["Chat"] if "the JIT still compiled" in words]
+    # Virtual threads only, which release 17 has not.
+    assert [words.partition(":")[0] for words in told] == ["temurin-21 g1, closed loop"]
+    assert "in the windows of 3 of 9 cells, for up to 4" in told[0]

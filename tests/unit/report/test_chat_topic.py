@@ -50,7 +50,15 @@ def lines(figure: Figure) -> list[dict[str, Any]]:
 
 def test_each_figure_has_a_line_for_each_mode_and_runtime_that_can(answer: Answer) -> None:
     found = figures(answer)
-    assert list(found) == ["Messages a second", "Latency", "Processor time of the server", "Context switches"]
+    assert list(found) == [
+        *(
+            "Messages a second",
+            "Latency",
+            "Processor time of the server",
+            "Server and client",
+            "Context switches",
+        )
+    ]
     assert set(found["Processor time of the server"]) == {
         "for each message sent",
         "for each message sent, user",
