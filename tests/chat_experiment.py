@@ -62,7 +62,7 @@ def write_chat_experiment(
 def _rows(
     mode: str,
     connections: int,
-    times: float,
+    faster: float,
     rate: int,
     counted: bool,
     share_of_cpus: float,
@@ -73,7 +73,7 @@ def _rows(
     def noisy(value: float) -> float:
         return value * math.exp(rng.normal(0, _NOISE))
 
-    speed = times * PLATFORM_RATE * SPEED[mode][connections]
+    speed = faster * PLATFORM_RATE * SPEED[mode][connections]
     yield [0, "delivered_rate", noisy(rate * connections * 20 if rate else speed), "ops/s", None, given]
     for percent, times in ((50, 1.0), (99, 4.0)):
         latency = times * connections * 1e9 / speed

@@ -21,6 +21,7 @@ MODES = sorted(RELEASES)
 SHORT = ("--seconds", 0.3, "--warmup-seconds", 0.1)
 PER_MESSAGE = (
     "cpu_per_message",
+    "cpu_client_per_message",
     "cpu_user_per_message",
     "cpu_system_per_message",
     "switches_voluntary_per_message",
@@ -46,6 +47,8 @@ def test_every_mode_delivers_everything_and_reports_each_window(mode: str, tmp_p
         assert sent > 40
     for metric in PER_MESSAGE:
         assert len(run.values(metric)) == 2, metric
+    assert all(0 < share <= 1.2 for share in run.values("cpu_share"))
+    assert len(run.values("compile_time")) == 2
     percents = (50, 90, 99, 99.9, 100)
     shown = [value for percent in percents for value in run.values("latency", percentile=percent)[:1]]
     assert shown == sorted(shown)

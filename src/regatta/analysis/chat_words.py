@@ -31,9 +31,8 @@ def mode_name(mode: str) -> str:
 def chat_words(chat: Chat) -> tuple[str, ...]:
     """Sentences on which mode is better where, what a message costs, and what was not counted; none without a chat server."""
     several = _several(chat)
-    metrics = dict.fromkeys(contrast.metric for contrast in chat.contrasts)
     return (
-        *(words for metric in metrics for words in mode_words(chat, PAIRS, metric)),
+        *(words for metric in _metrics(chat) for words in mode_words(chat, PAIRS, metric)),
         *(words for place in _places(chat) for words in (*_costs(chat, place), *_compiling(chat, place))),
         *(
             f"hardware events (CPI, instructions, cache, TLB and branch misses) were not counted on "
@@ -46,10 +45,7 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
 
 def first_words(chat: Chat) -> tuple[str, ...]:
     """What the first sentences of an answer say: the modes against platform threads, first by what a message costs the server."""
-    metrics = [
-        metric for metric, _ in (COST, DELIVERED, LATE) if any(c.metric == metric for c in chat.contrasts)
-    ]
-    return tuple(words for metric in metrics for words in mode_words(chat, HEADLINE_PAIRS, metric))
+    return tuple(words for metric in _metrics(chat) for words in mode_words(chat, HEADLINE_PAIRS, metric))
 
 
 def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tuple[str, ...]:
@@ -69,6 +65,13 @@ def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tup
                 where, host = _told(chat, place)
                 sentences.append(_compared(mine, where) + _idle(chat, mine) + host)
     return tuple(sentences)
+
+
+def _metrics(chat: Chat) -> list[str]:
+    """By which modes are compared; first what is the server's alone."""
+    return [
+        metric for metric, _ in (COST, DELIVERED, LATE) if any(c.metric == metric for c in chat.contrasts)
+    ]
 
 
 def _places(chat: Chat) -> list[ChatPlace]:
@@ -104,9 +107,10 @@ def _idle(chat: Chat, contrasts: Sequence[ModeContrast]) -> str:
     ]
     if first.metric != DELIVERED[0] or not shares or min(shares) >= _BUSY:
         return ""
+    ends = dict.fromkeys(f"{100 * share:.0f}" for share in (min(shares), max(shares)))
     return (
-        f"; server and client together did so, and the server used {100 * min(shares):.0f} to {100 * max(shares):.0f} % "
-        "of its processors: this is no measure of the server alone"
+        f"; the server used {' to '.join(ends)} % of its processors: this is what server and client do together, "
+        "no measure of the server alone"
     )
 
 

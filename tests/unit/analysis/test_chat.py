@@ -152,7 +152,9 @@ def test_a_claim_on_what_is_delivered_says_that_the_server_had_processors_to_spa
     told = [words for words in answer.headline if " deliver" in words]
     assert told
     for words in told:
-        assert re.search(r"the server used (29|30) to (30|31) % of its processors: this is no measure", words)
+        assert re.search(
+            r"the server used (29 to |30 to )?3[01] % of its processors: this is what server and", words
+        )
     assert not any("its processors" in words for words in answer.headline if words not in told)
     busy = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, share=0.95))
     assert not any("its processors" in words for words in busy.headline)
