@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,11 @@ from regatta.spec.problems import shown
 from regatta.spec.yaml_lines import Document, KeyPath, dotted_path
 
 Kind = Literal["left out", "changed"]
+#: what to do about files that a command only names
+_KEEP_APART = (
+    "name it as one of the suite's `files` (docs/adapters.md), or after a change use another `--results`"
+)
+
 #: path -> why a key that nothing asked for is not carried, and what to do
 Explain = Callable[[KeyPath], tuple[str, str]]
 
@@ -66,6 +71,17 @@ class Ledger:
     def change(self, path: KeyPath, why: str, fix: str = "", key: str = "") -> None:
         """List a value that is carried in another form; whether it is carried, and what is in it, `carry` says."""
         self._add("changed", path, why, fix, key)
+
+    def unidentified(self, path: KeyPath, places: Iterable[str]) -> None:
+        """List files and folders that a command names: with other contents its cells would be called the same."""
+        for place in places:
+            self._add(
+                "changed",
+                path,
+                f"the contents of `{place}` are no part of a cell's identity",
+                _KEEP_APART,
+                "",
+            )
 
     def _add(self, kind: Kind, path: KeyPath, why: str, fix: str, key: str) -> None:
         mark = self.document.mark(path)

@@ -45,7 +45,16 @@ _ERRORS = ("Error", "Segmentation fault", "Bus error")
 _UNIT = "|".join(sorted((unit for unit in UNITS if unit.isalnum()), key=lambda unit: (-len(unit), unit)))
 
 _TABLE = {
-    "time": Gauge({"adapter": "process"}),
+    "time": Gauge(
+        {"adapter": "process"},
+        (
+            (
+                f"ReBench discards a run of which a line has {', '.join(f'`{word}`' for word in _ERRORS)}; here a run fails by "
+                "its exit code",
+                f"let the program end with another code than 0, or {_FIX}",
+            ),
+        ),
+    ),
     "timemanual": _lines(
         r"^(?P<metric>real|user|sys)[ \t]*(?:0+m)?(?P<value>\d+\.\d+)s?[ \t]*$", _ERRORS, "s", "real",
         ("times of a minute and more that are written as `1m2.3s` are not read", "`time -p` prints seconds alone"),

@@ -171,6 +171,8 @@ class Maker:
                     [chosen.name, *(str(v) for v in values.values() if len(combinations) > 1 and v != "")]
                 )
                 found.append(_Made(name, {"command": command} | rest, {}))
+        for one in found:
+            self.unidentified(chosen, one.body["command"])
         self.note(chosen, line, settings.dimensions)
         extra = str(self.reader.at((*chosen.own, "extra_args")) or "") if chosen.own else ""
         kept = []
@@ -182,6 +184,16 @@ class Maker:
             one.name = names.give(self.ledger, chosen.path, "the benchmark", text)
             kept.append(one)
         return kept
+
+    def unidentified(self, chosen: Chosen, command: Sequence[str]) -> None:
+        """List the program of a command, where it is a path behind `env`, and the archives that a JVM gets."""
+        first = _first(command)
+        program = command[first]
+        if first and not program.startswith("{program."):
+            self.ledger.unidentified((*chosen.executor_path, "executable"), [program])
+        for word in command[first + 1 :]:
+            if word.endswith(".jar"):
+                self.ledger.unidentified((*chosen.suite_path, "command"), word.split(":"))
 
     def line(self, chosen: Chosen, settings: Settings) -> Line:
         """The command line that ReBench would make, from what its executor, its suite and itself say."""
@@ -235,11 +247,16 @@ class Maker:
 
 def _with_program(words: list[str], settings: Settings) -> list[str]:
     """Let what is found on PATH be part of what is measured, unless the benchmark has a PATH of its own."""
-    first = 2 if words[0] == "env" else 0
-    first += assignments(words[first:])
+    first = _first(words)
     if "PATH" not in settings.environment and _PROGRAM.fullmatch(words[first]):
         words = [*words[:first], f"{{program.{words[first]}}}", *words[first + 1 :]]
     return words
+
+
+def _first(words: Sequence[str]) -> int:
+    """Which word is the program, after `env --chdir=...` and variables."""
+    first = 2 if words[0] == "env" else 0
+    return first + assignments(words[first:])
 
 
 def _choices(suite: str, made: list[_Made]) -> list[dict[str, Any]]:

@@ -173,6 +173,7 @@ class Suites:
             "BinaryBenchmarkSuite": self.binary,
         }
         body = make[wanted.type](wanted, around)
+        self.unidentified(wanted, around, bool(wrapper))
         body["command"] = [
             *map(braces_doubled, wrapper), *body["command"], *map(braces_doubled, arguments)
         ]  # fmt: skip
@@ -181,6 +182,19 @@ class Suites:
         if wanted.type == "DaCapo":
             body["sizes"] = {wanted.size: {"parameters": {"input": wanted.size}}}
         return body
+
+    def unidentified(self, wanted: Wanted, around: Around, wrapped: bool) -> None:
+        """List the files that a benchmark's command names; the program that it begins with is identified."""
+        path: KeyPath = ("suites", wanted.suite, "path")
+        if wanted.kind == "native":
+            path = ("suites", wanted.suite, "programs", wanted.program, "path")
+        text = self.reader.text(path)
+        if text and (wanted.kind == "java" or wrapped):
+            self.ledger.unidentified(path, [os.path.normpath(self.base / expanded(self.reader, path, text))])
+        for one in around.applied:
+            if one.kind.startswith("JVMClasspath") and not one.spares(wanted.suite, wanted.name):
+                places = [place for word in one.words for place in word.split(":") if place]
+                self.ledger.unidentified((*one.path, "val"), places)
 
     def dacapo(self, wanted: Wanted, around: Around) -> dict[str, Any]:
         path: KeyPath = ("suites", wanted.suite)

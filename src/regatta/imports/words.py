@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Sequence
 
 #: what is more than words and quotes
 _SPECIAL = set("|&;<>()$`*?[\n#")
@@ -49,7 +50,7 @@ def at_home(word: str) -> str:
     return ":".join(os.path.expanduser(part) for part in word.split(":")) if "~" in word else word
 
 
-def assignments(words: list[str]) -> int:
+def assignments(words: Sequence[str]) -> int:
     """How many `NAME=value` stand before the program."""
     count = 0
     while count < len(words) and _ASSIGNMENT.match(words[count]):

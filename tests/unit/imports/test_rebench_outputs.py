@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rebench.interop.adapter import ExecutionDeliveredNoResults
+from rebench.interop.adapter import ExecutionDeliveredNoResults, ResultsIndicatedAsInvalid
 from rebench_itself import measurements
 
 from regatta.adapters.regex import read
@@ -124,3 +124,12 @@ def test_standard_error_is_read_as_well() -> None:
 def test_a_run_that_tells_of_no_success_is_a_failure() -> None:
     output = OUTPUTS["ValidationLog"].replace("7ms success: true", "7ms success: false")
     assert "success: false" in ours("ValidationLog", output).error
+
+
+def test_errors_that_time_no_longer_looks_for_are_listed() -> None:
+    ((why, _),) = gauge_of("Time").notes
+    for line in ERRORS:
+        # ReBench discards such a run, and `process` reads no output.
+        with pytest.raises(ResultsIndicatedAsInvalid):
+            measurements("Time", line)
+        assert any(word in line for word in why.split("`")[1::2])

@@ -144,3 +144,21 @@ def test_any_configuration_runs_what_rebench_would_run(configuration: dict[str, 
         expected = {(run[1], *run[:1], *run[2:]) for run in theirs(path)}
         found = {(run[1], *run[:1], *run[2:]) for run in ours(load(of_rebench(path), Path(folder) / "ours"))}
         assert found == expected
+
+
+def test_programs_and_archives_that_a_command_only_names_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "in.conf").write_text(
+        "benchmark_suites:\n"
+        '  S: {gauge_adapter: Time, command: "-cp lib/a.jar:b.jar %(benchmark)s", benchmarks: [x, y]}\n'
+        "executors:\n"
+        "  here: {path: bin, executable: run}\n"
+        "  found: {executable: java}\n"
+        "experiments:\n"
+        "  X: {executions: [here, found], suites: [S]}\n"
+    )
+    told = [item for item in of_rebench(tmp_path / "in.conf").items if "cell's identity" in item.why]
+    assert [(item.line, item.key, item.why.split("`")[1]) for item in told] == [
+        (2, "benchmark_suites.S.command", "lib/a.jar"),
+        (2, "benchmark_suites.S.command", "b.jar"),
+        (4, "executors.here.executable", str(tmp_path / "bin" / "run")),
+    ]
