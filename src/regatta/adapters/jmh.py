@@ -94,7 +94,7 @@ def _add(result: dict[str, Any], several: bool, modes: bool, reported: Reported)
     if mode == "sample":
         rows = _samples(primary, unit, factor, parameters, where)
     else:
-        rows = _rows(primary, _METRICS[mode], unit, factor, parameters, where)
+        rows = _positive(_rows(primary, _METRICS[mode], unit, factor, parameters, where), where)
     _extend(reported, rows)
     secondary = result.get("secondaryMetrics") or {}
     if not isinstance(secondary, dict):
@@ -149,6 +149,14 @@ def _rows(
         ]
 
 
+def _positive(rows: Iterable[list[Any]], where: str) -> Iterator[list[Any]]:
+    """The values of a benchmark itself, which are times and rates; a profiler's may be 0 or less."""
+    for row in rows:
+        if row[2] <= 0:
+            raise BadDocument(f"{where}: expected a value above 0, got {row[2]!r:.80}")
+        yield row
+
+
 def _samples(
     metric: Any, unit: str, factor: float, parameters: Mapping[str, object], where: str
 ) -> Iterator[list[Any]]:
@@ -159,8 +167,13 @@ def _samples(
     for iteration, histogram in enumerate(forks[0]):
         values = sorted(_expanded(histogram, factor, where))
         mean = sum(values) / len(values)
+        if values[0] < 0 or mean <= 0:
+            raise BadDocument(f"{where}: expected samples above 0, got {values[0]!r:.80} as the least")
         yield [iteration, "time", mean, unit, None, dict(sorted(parameters.items())) or None]
         for percent, value in percentiles(values):
+            # A single sample may lie below what the clock tells.
+            if value == 0:
+                continue
             named = {**parameters, "kind": "simple", "percentile": percent}
             yield [iteration, "latency", value, unit, None, dict(sorted(named.items()))]
 

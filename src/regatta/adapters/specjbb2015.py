@@ -22,13 +22,15 @@ _METRICS = {
 }
 _WRONG = re.compile(
     r"\bValidation (?:FAILED|failed)\b|\bINVALID\b|\bFATAL\b|\bRun is not valid\b|\bRUN FAILED\b|"
-    r"\bunexpected(?:ly)? (?:exit|terminat)\w*|\A(?:<[^>]{0,40}> )?(?:SEVERE|ERROR):?\s",
+    r"\b(?i:unexpected(?:ly)? (?:exit|terminat)\w*)|"
+    # after a time, and the names of a thread and of a logger: `<...> `, `[...] `, `org.spec.jbb: `
+    r"\A(?:<[^>]{0,60}> |\[[^\]]{0,60}\] |[\w$]{1,40}(?:\.[\w$]{1,40}){1,12}:? |[\w$]{1,40}: ){0,4}(?:SEVERE|ERROR)\b",
 )
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
     """Give `max_jops` and `critical_jops` in ops/s, and the two rates of the search before them."""
-    if left.stdout_cut:
+    if left.stdout_cut or left.stderr_cut:
         return Reported(error="the output is longer than what was kept; raise output_kib")
     reported = Reported()
     for line in [*lines_of(left.stdout), *lines_of(left.stderr)]:

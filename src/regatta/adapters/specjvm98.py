@@ -27,9 +27,11 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         return Reported(error="the output is longer than what was kept; raise output_kib")
     reported = Reported()
     started = 0
+    names: list[str] = []
     for line in [*lines_of(left.stdout), *lines_of(left.stderr)]:
-        started += 1 if _STARTING.match(line) else 0
-        finished = _FINISHED.match(line)
+        starting, finished = _STARTING.match(line), _FINISHED.match(line)
+        started += 1 if starting else 0
+        names += [found.group(1) for found in (starting, finished) if found]
         if finished:
             seconds = number(finished.group(2))
             if seconds is None:
@@ -39,6 +41,9 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         elif _WRONG.search(line):
             reported.error = reported.error or f"SPECjvm98 says: {line[:300]}"
     reported.error = reported.error or uncaught(left.stdout, left.stderr)
+    if len(set(names)) > 1:
+        several = ", ".join(dict.fromkeys(names))[:200]
+        reported.error = reported.error or f"expected one benchmark, got {several}"
     if not reported.error and started > len(reported.iterations):
         reported.error = f"{started} executions began and {len(reported.iterations)} ended"
     if not reported.error and not reported.iterations:

@@ -259,11 +259,75 @@ def test_what_a_jmh_benchmark_threw_is_the_reason() -> None:
     assert reported.error == 'the benchmark failed: java.lang.NumberFormatException: For input string: "x"'
 
 
-@pytest.mark.parametrize("printed", ["# Benchmark: a.B.bad\nIteration   1: <failure>\n\nExploded\n", "<failure>"])
+@pytest.mark.parametrize(
+    "printed", ["# Benchmark: a.B.bad\nIteration   1: <failure>\n\nExploded\n", "<failure>"]
+)
 def test_a_jmh_benchmark_that_threw_beside_one_that_did_not_is_a_failure(printed: str) -> None:
     reported = ADAPTERS["jmh"](left(results=kept("jmh-average.json"), stdout=printed.encode()), {})
     assert reported.error.startswith("the benchmark failed: ")
     assert ("Exploded" in printed) == ("Exploded" in reported.error)
+
+
+@pytest.mark.parametrize("value", ["0.0", "-5.0", "-0.0"])
+@pytest.mark.parametrize("file", ["jmh-average.json", "jmh-throughput.json", "jmh-single-shot.json"])
+def test_a_time_or_a_rate_of_jmh_is_above_zero(file: str, value: str) -> None:
+    document = json.loads(kept(file))
+    document[0]["primaryMetric"]["rawData"][0][0] = float(value)
+    reported = ADAPTERS["jmh"](left(results=json.dumps(document).encode()), {})
+    assert "expected a value above 0, got " in reported.error
+
+
+@pytest.mark.parametrize(("least", "error"), [(0.0, ""), (-1.0, "expected samples above 0, got -1.0")])
+def test_a_single_sample_of_jmh_may_be_below_what_the_clock_tells(least: float, error: str) -> None:
+    document = json.loads(kept("jmh-samples.json"))
+    document[0]["primaryMetric"]["rawDataHistogram"][0][0][0][0] = least
+    reported = ADAPTERS["jmh"](left(results=json.dumps(document).encode()), {})
+    assert (error in reported.error) if error else (reported.error == "")
+    assert all(row[2] > 0 for row in reported.iterations)
+
+
+def test_requests_of_jmh_that_all_took_no_time_are_an_error() -> None:
+    document = json.loads(kept("jmh-samples.json"))
+    document[0]["primaryMetric"]["rawDataHistogram"] = [[[[0.0, 5]]]]
+    assert "above 0" in ADAPTERS["jmh"](left(results=json.dumps(document).encode()), {}).error
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Unexpected exit of agent GRP1.Backend.beJVM", "agent unexpectedly terminated",
+        "ERROR: no memory", "SEVERE no memory", "<Fri Nov 21 10:00:00 UTC 2026> ERROR no memory",
+        "org.spec.jbb.controller.Controller: ERROR no memory", "[main] org.spec.jbb.Main ERROR no memory",
+        "<10:00:00> [pool-1] jbb: SEVERE: no memory",
+    ],
+)  # fmt: skip
+def test_a_line_of_specjbb2015_about_an_error_makes_the_run_fail(line: str) -> None:
+    output = kept("specjbb2015.txt")
+    for streams in ({"stdout": output + line.encode()}, {"stdout": output, "stderr": line.encode()}):
+        assert ADAPTERS["specjbb2015"](left(**streams), {}).error == f"SPECjbb2015 says: {line}"
+
+
+def test_a_line_of_specjbb2015_that_counts_errors_is_none() -> None:
+    output = kept("specjbb2015.txt") + b"Number of ERROR responses = 0\n"
+    assert ADAPTERS["specjbb2015"](left(stdout=output), {}).error == ""
+
+
+@pytest.mark.parametrize("adapter", ["specjbb2015", "specjvm98", "specjvm2008"])
+def test_standard_error_of_which_a_part_was_dropped_is_not_trusted(adapter: str) -> None:
+    given_output = left(stdout=kept(f"{adapter}.txt"))
+    given_output.stderr_cut = True
+    assert "output_kib" in ADAPTERS[adapter](given_output, {}).error
+
+
+@pytest.mark.parametrize(
+    "line", ["======= _213_javac Starting =======", "======= _213_javac Finished in 1.5 secs"]
+)
+def test_two_benchmarks_of_specjvm98_in_one_run_are_an_error(line: str) -> None:
+    output = kept("specjvm98.txt") + line.encode() + b"\n"
+    assert (
+        ADAPTERS["specjvm98"](left(stdout=output), {}).error
+        == "expected one benchmark, got _209_db, _213_javac"
+    )
 
 
 _lines = st.sampled_from(
