@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
 import org.regatta.bench.Benchmark;
 import org.regatta.bench.Entry;
 import org.regatta.bench.Harness;
@@ -43,11 +44,11 @@ public final class HarnessCases {
         }
     }
 
-    /** Writes to the log that the harness reads what a file holds: a JVM whose every word is known. */
+    /** Writes to the log that the harness reads what a file of the iteration holds: a JVM whose every word is known. */
     private static final class Logged extends Base {
         @Override
         public long iterate(int iteration) throws Exception {
-            byte[] lines = Files.readAllBytes(Path.of(System.getProperty("lines")));
+            byte[] lines = Files.readAllBytes(Path.of(System.getProperty("lines") + iteration));
             Files.write(Path.of(System.getProperty("log")), lines, StandardOpenOption.APPEND);
             return lines.length;
         }
@@ -66,6 +67,22 @@ public final class HarnessCases {
             worker.start();
             worker.join();
             return 1;
+        }
+    }
+
+    /** A thread makes 50 MB and ends, another begins and stays. */
+    private static final class Ended extends Base {
+        private static volatile byte[] made;
+
+        @Override
+        public long iterate(int iteration) throws Exception {
+            Thread ending = new Thread(() -> made = new byte[50_000_000]);
+            ending.start();
+            ending.join();
+            Thread staying = new Thread(() -> LockSupport.park());
+            staying.setDaemon(true);
+            staying.start();
+            return made.length;
         }
     }
 
@@ -237,6 +254,7 @@ public final class HarnessCases {
                         new Entry("churn", "allocates", 10_000, () -> new Churn()),
                         new Entry("logged", "writes a log", 1, () -> new Logged()),
                         new Entry("elsewhere", "works in another thread", 10_000, () -> new Elsewhere()),
+                        new Entry("ended", "allocates in a thread that ends", 1, () -> new Ended()),
                         new Entry("here", "works in its thread", 10_000, () -> new Here()),
                         new Entry("wrong", "is wrong", 1, () -> new Wrong()),
                         new Entry("possible", "can run", 1, () -> new Probed(null)),

@@ -81,6 +81,17 @@ def test_a_listener_hears_that_an_output_is_wrong(cases: Cases) -> None:
     assert [x["error"] for x in run.lines if "error" in x] == ["one and one is three"]
 
 
+@pytest.mark.parametrize("name", JVMS)
+def test_bytes_of_a_thread_that_ended_are_counted_or_nothing_is_said(cases: Cases, name: str) -> None:
+    """A thread makes 50 MB in each iteration and ends; another works on."""
+    run = cases.run("ended", "--size", "1", "--iterations", "2", flags=("-Xmx256m",), program=jvm(name))
+    assert run.code == 0, run.stderr
+    if run.lines[0]["info"]["allocated_counts"] == "all threads":
+        assert min(run.values("allocated")) > 50_000_000
+    else:
+        assert run.values("allocated") == []
+
+
 def test_what_a_listener_does_is_in_no_measurement(cases: Cases) -> None:
     """It sleeps 300 ms and makes 50 MB on either side of the iteration, whose thread works for 1 ms."""
     run = cases.run(

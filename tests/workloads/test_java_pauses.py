@@ -85,6 +85,21 @@ def test_a_collection_is_forced_before_every_iteration_but_the_first_and_not_cou
     assert sum(run.values("gc_count")) <= len(safepoints(run)) - 6 - 2
 
 
+@pytest.mark.parametrize(("name", "collector"), PAIRS)
+def test_every_collector_counts_a_forced_collection(cases: Cases, name: str, collector: str) -> None:
+    flags = ("-Xmx192m", "-XX:+UnlockExperimentalVMOptions", COLLECTORS[collector], "-Dregatta.collect=true")
+    run = cases.run("here", "--size", "1", "--iterations", "3", flags=flags, program=jvm(name))
+    assert run.code == 0, run.stderr
+
+
+@pytest.mark.parametrize("flag", ["-XX:+DisableExplicitGC", "-XX:+UseEpsilonGC"])
+def test_a_collection_that_cannot_be_forced_is_told_and_exits_with_2(cases: Cases, flag: str) -> None:
+    flags = ("-Xmx256m", "-XX:+UnlockExperimentalVMOptions", flag)
+    run = cases.run("here", "--size", "1", "--iterations", "2", "--collect", flags=flags)
+    assert run.code == 2
+    assert "expected that System.gc() collects, got no collection" in run.stderr
+
+
 @pytest.mark.parametrize("collector", ["serial", "g1", "z", "shenandoah"])
 def test_without_a_log_the_beans_tell_pauses_without_cycles_and_no_single_one(
     cases: Cases, collector: str

@@ -10,13 +10,15 @@ import java.util.Map;
  * Bytes allocated by all threads.
  *
  * <p>From release 21, and in late updates of 17, the JVM keeps the sum over all threads, ended ones too. Before that
- * the sum is over the threads that live at the end, so that threads which end within the iteration are missing:
- * benchmarks keep theirs alive.
+ * the sum is over the threads that live at the end. Where a thread ended within the iteration it would be too small and
+ * is not known: benchmarks keep theirs alive.
  */
 abstract class AllocationMeter {
+    private static final long UNKNOWN = -1;
+
     abstract void start();
 
-    /** @return bytes since {@code start}, or -1 when this JVM cannot tell */
+    /** @return bytes since {@code start}, or -1 when this JVM cannot tell, or a thread ended that is not counted */
     abstract long stop();
 
     /** @return how it is counted, for the record */
@@ -50,7 +52,7 @@ abstract class AllocationMeter {
 
         @Override
         long stop() {
-            return -1;
+            return UNKNOWN;
         }
 
         @Override
@@ -96,6 +98,7 @@ abstract class AllocationMeter {
     private static final class ByThread extends AllocationMeter {
         private final com.sun.management.ThreadMXBean threads;
         private final Map<Long, Long> startBytes = new HashMap<>();
+        private long started;
 
         ByThread(com.sun.management.ThreadMXBean threads) {
             this.threads = threads;
@@ -104,6 +107,7 @@ abstract class AllocationMeter {
         @Override
         void start() {
             startBytes.clear();
+            started = threads.getTotalStartedThreadCount();
             long[] ids = threads.getAllThreadIds();
             long[] bytes = threads.getThreadAllocatedBytes(ids);
             for (int i = 0; i < ids.length; i++) {
@@ -115,6 +119,10 @@ abstract class AllocationMeter {
         long stop() {
             long[] ids = threads.getAllThreadIds();
             long[] bytes = threads.getThreadAllocatedBytes(ids);
+            long startedSince = threads.getTotalStartedThreadCount() - started;
+            if (ids.length < startBytes.size() + startedSince) {
+                return UNKNOWN;
+            }
             long sum = 0;
             for (int i = 0; i < ids.length; i++) {
                 sum += Math.max(0, bytes[i] - startBytes.getOrDefault(ids[i], 0L));

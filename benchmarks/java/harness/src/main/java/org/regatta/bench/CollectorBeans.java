@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /** What the JVM's beans tell of its collectors, each of which is one kind of collection: number and time, in whole ms. */
 final class CollectorBeans {
@@ -40,14 +41,12 @@ final class CollectorBeans {
         }
     }
 
-    /** Adds {@code collections} and {@code collection_time} of the beans that collected. */
+    /** Adds {@code collections} and {@code collection_time} of every bean: one that did not collect has 0 of both. */
     void report(List<Measurement> measurements) {
         for (int i = 0; i < counts.length; i++) {
-            if (counts[i] > 0) {
-                Map<String, Object> collector = Map.of("collector", beans.get(i).getName());
-                measurements.add(new Measurement("collections", counts[i], "count", collector));
-                measurements.add(new Measurement("collection_time", timesMs[i] * NS_PER_MS, "ns", collector));
-            }
+            Map<String, Object> collector = Map.of("collector", beans.get(i).getName());
+            measurements.add(new Measurement("collections", counts[i], "count", collector));
+            measurements.add(new Measurement("collection_time", timesMs[i] * NS_PER_MS, "ns", collector));
         }
     }
 
@@ -67,6 +66,25 @@ final class CollectorBeans {
             measurements.add(new Measurement("gc_time", ms * NS_PER_MS, "ns"));
             measurements.add(new Measurement("gc_count", count, "count"));
         }
+    }
+
+    /**
+     * A full collection, now.
+     *
+     * @throws UsageException if none of the beans counted one: nothing would be as the option says
+     */
+    void collect() throws UsageException {
+        long before = countOfAll();
+        System.gc();
+        if (countOfAll() == before) {
+            throw new UsageException("--collect (or -Dregatta.collect=true): expected that System.gc() collects, got no"
+                    + " collection by " + names() + "; leave it out with this collector, or leave out"
+                    + " -XX:+DisableExplicitGC");
+        }
+    }
+
+    private long countOfAll() {
+        return IntStream.range(0, beans.size()).mapToLong(this::count).sum();
     }
 
     /** The JVM says -1 where it does not know. */

@@ -10,7 +10,10 @@ import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** The lines of a collector's log, in the words of the releases 11 to 25, taken one after the other. */
+/**
+ * The lines of a collector's log, in the words of the releases 11 to 25, taken one after the other from the first on:
+ * a phase may have a pause in it that was logged in an iteration before.
+ */
 final class GcLines {
     /** The end of a pause or of a phase: when, cycle, generation (of Z), which of both, name and heap, ms. */
     private static final Pattern ENDED = Pattern.compile(
@@ -30,6 +33,14 @@ final class GcLines {
     private static final String UNITS = "BKMG";
     private static final double NS_PER_MS = 1e6;
 
+    /** The end of a cycle, in which there were phases; G1 logs none that is sure for a cycle that it gives up. */
+    private static final Pattern CYCLE_ENDED =
+            Pattern.compile("^\\[\\d+ns\\].* GC\\(\\d+\\) (?:Concurrent (?:Mark )?Cycle \\d|"
+                    + "(?:Garbage|Minor|Major) Collection .*->).*");
+
+    /** Of pauses that ended before this iteration: some 300 kB in the heap that is measured. */
+    private static final int MOST_KEPT_PAUSES = 5_000;
+
     private final Map<String, Long> pausesNs = new TreeMap<>();
     private final Deque<long[]> outermostPauses = new ArrayDeque<>();
     /** Of each cycle, and of each of its generations, the phases. */
@@ -38,13 +49,27 @@ final class GcLines {
     private final Map<String, Long> heaps = new HashMap<>();
 
     private long lastHeapBytes;
+    private boolean hasPhases;
+    private boolean hasCycles;
 
-    /** A line of before: of it only the pauses are kept, which a phase can have in it that ends later. */
-    void takeBefore(String line) {
-        Matcher ended = ENDED.matcher(line);
-        if (ended.matches() && ended.group(4).equals("Pause")) {
-            addPause(interval(ended));
+    /** @param kinds of pauses that count as 0 where they do not occur: {@code Full} */
+    GcLines(List<String> kinds) {
+        kinds.forEach(kind -> pausesNs.put("Pause " + kind, 0L));
+    }
+
+    /** What was taken so far is of before: its pauses are kept, and which kinds there are. */
+    void startIteration() {
+        pausesNs.replaceAll((kind, ns) -> 0L);
+        phases.clear();
+        heaps.clear();
+        while (outermostPauses.size() > MOST_KEPT_PAUSES) {
+            outermostPauses.removeFirst();
         }
+    }
+
+    /** Whether cycles ended, but no phase was ever logged. */
+    boolean lacksPhases() {
+        return hasCycles && !hasPhases;
     }
 
     void take(String line) {
@@ -58,8 +83,10 @@ final class GcLines {
             } else if (!isWholeCycle(ended.group(5))) {
                 String cycle = ended.group(2) + ended.group(3);
                 phases.computeIfAbsent(cycle, none -> new ArrayList<>()).add(interval);
+                hasPhases = true;
             }
         }
+        hasCycles |= CYCLE_ENDED.matcher(line).matches();
         Matcher collected = COLLECTED.matcher(line);
         if (collected.find()) {
             lastHeapBytes = Long.parseLong(collected.group(2)) << 10 * UNITS.indexOf(collected.group(3));
@@ -67,7 +94,7 @@ final class GcLines {
         }
     }
 
-    /** @return ns by kind, the kinds that occurred; a pause within a pause counts under its own kind alone */
+    /** @return ns by kind, the known kinds and those that occurred in this JVM; a pause within a pause counts under its own kind alone */
     Map<String, Long> pausesNs() {
         return pausesNs;
     }

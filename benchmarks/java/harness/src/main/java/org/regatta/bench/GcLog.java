@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * What the collector tells of its own work, from the file to which the JVM logs it
@@ -11,8 +12,8 @@ import java.util.regex.Pattern;
  *
  * <p>{@code gc_concurrent} is the time in which the collector worked beside the program: of each cycle the time that
  * its phases cover, nested ones once, without the pauses that fall into it. {@code gc_pause_total} is the time of
- * the pauses of each kind, {@code heap_after} what the heap held after collections. What the collector does not log is
- * not reported.
+ * the pauses of each kind, {@code heap_after} what the heap held after collections. Kinds
+ * of pauses that did not occur have 0: those that the collector is known to have, and those that occurred before.
  *
  * <p>What counts is the line, which is written at the end: a phase or a collection belongs to the iteration in which it
  * ended.
@@ -28,12 +29,51 @@ final class GcLog {
     /** The beans of collectors that work beside the program. */
     private static final Pattern CONCURRENT = Pattern.compile("G1 .*|ZGC.*|Shenandoah.*|ConcurrentMarkSweep");
 
+    private static final List<String> STOPPING = List.of("Young", "Full");
+
+    /**
+     * The kinds of pauses that releases 11 to 25 log, by a pattern of a bean's name. Each belongs into every iteration:
+     * a mean over those iterations alone in which a kind occurred would tell its length, not its share.
+     */
+    private static final Map<Pattern, List<String>> KINDS = Map.of(
+            Pattern.compile("Copy|ParNew|PS Scavenge"),
+            STOPPING,
+            Pattern.compile("ConcurrentMarkSweep"),
+            List.of("Initial Mark", "Remark"),
+            Pattern.compile("G1 Young Generation"),
+            List.of(
+                    "Young (Normal)",
+                    "Young (Concurrent Start)",
+                    "Young (Prepare Mixed)",
+                    "Young (Mixed)",
+                    "Full",
+                    "Remark",
+                    "Cleanup"),
+            Pattern.compile("ZGC.*"),
+            List.of("Mark Start", "Mark End", "Relocate Start"),
+            Pattern.compile("Shenandoah Pauses"),
+            List.of(
+                    "Init Mark",
+                    "Final Mark",
+                    "Init Update Refs",
+                    "Final Update Refs",
+                    "Degenerated GC",
+                    "Full"));
+
+    private final String path;
     private final LogWindow log;
     private final boolean concurrent;
+    private final GcLines lines;
 
-    private GcLog(LogWindow log, boolean concurrent) {
+    private GcLog(String path, LogWindow log, List<String> collectors) {
+        this.path = path;
         this.log = log;
-        this.concurrent = concurrent;
+        concurrent = collectors.stream().anyMatch(name -> CONCURRENT.matcher(name).matches());
+        lines = new GcLines(KINDS.entrySet().stream()
+                .filter(known -> collectors.stream()
+                        .anyMatch(name -> known.getKey().matcher(name).matches()))
+                .flatMap(known -> known.getValue().stream())
+                .collect(Collectors.toList()));
     }
 
     /**
@@ -49,8 +89,7 @@ final class GcLog {
                     + beginning.lines().findFirst().orElse("") + "' in " + path + "; give the JVM "
                     + LogWindow.flag(SELECTOR, path, "timenanos"));
         }
-        return new GcLog(
-                log, collectors.stream().anyMatch(name -> CONCURRENT.matcher(name).matches()));
+        return new GcLog(path, log, collectors);
     }
 
     /** Forgets what was logged so far; {@link LogWindow#finishLines} comes first. */
@@ -63,12 +102,19 @@ final class GcLog {
         log.stop();
     }
 
-    /** Adds what was logged between start and stop to {@code measurements}. */
-    void report(List<Measurement> measurements) throws IOException {
-        // Pauses between the iterations may fall into a phase that ends in this one.
-        GcLines lines = new GcLines();
-        log.skipped().lines().forEach(lines::takeBefore);
+    /**
+     * Adds what was logged between start and stop to {@code measurements}.
+     *
+     * @throws UsageException if the log has whole cycles of the collector but not their phases
+     */
+    void report(List<Measurement> measurements) throws UsageException, IOException {
+        log.skipped().lines().forEach(lines::take);
+        lines.startIteration();
         log.text().lines().forEach(lines::take);
+        if (concurrent && lines.lacksPhases()) {
+            throw new UsageException("--gc-log: expected the phases of the collector's cycles, got cycles without any in "
+                    + path + "; give the JVM " + LogWindow.flag(SELECTOR, path, "timenanos"));
+        }
         if (concurrent) {
             measurements.add(new Measurement("gc_concurrent", lines.concurrentNs(), "ns"));
         }

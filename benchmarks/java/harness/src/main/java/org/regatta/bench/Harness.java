@@ -81,7 +81,7 @@ public final class Harness {
         for (int iteration = 0; iteration < options.iterations(); iteration++) {
             benchmark.prepare(iteration);
             if (options.collect() && iteration > 0) {
-                System.gc();
+                meters.collect();
                 listener.collected(iteration);
             }
             listener.iterationStarting(iteration);

@@ -82,8 +82,11 @@ final class Meters {
         }
     }
 
-    /** @return all that was measured between start and stop; what this JVM cannot tell is left out */
-    List<Measurement> measurements() throws IOException {
+    /**
+     * @return all that was measured between start and stop; what this JVM cannot tell is left out
+     * @throws UsageException if the log of the collector lacks what is read of it
+     */
+    List<Measurement> measurements() throws UsageException, IOException {
         List<Measurement> measurements = new ArrayList<>();
         measurements.add(new Measurement("elapsed", elapsedNs, "ns"));
         add(measurements, "cpu", cpuNs, 1, "ns");
@@ -96,6 +99,11 @@ final class Meters {
         add(measurements, "allocated", allocatedBytes, 1, "bytes");
         add(measurements, "compile_time", compileMs, NS_PER_MS, "ns");
         return measurements;
+    }
+
+    /** @throws UsageException if this JVM does not collect when it is asked to */
+    void collect() throws UsageException {
+        collectors.collect();
     }
 
     List<String> collectorNames() {
