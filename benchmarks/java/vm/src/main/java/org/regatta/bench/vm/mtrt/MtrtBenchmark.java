@@ -1,6 +1,11 @@
 package org.regatta.bench.vm.mtrt;
 
 import java.util.Random;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.regatta.bench.Benchmark;
 import org.regatta.bench.OutputDigest;
 import org.regatta.bench.WrongResultException;
@@ -20,6 +25,9 @@ public final class MtrtBenchmark implements Benchmark {
 
     /** How many pixels are traced again without the tree, to check it. */
     private static final int CHECKED_PIXELS = 200;
+
+    /** Kept alive over the iterations: some JVMs do not count what ended threads have allocated. */
+    private final ExecutorService threads = Executors.newFixedThreadPool(THREADS, MtrtBenchmark::daemon);
 
     private Scene scene;
     private int width;
@@ -41,18 +49,20 @@ public final class MtrtBenchmark implements Benchmark {
     }
 
     @Override
-    public long iterate(int iteration) throws InterruptedException {
+    public long iterate(int iteration) throws Exception {
         image = new int[width * height];
         Tracer tracer = new Tracer(new BoxTree(scene.shapes()), scene.lamps());
-        Thread[] threads = new Thread[THREADS];
+        CompletionService<Void> ends = new ExecutorCompletionService<>(threads);
         for (int i = 0; i < THREADS; i++) {
             int first = i;
-            // What a thread throws ends the process: see Harness.
-            threads[i] = new Thread(() -> trace(tracer, first), "tracer");
-            threads[i].start();
+            ends.submit(() -> trace(tracer, first), null);
         }
-        for (Thread thread : threads) {
-            thread.join();
+        for (int i = 0; i < THREADS; i++) {
+            try {
+                ends.take().get();
+            } catch (ExecutionException e) {
+                throw e.getCause() instanceof Exception ? (Exception) e.getCause() : e;
+            }
         }
         long sum = 0;
         for (int pixel : image) {
@@ -77,6 +87,17 @@ public final class MtrtBenchmark implements Benchmark {
         for (int pixel : image) {
             out.put(pixel);
         }
+    }
+
+    @Override
+    public void teardown() {
+        threads.shutdown();
+    }
+
+    private static Thread daemon(Runnable work) {
+        Thread thread = new Thread(work, "tracer");
+        thread.setDaemon(true);
+        return thread;
     }
 
     private void trace(Tracer tracer, int firstLine) {
