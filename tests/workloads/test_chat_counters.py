@@ -73,7 +73,7 @@ def test_what_follows_from_counts_is_told_by_space_and_only_where_they_are_known
 ) -> None:
     found = {
         (metric, space): value
-        for metric, space, value, _ in counters.values_of(counters.parse_perf(KEPT).counts, 500, 20)
+        for metric, space, value, _ in counters.values_of(counters.parse_perf(KEPT), 500, 20)
     }
     assert found["cpi", "user"] == 2.0
     assert found["cpi", "system"] == 4.0
@@ -87,7 +87,7 @@ def test_what_follows_from_counts_is_told_by_space_and_only_where_they_are_known
 
 
 def test_without_messages_nothing_is_told_by_message(counters: ModuleType) -> None:
-    found = {metric for metric, *_ in counters.values_of(counters.parse_perf(KEPT).counts, 0, 20)}
+    found = {metric for metric, *_ in counters.values_of(counters.parse_perf(KEPT), 0, 20)}
     assert "instructions_per_connection" in found
     assert "instructions_per_message" not in found
 
@@ -142,10 +142,21 @@ def test_each_window_is_counted_once_from_its_border_to_its_border(perf: Path, t
             1000 / counted
         )
     assert run.values("instructions_per_connection", space="system", mode="selector") == [100.0, 100.0]
+    # Each ratio is of its own group, whose instructions are others than those of the group before.
+    assert run.values("branches_per_instruction", space="user") == [200 / 3000, 200 / 3000]
+    assert run.values("dtlb_misses_per_instruction", space="system") == [10 / 6000, 10 / 6000]
+    assert run.values("instructions", space="system") == [2000, 2000]
+    # Counted for 12 % of the time.
+    assert (
+        run.values("dtlb_misses", space="user")
+        == run.values("dtlb_misses_per_instruction", space="user")
+        == []
+    )
     assert run.values("l1_icache_misses", space="user") == []
     assert run.values("l1_icache_misses", space="system") == [10.0, 10.0]
     told = run.info["counters"]
     assert told["L1-icache-load-misses:u"] == "not supported"
+    assert told["dTLB-load-misses:u"] == "counted for less than 20 % of the time"
     assert told["least_percent_of_time"] == 25.0
 
 

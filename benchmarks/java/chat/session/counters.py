@@ -46,52 +46,97 @@ RATIOS = {
     "branches_per_instruction": ("branches", "instructions"),
     "branch_miss_ratio": ("branch_misses", "branches"),
 }
+#: Events that a ratio compares are counted in the same slices of time: perf gives a group the processor's counters as a whole.
+#: No group needs more than two counters beside the fixed ones for cycles and instructions.
+Groups = Sequence[Sequence[str]]
+GROUPS: Groups = (
+    ("cycles", "instructions"),
+    ("cache_references", "cache_misses"),
+    ("l1_dcache_loads", "l1_dcache_misses"),
+    ("instructions", "l1_icache_misses"),
+    ("instructions", "itlb_misses", "dtlb_misses"),
+    ("instructions", "branches", "branch_misses"),
+)
+#: A count of less of the time is mostly guessed.
+LEAST_PERCENT = 20.0
 _NONE = "none"
 _ANSWER_S = 10.0
 _TRY_S = 20.0
 _UNKNOWN = {"<not supported>": "not supported", "<not counted>": "not counted"}
 
-#: (metric, space) -> count
-Counts = Mapping[tuple[str, str], float]
-
 
 @dataclass
 class Reading:
-    """What one `perf stat` wrote. `missing`: why there is no count; `least_percent`: of the time that an event was counted."""
+    """What one `perf stat` wrote.
+
+    `counts`: of each event, by the group that was counted longest. `together`: (place of a group, space) to the counts of its
+    metrics, which are of the same slices of time. `missing`: why there is no count. `least_percent`: of the time that a count is of.
+    """
 
     counts: dict[tuple[str, str], float] = field(default_factory=dict)
+    together: dict[tuple[int, str], dict[str, float]] = field(default_factory=dict)
     missing: dict[tuple[str, str], str] = field(default_factory=dict)
     least_percent: float = 100.0
 
 
-def parse_perf(text: str) -> Reading:
+def parse_perf(text: str, groups: Groups = GROUPS) -> Reading:
     """Read the output of `perf stat -x,`: value, unit, event, time counted in ns, per cent of the time, and what may follow.
 
-    Events of processors with cores of two kinds (`cpu_core/cycles/u`) count together. Lines of other events are left out.
+    Events of processors with cores of two kinds (`cpu_core/cycles/u`) count together. Lines of other events are left out, and what
+    was counted for less than `LEAST_PERCENT` of the time, because the rest would be guessed.
+
+    Args:
+        text: of perf.
+        groups: in the order in which perf was given them, the same for each space; an event that comes again is of the next group
+            that has it.
 
     Raises:
         ValueError: a line of a known event has no such fields.
     """
     reading = Reading()
+    seen: dict[str, int] = {}
+    found: dict[tuple[int, str, str], list[tuple[float, float]]] = {}
     for line in text.splitlines():
         fields = line.split(",")
         known = _known(fields[2]) if len(fields) > 2 and not line.startswith("#") else None
         if known is None:
             continue
+        metric, space = known
+        places = [place for place, group in enumerate(groups) if metric in group]
+        time = seen[fields[2]] = seen.get(fields[2], -1) + 1
+        if time >= len(places):
+            raise ValueError(f"perf: expected {len(places)} lines of {fields[2]}, got {line!r:.120}")
         why = _UNKNOWN.get(fields[0])
         if why:
-            reading.missing[known] = why
+            reading.missing.setdefault(known, why)
             continue
         try:
-            reading.counts[known] = reading.counts.get(known, 0.0) + float(fields[0])
-            percent = float(fields[4])
+            found.setdefault((places[time], space, metric), []).append((float(fields[0]), float(fields[4])))
         except (IndexError, ValueError):
             raise ValueError(f"perf: expected value,unit,event,ns,per cent · got {line!r:.120}") from None
-        reading.least_percent = min(reading.least_percent, percent)
-    for known in reading.counts:
-        # One kind of core may not have it: what there is, is counted.
-        reading.missing.pop(known, None)
+    _take(found, reading)
     return reading
+
+
+def _take(found: Mapping[tuple[int, str, str], list[tuple[float, float]]], reading: Reading) -> None:
+    longest: dict[tuple[str, str], float] = {}
+    for (place, space, metric), counts in found.items():
+        # Each kind of core has its own share of the time.
+        percent = sum(share for _, share in counts)
+        if percent < LEAST_PERCENT:
+            reading.missing.setdefault(
+                (metric, space), f"counted for less than {LEAST_PERCENT:g} % of the time"
+            )
+            continue
+        count = sum(value for value, _ in counts)
+        reading.together.setdefault((place, space), {})[metric] = count
+        reading.least_percent = min(reading.least_percent, *(share for _, share in counts))
+        if percent > longest.get((metric, space), 0.0):
+            longest[metric, space] = percent
+            reading.counts[metric, space] = count
+    for known in reading.counts:
+        # One kind of core may not have it, or one group have had no turn: what there is, is counted.
+        reading.missing.pop(known, None)
 
 
 def _known(event: str) -> tuple[str, str] | None:
@@ -103,31 +148,44 @@ def _known(event: str) -> tuple[str, str] | None:
     return (metric, space) if metric and space else None
 
 
-def values_of(counts: Counts, messages: float, connections: int) -> list[tuple[str, str, float, str]]:
+def values_of(reading: Reading, messages: float, connections: int) -> list[tuple[str, str, float, str]]:
     """Metric, space, value and unit of everything that follows from the counts of a window; nothing where a count is missing.
 
     Args:
-        counts: of the window.
+        reading: of the window. A ratio is of one group: counts of other slices of time would compare different work.
         messages: that the server received while it was counted.
         connections: of all users.
     """
-    found = [(metric, space, value, "count") for (metric, space), value in sorted(counts.items())]
-    every = dict(counts)
-    for metric in EVENTS:
-        if all((metric, space) in counts for space in SPACES):
-            every[metric, "all"] = sum(counts[metric, space] for space in SPACES)
-    for space in (*SPACES, "all"):
-        for name, (over, under) in RATIOS.items():
-            a, b = every.get((over, space)), every.get((under, space))
-            if a is not None and b:
-                found.append((name, space, a / b, "ratio"))
-        for metric in ("instructions", "cache_misses"):
-            count = every.get((metric, space))
-            if count is not None:
-                found.append((f"{metric}_per_connection", space, count / connections, "count"))
-                if messages:
-                    found.append((f"{metric}_per_message", space, count / messages, "count"))
+    found = [(metric, space, value, "count") for (metric, space), value in sorted(reading.counts.items())]
+    for name, (over, under) in RATIOS.items():
+        pairs = {space: pair for space in SPACES if (pair := _pair(reading, space, over, under))}
+        if len(pairs) == len(SPACES):
+            pairs["all"] = (sum(a for a, _ in pairs.values()), sum(b for _, b in pairs.values()))
+        found += [(name, space, a / b, "ratio") for space, (a, b) in pairs.items() if b]
+    for metric in ("instructions", "cache_misses"):
+        counts = {
+            space: reading.counts[metric, space] for space in SPACES if (metric, space) in reading.counts
+        }
+        if len(counts) == len(SPACES):
+            counts["all"] = sum(counts.values())
+        for space, count in counts.items():
+            found.append((f"{metric}_per_connection", space, count / connections, "count"))
+            if messages:
+                found.append((f"{metric}_per_message", space, count / messages, "count"))
     return found
+
+
+def _pair(reading: Reading, space: str, over: str, under: str) -> tuple[float, float] | None:
+    for (_, of), counts in reading.together.items():
+        if of == space and over in counts and under in counts:
+            return counts[over], counts[under]
+    return None
+
+
+def _is_of(line: str, space: str) -> bool:
+    fields = line.split(",")
+    known = _known(fields[2]) if len(fields) > 2 else None
+    return known is not None and known[1] == space
 
 
 @dataclass
@@ -145,7 +203,7 @@ class Counted:
             received, parameters = line["value"], line["parameters"]
             if not isinstance(received, (int, float)) or not isinstance(parameters, dict):
                 raise Failed(f"expected messages of window {iteration}, got {line!r:.120}")
-            for metric, space, value, unit in values_of(reading.counts, received, connections):
+            for metric, space, value, unit in values_of(reading, received, connections):
                 given = {**parameters, "space": space}
                 lines.append(
                     {
@@ -174,6 +232,8 @@ class Counters:
         self._directory = directory
         self._told: dict[str, object] = {}
         self._events: list[str] = []
+        #: space -> the groups that can be counted there
+        self._groups: dict[str, Groups] = {}
         self._watching: list[subprocess.Popen[bytes]] = []
         self._perf = shutil.which(program) if program != _NONE else None
         if self._perf is None:
@@ -204,7 +264,7 @@ class Counters:
         for window in range(self._windows if self._events else 0):
             output, errors = str(self._output(window)), self._directory / f"perf-{window}.err"
             fifos = f"fifo:{self._directory / f'control-{window}'},{self._directory / f'ack-{window}'}"
-            command = [str(self._perf), "stat", "-x,", "-o", output, "-e", ",".join(self._events)]
+            command = [str(self._perf), "stat", "-x,", "-o", output, "-e", self._grouped()]
             command += ["-D", "-1", "--control", fifos, "-p", str(pid)]
             with errors.open("wb") as talk:
                 child = family.start(command, subprocess.DEVNULL, errors=talk)
@@ -223,7 +283,7 @@ class Counters:
             child.send_signal(signal.SIGINT)
             try:
                 child.wait(_ANSWER_S)
-                reading = parse_perf(self._output(window).read_text(encoding="utf-8", errors="replace"))
+                reading = self._read(self._output(window).read_text(encoding="utf-8", errors="replace"))
             except (subprocess.TimeoutExpired, OSError, ValueError) as error:
                 raise Failed(f"counters: {error}") from error
             least = min(least, reading.least_percent)
@@ -249,7 +309,7 @@ class Counters:
                 timeout=_TRY_S,
                 check=False,
             )
-            reading = parse_perf(done.stderr)
+            reading = parse_perf(done.stderr, [(metric,) for metric in EVENTS])
         except (OSError, subprocess.TimeoutExpired, ValueError) as error:
             self._told[space] = f"not possible: {error}"
             return
@@ -265,6 +325,32 @@ class Counters:
                 self._told[event] = "not supported"
             else:
                 self._events.append(event)
+        has = {metric for metric, name in EVENTS.items() if f"{name}:{SPACES[space]}" in self._events}
+        kept = [tuple(metric for metric in group if metric in has) for group in GROUPS]
+        # Of a group that lacks all else, instructions are left, which are in another.
+        self._groups[space] = [
+            group for i, group in enumerate(kept) if group and (i == 0 or group != ("instructions",))
+        ]
+
+    def _grouped(self) -> str:
+        """`{cycles:u,instructions:u},{...}`, as perf wants it."""
+        return ",".join(
+            "{" + ",".join(f"{EVENTS[metric]}:{SPACES[space]}" for metric in group) + "}"
+            for space, groups in self._groups.items()
+            for group in groups
+        )
+
+    def _read(self, text: str) -> Reading:
+        """The reading of all spaces, each by its own groups."""
+        whole = Reading()
+        for space, groups in self._groups.items():
+            lines = [line for line in text.splitlines() if _is_of(line, space)]
+            one = parse_perf("\n".join(lines), groups)
+            whole.counts |= one.counts
+            whole.together |= one.together
+            whole.missing |= one.missing
+            whole.least_percent = min(whole.least_percent, one.least_percent)
+        return whole
 
     def _output(self, window: int) -> Path:
         return self._directory / f"counters-{window}.csv"
