@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,11 @@ from pydantic_core import PydanticCustomError
 
 from regatta.errors import Problem
 from regatta.model.experiment import Benchmark, Build, Expectation, Input, Scalar, UserFile
-from regatta.spec.fields import NAME
+from regatta.spec.adapter_options import check_adapter
 from regatta.spec.problems import check, shown, unknown
-from regatta.spec.suite_schema import FILE_ADAPTERS, KNOWN_ADAPTERS, BenchmarkSpec, SizeSpec, SuiteFile
+from regatta.spec.suite_schema import SizeSpec, SuiteFile
 from regatta.spec.templates import names_in
 from regatta.spec.yaml_lines import Document, KeyPath
-from regatta.units import UNITS
 
 _ALWAYS = ("benchmark", "iterations", "seed")
 
@@ -95,7 +93,7 @@ def resolve_benchmark(
         if expected not in checker.inputs:
             where = suite.document.where((*path, "sizes", size, "expect", "inputs", expected))
             checker.add(unknown(where, "an input that the benchmark reads", expected, checker.inputs))
-    _check_adapter(suite, path, spec, checker)
+    check_adapter(suite.document, path, spec, checker.add)
     return _assemble(suite, name, size, checker, chosen or {})
 
 
@@ -229,43 +227,3 @@ class _Templates:
         if not self.command(self.suite.model.inputs[name].command, path, output=True):
             where = self.suite.document.where(path)
             self.add(Problem(where, "`{output}`, the file to write", "none", 'an argument "{output}"'))
-
-
-def _check_file_option(document: Document, path: KeyPath, spec: BenchmarkSpec, checker: _Templates) -> None:
-    expected = "`file`, the name of a file in the working directory"
-    where = document.where((*path, "adapter_options"))
-    file = spec.adapter_options.get("file")
-    if file is None:
-        if spec.adapter in FILE_ADAPTERS:
-            fix = f"adapter_options: {{file: {spec.adapter}.json}}, and the same name in the command"
-            checker.add(Problem(where, expected, "none", fix))
-    elif not isinstance(file, str) or not NAME.fullmatch(file):
-        checker.add(Problem(where, expected, shown(file), f"`file: {spec.adapter}.json`"))
-
-
-def _check_adapter(suite: Suite, path: KeyPath, spec: BenchmarkSpec, checker: _Templates) -> None:
-    document = suite.document
-    if spec.adapter not in KNOWN_ADAPTERS:
-        checker.add(unknown(document.where((*path, "adapter")), "an adapter", spec.adapter, KNOWN_ADAPTERS))
-    _check_file_option(document, path, spec, checker)
-    if spec.adapter != "regex":
-        return
-    where = document.where((*path, "adapter_options"))
-    expected = "a `pattern` with a group `(?P<value>...)`"
-    pattern = spec.adapter_options.get("pattern")
-    if not isinstance(pattern, str):
-        checker.add(
-            Problem(where, expected, shown(pattern), 'adapter_options: {pattern: "(?P<value>[0-9.]+)"}')
-        )
-        return
-    try:
-        if "value" not in re.compile(pattern).groupindex:
-            checker.add(
-                Problem(where, expected, shown(pattern), "name the group that holds the number `value`")
-            )
-    except re.error as error:
-        checker.add(Problem(where, "a regular expression of Python", f"{shown(pattern)} ({error})", ""))
-    unit = spec.adapter_options.get("unit", "ns")
-    if unit not in UNITS:
-        where = document.where((*path, "adapter_options", "unit"))
-        checker.add(unknown(where, "a unit", str(unit), UNITS))
