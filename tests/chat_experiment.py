@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,11 @@ def write_chat_experiment(
     counted: bool = False,
     windows: Sequence[str] = ("",),
     share: float = SHARE,
+    lacking: Mapping[str, str] | None = None,
 ) -> Path:
     """Plan, journal and facts; `counted`: with hardware counters, else with what a machine without them says.
 
-    `windows`: what labels end with; a mode is twice as fast in each next one, so that to mix them would show.
+    `lacking`: events to why they were not counted, where others were. `windows`: what labels end with; a mode is twice as fast in each next one, so that to mix them would show.
     """
     rng = np.random.default_rng(2001)
     cells, makers = [], []
@@ -50,7 +51,7 @@ def write_chat_experiment(
             better = {"metric": "delivered_rate", "better": "higher"}
             cells.append(cell(benchmark=label, runtime=runtime, heap_factor=None, heap_mib=256, **better))
             makers.append((mode, connections, 2.0**place))
-    info = {"counters": {"counted": ["cycles:u"]} if counted else NOT_SUPPORTED}
+    info = {"counters": {"counted": ["cycles:u"], **(lacking or {})} if counted else NOT_SUPPORTED}
     records = [
         {**record(one, r, list(_rows(*maker, rate, counted, share, rng)), position=i), "info": info}
         for r in range(rounds)

@@ -65,8 +65,7 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
         for key, many in groups.items()
     ]
     hosts = {curve.place.host for curve in curves}
-    counted = {curve.place.host for curve in curves if curve.metric in ("cycles", "instructions")}
-    why = {host: text for host, text in uncounted.items() if host in hosts - counted}
+    why = {host: text for host, text in uncounted.items() if host in hosts}
     return Chat(tuple(curves), tuple(_contrasts(curves, level)), why, tuple(twice))
 
 
@@ -76,7 +75,7 @@ def subjects(rate: float) -> tuple[tuple[str, str], ...]:
 
 
 def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Host -> what its records say of hardware events that were not counted.
+    """Host -> what its records say of hardware events that were not counted: reasons, and of which events where some were.
 
     Args:
         connection: to the experiment's database.
@@ -85,17 +84,23 @@ def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         "select distinct host, json_extract(info, '$.counters') from last_attempts "
         "where status in ('ok', 'perturbed') and json_extract(info, '$.counters') is not null order by all"
     ).fetchall()
-    found: dict[str, str] = {}
+    reasons: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    partly = set()
     for host, text in rows:
         told = json.loads(text)
-        reasons = (
-            {reason for reason in told.values() if isinstance(reason, str)}
-            if isinstance(told, dict)
-            else set()
-        )
-        if reasons:
-            found[host] = ", ".join(sorted(reasons))
-    return found
+        for name, reason in told.items() if isinstance(told, dict) else ():
+            if isinstance(reason, str):
+                reasons[host][reason].add(name)
+        if isinstance(told, dict) and told.get("counted"):
+            partly.add(host)
+    return {host: _reason_words(why, whole=host not in partly) for host, why in reasons.items()}
+
+
+def _reason_words(reasons: Mapping[str, set[str]], whole: bool) -> str:
+    """`not supported`; where it is not all events, or not all for one reason, `not supported (iTLB-load-misses:k)`."""
+    if whole and len(reasons) == 1:
+        return next(iter(reasons))
+    return ", ".join(f"{reason} ({', '.join(sorted(names))})" for reason, names in sorted(reasons.items()))
 
 
 def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:

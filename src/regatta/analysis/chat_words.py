@@ -20,6 +20,7 @@ _BUSY = 0.8
 _COMPILING = 0.1
 #: the server's share of its processors
 SHARE = "cpu_share"
+_ALL_EVENTS = "hardware events (CPI, instructions, cache, TLB and branch misses)"
 _NAMES = {"platform": "platform threads", "virtual": "virtual threads", "selector": "one selector"}
 
 
@@ -35,8 +36,8 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
         *(words for metric in _metrics(chat) for words in mode_words(chat, PAIRS, metric)),
         *(words for place in _places(chat) for words in (*_costs(chat, place), *_compiling(chat, place))),
         *(
-            f"hardware events (CPI, instructions, cache, TLB and branch misses) were not counted on "
-            f"{f'host {host}' if several else 'this machine'}: {why}"
+            ("some hardware events" if host in chat.counting_hosts else _ALL_EVENTS)
+            + f" were not counted on {f'host {host}' if several else 'this machine'}: {why}"
             for host, why in chat.uncounted.items()
         ),
         *(f"{words}: the curves hold the first of them only" for words in chat.twice),

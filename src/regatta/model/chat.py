@@ -84,10 +84,15 @@ class Chat:
 
     curves: tuple[ChatCurve, ...] = ()
     contrasts: tuple[ModeContrast, ...] = ()
-    #: host -> why hardware events were not counted there; none where they were
+    #: host -> why hardware events were not counted there, and which where some were; none where all were
     uncounted: Mapping[str, str] = field(default_factory=dict)
     #: cells that measure what another one measures, and are therefore in no curve; in words
     twice: tuple[str, ...] = ()
+
+    @property
+    def counting_hosts(self) -> frozenset[str]:
+        """Hosts with a hardware event that was counted."""
+        return frozenset(curve.place.host for curve in self.curves if curve.aspect in ("user", "system"))
 
     @property
     def cell_ids(self) -> frozenset[str]:

@@ -175,3 +175,15 @@ def test_a_jit_that_is_at_work_in_the_windows_is_told(answer: Answer) -> None:
     # Virtual threads only, which release 17 has not.
     assert [words.partition(":")[0] for words in told] == ["temurin-21 g1, closed loop"]
     assert "in the windows of 3 of 9 cells, for up to 4" in told[0]
+
+
+def test_where_some_events_are_missing_each_is_told_with_its_reason(tmp_path: Path) -> None:
+    lacking = {"iTLB-load-misses:k": "not supported", "branches:u": "counted for less than 20 % of the time"}
+    lacking |= {"branches:k": "not supported"}
+    answer = answer_experiment(
+        write_chat_experiment(tmp_path / "made-up", rounds=3, counted=True, lacking=lacking)
+    )
+    assert (
+        "some hardware events were not counted on this machine: counted for less than 20 % of the time (branches:u), "
+        "not supported (branches:k, iTLB-load-misses:k)"
+    ) in answer.findings["Chat"]
