@@ -118,6 +118,12 @@ def test_a_user_that_reads_late_holds_the_room_up_and_hears_everything(server: S
     assert bytes(own) == said
 
 
+#: what a server says at the end of a window of 0.8 s
+ENDED = (
+    b"ended window_ns=800000000 user_ns=0 system_ns=0 minor_faults=0 major_faults=0 received=0 delivered=0 voluntary=0 "
+    b"involuntary=0 switches_ns=1 switches_received=0 cpus=2 threads=1 threads_ended=0 accepted=20 rejected=0 too_slow=0\n"
+)
+
 FAULTS = {
     "lost": ("got message 5", lambda frames: [f for i, f in enumerate(frames) if i != 4]),
     "twice": ("got message 3", lambda frames: [f for i, f in enumerate(frames) for _ in range(1 + (i == 3))]),
@@ -176,6 +182,42 @@ def test_who_stands_still_is_charged_for_every_message_that_was_due(
     }
     assert latency[percent] > 150e6
     assert latency[100] > 250e6
+
+
+def test_a_client_that_comes_late_to_the_last_border_still_sends_what_was_due(tmp_path: Path) -> None:
+    """It stands still from inside the window to after its end; the server's answer is there before, so that nothing gives it time."""
+    java = java_runs.jvm(17)
+    results = tmp_path / "results"
+    with (
+        chat_runs.server("selector", java=java) as running,
+        socket.create_server(("127.0.0.1", 0)) as control,
+    ):
+        address = ("--server", f"127.0.0.1:{running.port}", "--control", control.getsockname()[1])
+        options = ("--connections", 20, "--rate", 50, "--seconds", 0.8, "--warmup-seconds", 1)
+        client = subprocess.Popen(
+            chat_runs.client_command(*address, *options, java=java),
+            env=chat_runs.environment(tmp_path, REGATTA_RESULTS=str(results)),
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            connection, _ = control.accept()
+            with connection:
+                assert connection.recv(64) == b"begin\n"
+                connection.sendall(b"begun\n" + ENDED)
+                time.sleep(0.3)
+                client.send_signal(signal.SIGSTOP)
+                time.sleep(1.0)
+                client.send_signal(signal.SIGCONT)
+                assert client.wait(60) == 0
+        finally:
+            client.kill()
+            client.wait()
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    latency = {
+        line["parameters"]["percentile"]: line["value"] for line in lines if line.get("metric") == "latency"
+    }
+    # Three quarters of the window, which ends where the client comes to it, were stood still.
+    assert latency[50] > 100e6
 
 
 def _stop_and_go(pid: int, until: subprocess.Popen[bytes]) -> None:
