@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from regatta.errors import HostError
@@ -36,7 +38,7 @@ def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, F
         benchmark.label: {
             called: file
             for name, wanted in benchmark.files.items()
-            for called, file in _find(f"file {name} of {benchmark.label}", name, wanted, home)
+            for called, file in _found(f"file {name} of {benchmark.label}", name, wanted, home)
         }
         for benchmark in experiment.benchmarks
         if benchmark.files
@@ -44,20 +46,51 @@ def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, F
 
 
 def user_file_parts(experiment: Experiment, home: Path) -> Iterator[Path]:
-    """Every single file of what is there; what is missing is left out."""
+    """Every single file of what is there; what is missing is left out.
+
+    Raises:
+        HostError: something that is there cannot be read.
+    """
     for benchmark in experiment.benchmarks:
-        for wanted in benchmark.files.values():
-            found = _first(wanted, home)
-            for path in (found, *(found.parent / name for name in wanted.beside)) if found else ():
-                if path.is_dir():
-                    yield from (path / name for name, _ in listing(path))
-                else:
-                    yield path
+        for name, wanted in benchmark.files.items():
+            with _readable(f"file {name} of {benchmark.label}", wanted):
+                yield from _parts(wanted, home)
+
+
+def _parts(wanted: UserFile, home: Path) -> list[Path]:
+    found = _first(wanted, home)
+    paths = (found, *(found.parent / name for name in wanted.beside)) if found else ()
+    parts = []
+    for path in paths:
+        parts += [path / name for name, _ in listing(path)] if path.is_dir() else [path]
+    return parts
+
+
+@contextmanager
+def _readable(where: str, wanted: UserFile) -> Iterator[None]:
+    """Tell what cannot be read of a user's file, and what to do by the reason."""
+    try:
+        yield
+    except OSError as error:
+        fixes = {
+            errno.EACCES: "let its owner be who runs Regatta",
+            errno.EPERM: "let its owner be who runs Regatta",
+            errno.ENOENT: f"remove the link if it names nothing, or fetch all of it: {wanted.origin}",
+            errno.ELOOP: "remove the link",
+        }
+        fix = fixes.get(error.errno or 0, f"look at the disk, or fetch it again: {wanted.origin}")
+        path = error.filename or wanted.name
+        raise HostError(where, f"{path} to be readable", error.strerror or str(error), fix) from error
 
 
 def _first(wanted: UserFile, home: Path) -> Path | None:
     paths = (folder / wanted.name for folder in user_folders(home))
     return next((path for path in paths if path.exists()), None)
+
+
+def _found(where: str, name: str, wanted: UserFile, home: Path) -> list[tuple[str, File]]:
+    with _readable(where, wanted):
+        return list(_find(where, name, wanted, home))
 
 
 def _find(where: str, name: str, wanted: UserFile, home: Path) -> Iterator[tuple[str, File]]:
@@ -72,17 +105,13 @@ def _find(where: str, name: str, wanted: UserFile, home: Path) -> Iterator[tuple
         raise HostError(
             where, f"{missing} as it comes with {wanted.name}", "no such file", f"fetch all of it: {wanted.origin}"
         )  # fmt: skip
-    try:
-        digest = _sha256(found)
-        if wanted.sha256 and digest != wanted.sha256:
-            fix = f"fetch it again: {wanted.origin}"
-            raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", fix)
-        yield name, File(str(found), digest)
-        for part in wanted.beside:
-            yield f"{name}/{part}", File(str(found.parent / part), _sha256(found.parent / part))
-    except OSError as error:
-        fix = "let its owner be who runs Regatta"
-        raise HostError(where, f"{found} to be readable", str(error), fix) from error
+    digest = _sha256(found)
+    if wanted.sha256 and digest != wanted.sha256:
+        fix = f"fetch it again: {wanted.origin}"
+        raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", fix)
+    yield name, File(str(found), digest)
+    for part in wanted.beside:
+        yield f"{name}/{part}", File(str(found.parent / part), _sha256(found.parent / part))
 
 
 def _sha256(path: Path) -> str:
@@ -92,4 +121,6 @@ def _sha256(path: Path) -> str:
     state = hashlib.sha256()
     for name, s in listing(path):
         state.update(f"{name}\0{s.st_size} {s.st_mtime_ns} {s.st_ctime_ns} {s.st_ino}\n".encode(errors="surrogateescape"))  # fmt: skip
-    return str(remembered("folder", [str(path), state.hexdigest()], lambda: contents_sha256(path)))
+    return str(
+        remembered("folder-small-files", [str(path), state.hexdigest()], lambda: contents_sha256(path))
+    )

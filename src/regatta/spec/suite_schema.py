@@ -94,7 +94,7 @@ class UserFileSpec(Strict):
 
     name: InsidePath = Field(
         description="Its path in those folders. The first that is found is taken; its contents belong to what is measured: of a "
-        "folder, names and sizes of all files and the bytes of `.jar`, `.class` and `.so`.",
+        "folder, names and sizes of all files, and the bytes of `.jar`, `.class`, `.so` and of files up to 1 MiB.",
         examples=["dacapo-9.12-MR1-bach.jar"],
     )
     origin: Line = Field(

@@ -1,19 +1,23 @@
-"""What a cell executes or reads, in one digest: a file's bytes, or a folder's listing and the bytes of the programs in it.
+"""What a cell executes or reads, in one digest: a file's bytes, or a folder's listing and the bytes of all but its large data.
 
 Standard library only: the runner compares on the host what the plan was made from.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-#: what a JVM or a machine executes; of other files in a folder the size is told, for data can be tens of gigabytes
+#: what a JVM or a machine executes
 _EXECUTED = (".jar", ".class", ".so")
+#: such as properties and configuration; of other files above it the size is told, for data can be tens of gigabytes
+_SMALL_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 20
 
 
@@ -36,24 +40,34 @@ def bytes_sha256(path: Path) -> str:
 
 
 def listing(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Files of a folder and those below it, by name, with what the system knows of each. Links are followed to files alone.
+    """Files of a folder and those below it, by name, with what the system knows of each. Links are followed, as programs do.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: something in it cannot be read, or a link names nothing or a folder that it is in.
     """
+    return _listing(folder, "", ())
 
-    def refuse(error: OSError) -> None:
-        raise error
 
-    for current, directories, names in os.walk(folder, onerror=refuse):
-        directories.sort()
-        for name in sorted(names):
-            path = os.path.join(current, name)
-            yield os.path.relpath(path, folder), os.stat(path)
+def _listing(
+    folder: Path, below: str, above: tuple[tuple[int, int], ...]
+) -> Iterator[tuple[str, os.stat_result]]:
+    here = os.stat(folder)
+    identity = (here.st_dev, here.st_ino)
+    if identity in above:
+        raise OSError(errno.ELOOP, "a link to a folder that it is in", str(folder))
+    folders = []
+    for name in sorted(os.listdir(folder)):
+        status = os.stat(folder / name)
+        if stat.S_ISDIR(status.st_mode):
+            folders.append(name)
+        else:
+            yield below + name, status
+    for name in folders:
+        yield from _listing(folder / name, f"{below}{name}/", (*above, identity))
 
 
 def contents_sha256(path: Path, of_file: Callable[[Path], str] = bytes_sha256) -> str:
-    """SHA-256 of a file's bytes; of a folder: of each file's name and size, and the digest of those that are executed.
+    """SHA-256 of a file's bytes; of a folder: of each file's name and size, and of its bytes where it is executed or small.
 
     Args:
         path: a file or a folder.
@@ -66,8 +80,10 @@ def contents_sha256(path: Path, of_file: Callable[[Path], str] = bytes_sha256) -
         return of_file(path)
     digest = hashlib.sha256()
     for name, status in listing(path):
-        executed = of_file(path / name) if name.endswith(_EXECUTED) else ""
-        digest.update(f"{name}\0{status.st_size}\0{executed}\n".encode("utf-8", "surrogateescape"))
+        read = name.endswith(_EXECUTED) or status.st_size <= _SMALL_BYTES
+        # A socket or a pipe has no bytes to compare, and reading it would wait for ever.
+        inside = of_file(path / name) if read and stat.S_ISREG(status.st_mode) else ""
+        digest.update(f"{name}\0{status.st_size}\0{inside}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 

@@ -119,6 +119,72 @@ def test_a_folder_remembered_is_looked_at_again_when_anything_in_it_changed(tmp_
     assert len(set(digests)) == 3
 
 
+@pytest.mark.parametrize(("size", "noticed"), [(1 << 20, True), ((1 << 20) + 1, False)])
+def test_of_a_folder_the_bytes_of_small_files_count_and_of_large_ones_the_size(
+    tmp_path: Path, size: int, noticed: bool
+) -> None:
+    path = put(tmp_path / "kit", "config/kit.props", "a" * size)
+    before = contents_sha256(tmp_path / "kit")
+    path.write_text("b" * size)
+    assert (contents_sha256(tmp_path / "kit") != before) == noticed
+
+
+def test_links_to_folders_are_followed(tmp_path: Path) -> None:
+    path = put(tmp_path / "elsewhere", "a")
+    put(tmp_path / "files", "kit/b")
+    (tmp_path / "files" / "kit" / "data").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (tmp_path / "files" / "kit" / "again").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    folder = UserFile("kit", "x")
+    before = find(folder, tmp_path)["kit"].sha256
+    names = {
+        str(part.relative_to(tmp_path / "files" / "kit"))
+        for part in user_file_parts(needing(folder), tmp_path)
+    }
+    assert names == {"b", "data/a", "again/a"}
+    path.write_text("CONTENTS")
+    assert find(folder, tmp_path)["kit"].sha256 != before
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    put(tmp_path / "kit", "a")
+    alone = contents_sha256(tmp_path / "kit")
+    os.mkfifo(tmp_path / "kit" / "pipe")
+    assert contents_sha256(tmp_path / "kit") != alone
+
+
+@pytest.mark.parametrize(
+    ("target", "got", "fix"),
+    [("nothing", "No such file or directory", "remove the link if it names nothing, or fetch all of it: x"),
+     ("..", "a link to a folder that it is in", "remove the link")],
+)  # fmt: skip
+def test_a_link_that_leads_nowhere_is_told_with_its_place_and_what_to_do(
+    tmp_path: Path, target: str, got: str, fix: str
+) -> None:
+    put(tmp_path / "files", "kit/data/a")
+    (tmp_path / "files" / "kit" / "data" / "link").symlink_to(target)
+    for told_by in (find_user_files, lambda *given: list(user_file_parts(*given))):
+        with pytest.raises(HostError) as told:
+            told_by(needing(UserFile("kit", "x")), tmp_path)
+        (problem,) = told.value.problems
+        assert problem.where == "file kit of s/x:default"
+        assert str(tmp_path / "files" / "kit" / "data" / "link") in problem.expected
+        assert (problem.got, problem.fix) == (got, fix)
+
+
+def test_what_may_not_be_read_says_whose_it_should_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "files", "kit/a")
+
+    def refuse(path: Path) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # The tests may run as root, who may read everything.
+    monkeypatch.setattr("regatta.store.contents.os.listdir", refuse)
+    with pytest.raises(HostError, match="Permission denied · fix: let its owner be who runs Regatta"):
+        find(UserFile("kit", "x"), tmp_path)
+
+
 SPEC: dict[str, Any] = {
     "name": "brought",
     "question": "Is it there?",
