@@ -11,9 +11,12 @@ import org.apache.lucene.index.FieldInfos;
 import org.apache.lucene.index.IndexReader;
 import org.apache.lucene.index.IndexableField;
 import org.apache.lucene.index.LeafReaderContext;
+import org.apache.lucene.index.MultiDocValues;
 import org.apache.lucene.index.MultiTerms;
+import org.apache.lucene.index.NumericDocValues;
 import org.apache.lucene.index.PostingsEnum;
 import org.apache.lucene.index.StoredFields;
+import org.apache.lucene.index.TermVectors;
 import org.apache.lucene.index.Terms;
 import org.apache.lucene.index.TermsEnum;
 import org.apache.lucene.search.DocIdSetIterator;
@@ -72,10 +75,11 @@ final class LuindexBenchmark implements Benchmark {
                 Terms terms = MultiTerms.getTerms(reader, field);
                 if (terms != null) {
                     out.put(field);
-                    digestTerms(terms.iterator(), out);
+                    digestTerms(terms, out);
                 }
             }
             digestStored(reader, out);
+            digestDays(reader, out);
         }
     }
 
@@ -84,26 +88,49 @@ final class LuindexBenchmark implements Benchmark {
         analyzer.close();
     }
 
-    /** The dictionary of a field, and in which articles each term is how often. */
-    private static void digestTerms(TermsEnum terms, OutputDigest out) throws IOException {
+    /** The dictionary of a field or of one article's, and in which articles each term is how often and where. */
+    private static void digestTerms(Terms field, OutputDigest out) throws IOException {
+        boolean positions = field.hasPositions();
         PostingsEnum postings = null;
+        TermsEnum terms = field.iterator();
         for (BytesRef term = terms.next(); term != null; term = terms.next()) {
             out.put(term.utf8ToString()).put(terms.docFreq()).put(terms.totalTermFreq());
-            postings = terms.postings(postings, PostingsEnum.FREQS);
+            postings = terms.postings(postings, PostingsEnum.ALL);
             while (postings.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) {
                 out.put(postings.docID()).put(postings.freq());
+                for (int i = 0; positions && i < postings.freq(); i++) {
+                    // -1 for offsets that the field does not have
+                    out.put(postings.nextPosition()).put(postings.startOffset()).put(postings.endOffset());
+                }
             }
         }
     }
 
-    private static void digestStored(IndexReader reader, OutputDigest out) throws IOException {
+    /** Of each article the stored fields and the term vector of its body. */
+    private static void digestStored(IndexReader reader, OutputDigest out) throws IOException, WrongResultException {
         StoredFields stored = reader.storedFields();
+        TermVectors vectors = reader.termVectors();
         for (int i = 0; i < reader.maxDoc(); i++) {
             for (IndexableField field : stored.document(i)) {
                 out.put(field.name());
                 // text, or the digits of a number
                 out.put(field.stringValue());
             }
+            Terms vector = vectors.get(i, ArticleIndex.BODY);
+            if (vector == null) {
+                throw new WrongResultException("the index holds no term vector of article " + i);
+            }
+            digestTerms(vector, out);
+        }
+    }
+
+    private static void digestDays(IndexReader reader, OutputDigest out) throws IOException, WrongResultException {
+        NumericDocValues days = MultiDocValues.getNumericValues(reader, ArticleIndex.DAY);
+        if (days == null) {
+            throw new WrongResultException("the index holds no column of days");
+        }
+        while (days.nextDoc() != DocIdSetIterator.NO_MORE_DOCS) {
+            out.put(days.docID()).put(days.longValue());
         }
     }
 }

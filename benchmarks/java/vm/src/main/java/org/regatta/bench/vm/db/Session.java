@@ -5,9 +5,6 @@ import java.util.List;
 
 /** Reads a script's lines and does what they say to a database. */
 final class Session {
-    /** How many records of a sorted selection are looked at. */
-    private static final int SHOWN = 10;
-
     private final Database database = new Database();
     private List<Account> selection = List.of();
     private long shown;
@@ -75,7 +72,7 @@ final class Session {
         String[] keys = new String[words.length - 1];
         System.arraycopy(words, 1, keys, 0, keys.length);
         selection.sort(Database.order(keys));
-        for (Account account : selection.subList(0, Math.min(SHOWN, selection.size()))) {
+        for (Account account : selection) {
             shown = 31 * shown + account.number();
         }
     }

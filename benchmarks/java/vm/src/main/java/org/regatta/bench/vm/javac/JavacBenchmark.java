@@ -21,7 +21,7 @@ import org.regatta.bench.inputs.SourceTree;
 
 /**
  * The running JVM's own compiler compiles a seeded source tree from memory to memory; the output is the outline of
- * the class files, because their bytes differ between releases of javac.
+ * the class files, because their bytes differ between releases of javac, and what some of their methods return.
  *
  * <p>Stresses: trees, symbols and types that live for most of an iteration, many classes of code that the JIT must
  * compile, and short strings.
@@ -31,7 +31,7 @@ public final class JavacBenchmark implements Benchmark {
     private static final int SIZE_PER_CLASS = 2;
     private static final int RELEASE = 17;
 
-    /** So many classes are loaded and verified after an iteration, at most. */
+    /** So many classes are loaded and verified after an iteration, at most, and of so many files methods are called. */
     private static final int LINKED_CLASSES = 50;
 
     private List<SourceTree.Unit> sources;
@@ -100,26 +100,32 @@ public final class JavacBenchmark implements Benchmark {
             throw new IllegalStateException("the compiler ended with " + crash);
         }
         Map<String, byte[]> classFiles = files.classFiles();
-        link(classFiles);
+        Verifier verifier = new Verifier(classFiles);
+        link(classFiles, verifier);
         for (byte[] classFile : classFiles.values()) {
             ClassOutline.digest(classFile, out);
+        }
+        for (SourceTree.Unit source : sources.subList(0, Math.min(LINKED_CLASSES, sources.size()))) {
+            CompiledMethods.digest(load(CompiledMethods.className(source), verifier), source, out);
         }
     }
 
     /** Lets the JVM verify some of the classes, in a loader that is dropped afterwards. */
-    private static void link(Map<String, byte[]> classFiles) throws WrongResultException {
-        Verifier verifier = new Verifier(classFiles);
+    private static void link(Map<String, byte[]> classFiles, Verifier verifier) throws WrongResultException {
         int stride = 1 + classFiles.size() / LINKED_CLASSES;
         int at = 0;
         for (String name : classFiles.keySet()) {
-            if (at++ % stride != 0) {
-                continue;
+            if (at++ % stride == 0) {
+                load(name, verifier);
             }
-            try {
-                Class.forName(name, true, verifier);
-            } catch (ClassNotFoundException | VerifyError | ClassFormatError e) {
-                throw new WrongResultException("the compiled class " + name + " is not valid: " + e);
-            }
+        }
+    }
+
+    private static Class<?> load(String name, Verifier verifier) throws WrongResultException {
+        try {
+            return Class.forName(name, true, verifier);
+        } catch (ClassNotFoundException | VerifyError | ClassFormatError e) {
+            throw new WrongResultException("the compiled class " + name + " is not valid: " + e);
         }
     }
 
