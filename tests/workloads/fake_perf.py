@@ -72,6 +72,9 @@ def main() -> int:
             file=sys.stderr,
         )
         return 255
+    if os.environ.get("FAKE_PERF_HAS_NO_ROOM_FOR", "none") in events and "{" in options["-e"]:
+        print(f"Error:\nThe {events[0]} event is not supported.", file=sys.stderr)
+        return 255
     sys.stderr.write(lines(events, os.environ.get("FAKE_PERF_LACKS", "").split(), 1))
     return 0
 

@@ -170,6 +170,24 @@ def test_a_kernel_that_may_not_be_counted_leaves_the_user_s_counts(perf: Path, t
     assert run.info["counters"]["system"].startswith("not possible: Access to performance monitoring")
 
 
+def test_events_that_a_processor_cannot_count_at_once_give_counts_and_no_ratio(
+    counters: ModuleType, perf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_PERF_HAS_NO_ROOM_FOR", "branches:u")
+    asked = counters.Counters(str(perf), tmp_path, 1)
+    assert asked.told() == {
+        "instructions:u with branches:u with branch-misses:u": "not counted at the same time"
+    }
+    groups = asked._grouped()
+    assert groups.count("instructions:u") == 3, "with cycles, the instruction cache and the TLBs"
+    assert "{branches:u},{branch-misses:u}," in groups
+    assert "{instructions:k,branches:k,branch-misses:k}" in groups
+    text = "3000,,cycles:u,1,100.00,,\n1000,,instructions:u,1,100.00,,\n200,,branches:u,1,100.00,,\n"
+    found = {metric for metric, *_ in counters.values_of(asked._read(text), 10, 2)}
+    assert {"branches", "cpi"} <= found
+    assert "branches_per_instruction" not in found
+
+
 @pytest.mark.parametrize(
     ("program", "told"), [("none", "not asked for"), ("no-such-perf", "no no-such-perf on PATH")]
 )

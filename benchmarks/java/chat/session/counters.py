@@ -182,6 +182,27 @@ def _pair(reading: Reading, space: str, over: str, under: str) -> tuple[float, f
     return None
 
 
+def _fits(perf: str, events: Sequence[str]) -> bool:
+    """Whether perf takes these events as one group."""
+    command = [perf, "stat", "-x,", "-e", "{" + ",".join(events) + "}", "--", "true"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRY_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _elsewhere(metric: str, place: int, groups: Sequence[Sequence[str]]) -> bool:
+    """Whether another group has it too: a larger one, or one before."""
+    return any(
+        metric in group and (len(group) > 1 or other < place)
+        for other, group in enumerate(groups)
+        if other != place
+    )
+
+
 def _is_of(line: str, space: str) -> bool:
     fields = line.split(",")
     known = _known(fields[2]) if len(fields) > 2 else None
@@ -325,12 +346,21 @@ class Counters:
                 self._told[event] = "not supported"
             else:
                 self._events.append(event)
-        has = {metric for metric, name in EVENTS.items() if f"{name}:{SPACES[space]}" in self._events}
-        kept = [tuple(metric for metric in group if metric in has) for group in GROUPS]
-        # Of a group that lacks all else, instructions are left, which are in another.
-        self._groups[space] = [
-            group for i, group in enumerate(kept) if group and (i == 0 or group != ("instructions",))
-        ]
+        self._groups[space] = self._group(perf, space)
+
+    def _group(self, perf: str, space: str) -> Groups:
+        """The groups of a space, of what there is; where the processor cannot count one at once, its events by themselves."""
+        groups: list[tuple[str, ...]] = []
+        for group in GROUPS:
+            names = {metric: f"{EVENTS[metric]}:{SPACES[space]}" for metric in group}
+            kept = tuple(metric for metric, name in names.items() if name in self._events)
+            if len(kept) > 1 and not _fits(perf, [names[metric] for metric in kept]):
+                self._told[" with ".join(names[metric] for metric in kept)] = "not counted at the same time"
+                groups += [(metric,) for metric in kept]
+            else:
+                groups.append(kept)
+        # What is alone, and in another group too, is counted there.
+        return [g for i, g in enumerate(groups) if g and not (len(g) == 1 and _elsewhere(g[0], i, groups))]
 
     def _grouped(self) -> str:
         """`{cycles:u,instructions:u},{...}`, as perf wants it."""
