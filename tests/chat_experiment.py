@@ -93,5 +93,7 @@ def _rows(
     yield [0, "cpu_client_per_message", noisy(COST_NS["selector"]), "ns", None, given]
     yield [0, "cpu_share", noisy(share_of_cpus), "ratio", None, given]
     yield [0, "window", 1.5e9, "ns", None, given]
+    yield [0, "latency", noisy(5e9 * connections / speed), "ns", None, {**given, "percentile": 99.9}]
+    yield [0, "minor_faults", noisy(700.0), "count", None, given]
     # Virtual threads are still being compiled.
     yield [0, "compile_time", noisy(0.6e9 if mode == "virtual" else 0.06e9), "ns", None, given]

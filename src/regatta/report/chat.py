@@ -48,7 +48,9 @@ _GROUPS: dict[str, list[_Wanted]] = {
     "Messages a second": [("delivered_rate", "", "messages delivered a second")],
     "Latency": [
         ("latency", "50", "latency, median"),
+        ("latency", "90", "latency, 90th percentile"),
         ("latency", "99", "latency, 99th percentile"),
+        ("latency", "99.9", "latency, 99.9th percentile"),
     ],
     "Processor time of the server": [
         ("cpu_per_message", "", "for each message sent"),
@@ -65,6 +67,10 @@ _GROUPS: dict[str, list[_Wanted]] = {
     "Context switches": [
         ("switches_voluntary_per_message", "", "for each message sent, voluntary"),
         ("switches_involuntary_per_message", "", "for each message sent, involuntary"),
+    ],
+    "Page faults": [
+        ("minor_faults", "", "minor, of the server in the window"),
+        ("major_faults", "", "major, of the server in the window"),
     ],
     "Cycles for each instruction": _by_space("cpi", "CPI"),
     "Instructions": [

@@ -51,14 +51,11 @@ def lines(figure: Figure) -> list[dict[str, Any]]:
 def test_each_figure_has_a_line_for_each_mode_and_runtime_that_can(answer: Answer) -> None:
     found = figures(answer)
     assert list(found) == [
-        *(
-            "Messages a second",
-            "Latency",
-            "Processor time of the server",
-            "Server and client",
-            "Context switches",
-        )
+        *("Messages a second", "Latency", "Processor time of the server", "Server and client"),
+        *("Context switches", "Page faults"),
     ]
+    percentiles = ("median", "99th percentile", "99.9th percentile")
+    assert list(found["Latency"]) == [f"latency, {which}" for which in percentiles]
     assert set(found["Processor time of the server"]) == {
         "for each message sent",
         "for each message sent, user",
