@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /** Runs one benchmark of a suite: the {@code main} of every workload jar. */
@@ -19,6 +20,8 @@ public final class Harness {
     /** Does what {@code args} say and ends the process. */
     public static void main(String[] args, List<Entry> entries) {
         Fatal.prepare();
+        // Libraries change case and write numbers by the default locale: in Turkish some do other work than elsewhere.
+        Locale.setDefault(Locale.ENGLISH);
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
         String results = System.getenv("REGATTA_RESULTS");
         Listener lines = results == null ? new PrintedLines(out) : new ResultLines(Path.of(results));
