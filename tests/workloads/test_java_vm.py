@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from java_runs import ROOT, Programs, Run
 
-SOURCES = ROOT / "benchmarks" / "java" / "vm" / "src" / "main" / "java"
+JAVA = ROOT / "benchmarks" / "java"
+SOURCES = JAVA / "vm" / "src" / "main" / "java"
 PACKAGE = "org/regatta/bench/vm"
 
 
@@ -25,11 +26,26 @@ def test_javac_says_that_a_runtime_has_no_compiler(programs: Programs) -> None:
     assert programs.probe("vm/jack", flags=flags).code == 0
 
 
-def changed(programs: Programs, folder: Path, name: str, size: int = 1) -> Run:
+def changed(programs: Programs, folder: Path, name: str, size: int = 1, jar: str = "vm.jar") -> Run:
     """Run a benchmark with the classes and resources of a folder in place of the jar's."""
-    path = f"{folder}{os.pathsep}{programs.jar('vm.jar')}"
+    path = f"{folder}{os.pathsep}{programs.jar(jar)}"
     arguments = (name, "--size", str(size), "--iterations", "1", "--seed", "1")
-    return programs.java("-cp", path, "org.regatta.bench.vm.Main", *arguments)
+    main = "vm" if jar == "vm.jar" else jar.removeprefix("apps.")
+    return programs.java("-cp", path, f"org.regatta.bench.{main}.Main", *arguments)
+
+
+def compile_mutant(
+    programs: Programs, folder: Path, source: Path, text: str, other: str, jar: str = "vm.jar"
+) -> Path:
+    """A folder with the classes of one source in which one text is replaced."""
+    original = source.read_text(encoding="utf-8")
+    assert original.count(text) == 1
+    mutant = folder / source.name
+    mutant.write_text(original.replace(text, other), encoding="utf-8")
+    classes = folder / "classes"
+    command = ["javac", "-cp", str(programs.jar(jar)), "-d", str(classes), str(mutant)]
+    subprocess.run(command, check=True, capture_output=True)
+    return classes
 
 
 def only_error(run: Run) -> str:
@@ -60,15 +76,48 @@ MISTAKES = [
 def test_a_mistake_in_a_program_is_noticed(
     programs: Programs, tmp_path: Path, name: str, file: str, text: str, other: str, told: str
 ) -> None:
-    source = (SOURCES / PACKAGE / f"{file}.java").read_text(encoding="utf-8")
-    assert source.count(text) == 1
-    mutant = tmp_path / f"{Path(file).name}.java"
-    mutant.write_text(source.replace(text, other), encoding="utf-8")
-    classes = tmp_path / "classes"
-    command = ["javac", "-cp", str(programs.jar("vm.jar")), "-d", str(classes), str(mutant)]
-    subprocess.run(command, check=True, capture_output=True)
+    classes = compile_mutant(programs, tmp_path, SOURCES / PACKAGE / f"{file}.java", text, other)
     error = only_error(changed(programs, classes, name))
     assert any(words in error for words in told.split("|")), error
+
+
+#: a jar, a benchmark of it, size, a source, a text in it, and another in its place that changes the output
+UNSEEN = [
+    ("vm.jar", "db", 1, "vm/src/main/java/org/regatta/bench/vm/db/Session", "selection.sort(Database.order(keys));",
+     "selection.sort(Database.order(keys)); if (selection.size() > 12) java.util.Collections.swap(selection, 11, 12);"),
+    ("apps.lucene", "luindex", 2, "apps/lucene/src/main/java/org/regatta/bench/lucene/ArticleIndex",
+     "type.setStoreTermVectorOffsets(true);", ""),
+    ("apps.lucene", "luindex", 2, "apps/lucene/src/main/java/org/regatta/bench/lucene/ArticleIndex",
+     "new NumericDocValuesField(DAY, article.day())", "new NumericDocValuesField(DAY, article.day() + 1)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("jar", "name", "size", "file", "text", "other"), UNSEEN)
+def test_another_output_has_another_digest(
+    programs: Programs, tmp_path: Path, jar: str, name: str, size: int, file: str, text: str, other: str
+) -> None:
+    classes = compile_mutant(programs, tmp_path, JAVA / f"{file}.java", text, other, jar)
+    run, right = changed(programs, classes, name, size, jar), changed(programs, tmp_path, name, size, jar)
+    assert (run.code, right.code) == (0, 0), run.stderr
+    assert len(run.digests()) == 1
+    assert run.digests() != right.digests()
+
+
+def test_compiled_code_that_computes_something_else_has_another_digest(
+    programs: Programs, tmp_path: Path
+) -> None:
+    resource = "org/regatta/bench/inputs/source-templates.txt"
+    with zipfile.ZipFile(programs.jar("vm.jar")) as jar:
+        file = Path(jar.extract(resource, tmp_path))
+    right = changed(programs, tmp_path, "javac", 10)
+    original = file.read_text(encoding="utf-8")
+    assert "return value + y;" in original
+    # As a compiler would with a mistake in its code for this operator: what is declared stays the same.
+    file.write_text(original.replace("return value + y;", "return value - y;"), encoding="utf-8")
+    run = changed(programs, tmp_path, "javac", 10)
+    assert (run.code, right.code) == (0, 0), run.stderr
+    assert len(run.digests()) == 1
+    assert run.digests() != right.digests()
 
 
 #: a resource, a text in it, another text in its place, and what is told
