@@ -18,7 +18,7 @@ def write_rich_experiment(directory: Path, rounds: int = 6) -> Path:
     rng = np.random.default_rng(20070101)
     cells = [
         cell(collector, benchmark=benchmark, heap_factor=factor, heap_mib=mib)
-        for benchmark in ("vm/compress:s10", "apps/h2:small")
+        for benchmark in ("apps/ecj:small", "apps/h2:small")
         for factor, mib in _HEAPS
         for collector in _SLOWNESS
     ]
