@@ -6,14 +6,14 @@ import os
 import resource
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import chat_runs
 import java_runs
 import pytest
 from chat_runs import RELEASES, SUITE
+from marked_processes import processes_with
+from runner_plans import wait_until
 
 from regatta.units import UNITS
 
@@ -144,12 +144,12 @@ def test_a_driver_that_is_ended_leaves_no_process(number: signal.Signals, tmp_pa
     )
     try:
         # The driver, the server and the client.
-        assert _wait_until(lambda: len(_marked(marker)) == 3)
+        wait_until(lambda: len(processes_with(marker)) == 3, "driver, server and client", patience_s=60)
         driver.send_signal(number)
         driver.wait(30)
-        assert _wait_until(lambda: not _marked(marker))
+        wait_until(lambda: not processes_with(marker), "all of them to end", patience_s=60)
     finally:
-        for pid in _marked(marker):
+        for pid in processes_with(marker):
             os.kill(pid, signal.SIGKILL)
         driver.wait()
     assert driver.returncode == (128 + number if number == signal.SIGTERM else -number)
@@ -192,25 +192,3 @@ def test_a_wrong_option_of_the_driver_is_told_and_exits_with_2(
     run = chat_runs.session(tmp_path, *options, java="java")
     assert run.code == 2
     assert told in run.stderr
-
-
-def _marked(marker: str) -> list[int]:
-    """Processes that carry the marker in their environment."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                if marker.encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
-
-
-def _wait_until(holds: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if holds():
-            return True
-        time.sleep(0.05)
-    return False

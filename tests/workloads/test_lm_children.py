@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from lm_runs import Run, run
+from marked_processes import processes_with
+from runner_plans import wait_until as wait_until_or_fail
 
 # ---- children in step ----
 
@@ -122,23 +123,8 @@ def test_a_child_that_ends_early_is_an_error_with_its_cause(
     assert outcome.stdout.count("opened 1 closed 1") >= parallel - (kind != "fail")
 
 
-def processes_with(marker: str) -> list[int]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if marker.encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def wait_until(condition: Callable[[], bool]) -> None:
+    wait_until_or_fail(condition, "the processes to be as they should", patience_s=10)
 
 
 def started(planted: Path, marker: str, parallel: int, *arguments: str) -> subprocess.Popen[str]:
