@@ -113,8 +113,3 @@ def gauge_of(name: str) -> Gauge:
         return found
     why = f"there is no adapter like `{name}` here; the whole command's wall time is measured instead"
     return Gauge({"adapter": "process"}, ((why, f"`adapter: regex` with a pattern, or {_FIX}"),))
-
-
-def is_known(name: str) -> bool:
-    """Whether there is an adapter of equal meaning."""
-    return name.lower() in _TABLE

@@ -58,13 +58,3 @@ class ResolvedHost:
     refused_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
     #: benchmark label -> name of what the user brings, or `name/what lies beside it` -> file or folder
     files: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Minheap:
-    """Least heap in MiB in which a benchmark completes on a runtime, under every one of the collectors."""
-
-    benchmark: str
-    runtime: str
-    heap_mib: int
-    collectors: tuple[str, ...]

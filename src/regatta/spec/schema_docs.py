@@ -91,11 +91,6 @@ def schema_of(kind: Kind) -> dict[str, Any]:
     return found
 
 
-def spec_json_schema() -> dict[str, Any]:
-    """JSON Schema of the spec."""
-    return schema_of("spec")
-
-
 def spec_markdown() -> str:
     """The reference page of all kinds of files: every key with type, default, meaning and example."""
     parts = [_INTRODUCTION]

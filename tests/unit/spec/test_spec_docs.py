@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from regatta.adapters import ADAPTERS
 from regatta.cli.schema import schema
 from regatta.spec.flow import flow_yaml
-from regatta.spec.schema_docs import KINDS, schema_of, spec_json_schema, spec_markdown
+from regatta.spec.schema_docs import KINDS, schema_of, spec_markdown
 from regatta.spec.suite_schema import KNOWN_ADAPTERS
 from regatta.spec.yaml_lines import parse_yaml, read_yaml
 
@@ -67,7 +67,7 @@ def test_the_files_of_the_repository_fit_their_schema(kind: Any, path: Path) -> 
 
 
 def test_the_schema_tells_editors_of_mistakes() -> None:
-    validator = jsonschema.Draft202012Validator(spec_json_schema())
+    validator = jsonschema.Draft202012Validator(schema_of("spec"))
     right = {"name": "x", "benchmarks": [{"suite": "s", "benchmark": "b"}], "invocations": {"fixed": 1}}
     assert validator.is_valid(right)
     assert validator.is_valid(
