@@ -1,0 +1,100 @@
+"""The Docker engine of the tests: the dockerd that runs, or one that is started for the session and stopped at its end."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+START_S = 60.0
+STOP_S = 30.0
+
+
+@dataclass(frozen=True)
+class DockerEngine:
+    """A dockerd that answers; `docker` is the command, and what it runs with is in the environment already."""
+
+    docker: str
+    #: whether this session started it (and stops it)
+    ours: bool
+
+    def run(self, *arguments: str, timeout_s: float = 120.0) -> str:
+        """Run `docker ARGUMENTS`, which must succeed; returns what it printed."""
+        done = subprocess.run(
+            [self.docker, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+        assert done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
+        return done.stdout
+
+
+def why_no_docker(docker: str | None) -> str:
+    """Ask the engine for its version; returns why there is no answer, or nothing."""
+    if docker is None:
+        return "there is no `docker` command"
+    try:
+        done = subprocess.run(
+            [docker, "version", "--format", "{{.Server.Version}}"],
+            capture_output=True, text=True, timeout=20, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return "the engine does not answer within 20 s"
+    return "" if done.returncode == 0 and done.stdout.strip() else done.stderr.strip() or "no answer"
+
+
+def start_dockerd(log: Path) -> tuple[subprocess.Popen[bytes] | None, str]:
+    """Start the engine; returns it once it answers, or None and why it does not."""
+    dockerd = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/sbin:/usr/local/sbin")
+    if dockerd is None:
+        return None, "there is no `dockerd` command"
+    if os.geteuid() != 0:
+        return None, "dockerd is started by root only, and these tests run as another user"
+    with log.open("wb") as output:
+        engine = subprocess.Popen(
+            [dockerd], stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+    docker = shutil.which("docker")
+    deadline = time.monotonic() + START_S
+    why = ""
+    while time.monotonic() < deadline and engine.poll() is None:
+        why = why_no_docker(docker)
+        if not why:
+            return engine, ""
+        time.sleep(0.2)
+    stop_dockerd(engine)
+    last = log.read_text(errors="replace").strip().splitlines()[-3:]
+    return None, f"dockerd does not start: {' | '.join(last) or why}"
+
+
+def stop_dockerd(engine: subprocess.Popen[bytes]) -> None:
+    """Stop an engine of ours and wait for its end: it stops its containers and its containerd itself."""
+    if engine.poll() is None:
+        engine.terminate()
+    try:
+        engine.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        engine.kill()
+        engine.wait()
+
+
+@pytest.fixture(scope="session")
+def docker_engine(tmp_path_factory):
+    """The engine that runs, or one of this session's; without either the tests are skipped, and say why."""
+    docker = shutil.which("docker")
+    if not why_no_docker(docker):
+        yield DockerEngine(docker, False)
+        return
+    engine, why = None, why_no_docker(docker)
+    if docker is not None:
+        engine, why = start_dockerd(tmp_path_factory.mktemp("dockerd") / "dockerd.log")
+    if engine is None:
+        line = f"DOCKER CANNOT RUN HERE: {why}; everything that needs it is NOT tested"
+        print(f"\n{line}", file=sys.__stderr__, flush=True)
+        pytest.skip(line)
+    try:
+        yield DockerEngine(docker, True)
+    finally:
+        stop_dockerd(engine)
