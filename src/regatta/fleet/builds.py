@@ -8,8 +8,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from regatta.cache import cache_dir, file_sha256, made_directory
 from regatta.errors import HostError
-from regatta.fleet.cache import cache_dir, file_sha256, made_directory
 from regatta.fleet.commands import run_command
 from regatta.fleet.sources import generator_files, source_files
 from regatta.model.experiment import Benchmark, Build, Input

@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from regatta.cache import file_sha256
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.builds import build, generate_input
-from regatta.fleet.cache import file_sha256
 from regatta.fleet.facts import host_class, local_facts
 from regatta.fleet.runtimes import provision
-from regatta.model.experiment import Experiment, Host
+from regatta.model.experiment import Experiment
+from regatta.model.host import Host
 from regatta.model.resolved import File, ResolvedHost, ResolvedRuntime
 
 #: where programs are found, by Regatta and by what it measures; a terminal's own PATH would differ from the next one's

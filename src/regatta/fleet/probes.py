@@ -6,8 +6,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from regatta.cache import remembered
 from regatta.errors import HostError
-from regatta.fleet.cache import remembered
 from regatta.fleet.commands import run_command
 from regatta.model.experiment import Benchmark, Experiment, Runtime
 from regatta.model.resolved import ResolvedHost

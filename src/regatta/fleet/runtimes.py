@@ -14,8 +14,8 @@ import urllib.request
 import zipfile
 from pathlib import Path
 
+from regatta.cache import cache_dir, file_sha256, made_directory, remembered
 from regatta.errors import HostError, NotForThisHostError
-from regatta.fleet.cache import cache_dir, file_sha256, made_directory, remembered
 from regatta.fleet.commands import run_command
 from regatta.model.cell import OUTPUT, TRAINED
 from regatta.model.experiment import Collector, Modifier, Runtime

@@ -11,8 +11,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from regatta.cache import cache_dir, file_sha256, made_directory
 from regatta.errors import HostError, RegattaError
-from regatta.fleet.cache import cache_dir, file_sha256, made_directory
 from regatta.fleet.commands import run_command
 from regatta.model.cell import OUTPUT, TRAINED, Cell
 from regatta.model.experiment import Experiment

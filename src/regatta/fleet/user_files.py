@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from regatta.cache import file_sha256, remembered
 from regatta.errors import HostError
-from regatta.fleet.cache import file_sha256, remembered
 from regatta.model.experiment import Experiment, UserFile
 from regatta.model.resolved import File
 from regatta.store.contents import contents_sha256, listing

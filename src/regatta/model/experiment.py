@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Union
 
 from regatta.model.benchmark_label import benchmark_label
+from regatta.model.host import Host
 from regatta.model.template import placeholders
 
-Scalar = str | int | float | bool
+# Not `|`: hosts may have Python 3.9.
+Scalar = Union[str, int, float, bool]  # noqa: UP007
 #: what the name of an installed program follows in a command: `{program.gzip}`
 PROGRAM = "program."
 #: what the name of a file that the user brings follows: `{file.dacapo}`
@@ -204,15 +206,6 @@ class Benchmark:
             named = placeholders(template)
             found += [name.removeprefix(PROGRAM) for name in named if name.startswith(PROGRAM)]
         return tuple(dict.fromkeys(found))
-
-
-@dataclass(frozen=True)
-class Host:
-    """One machine. `connection` is `local` until the fleet gives others."""
-
-    name: str
-    platform: str
-    connection: Literal["local"] = "local"
 
 
 @dataclass(frozen=True)

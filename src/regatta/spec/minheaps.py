@@ -10,8 +10,8 @@ from regatta.model.experiment import Benchmark, KeptMinheaps
 from regatta.spec.flow import flow_yaml
 from regatta.spec.home import minheaps_path
 from regatta.spec.minheap_schema import MinheapsFile
-from regatta.spec.problems import check, shown
-from regatta.spec.registries import read_registry, shown_path
+from regatta.spec.problems import check, shown, shown_path
+from regatta.spec.registries import read_registry
 
 
 def read_minheaps(home: Path, suite: str, problems: list[Problem]) -> MinheapsFile | None:

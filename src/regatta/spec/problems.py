@@ -6,6 +6,7 @@ import difflib
 import types
 import typing
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -33,6 +34,14 @@ _WORDS = {
     "dict_type": "a mapping of names to values",
     "none_required": "nothing",
 }
+
+
+def shown_path(path: Path) -> str:
+    """A path as a person at the terminal would write it."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
 
 
 def check(model: type[M], document: Document, problems: list[Problem], path: KeyPath = ()) -> M | None:

@@ -12,14 +12,14 @@ from pydantic import BaseModel, ValidationError
 
 from regatta.errors import Problem, SpecError
 from regatta.model.experiment import Archive, Collector, Modifier, Runtime, Training
-from regatta.spec.problems import check, shown, unknown
+from regatta.model.host import Host
+from regatta.spec.inventory import read_inventory
+from regatta.spec.problems import check, shown_path, unknown
 from regatta.spec.registry_schema import (
     CollectorsFile,
     CollectorSpec,
-    HostsFile,
     ModifiersFile,
     ModifierSpec,
-    PlatformSpec,
     RuntimesFile,
     RuntimeSpec,
 )
@@ -36,20 +36,12 @@ class Registries:
     collectors: dict[str, Collector] = field(default_factory=dict)
     modifiers: dict[str, Modifier] = field(default_factory=dict)
     #: platform -> its hosts
-    platforms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    platforms: dict[str, tuple[Host, ...]] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
 
 
-def shown_path(path: Path) -> str:
-    """A path as a person at the terminal would write it."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
 def read_registries(home: Path, problems: list[Problem]) -> Registries:
-    """Read `configs/{runtimes,collectors,modifiers}.yml` and `configs/hosts/*.yml`; a missing file is an empty one.
+    """Read `configs/{runtimes,collectors,modifiers}.yml` and the inventory; a missing file is an empty one.
 
     Args:
         home: what `find_home` found.
@@ -73,24 +65,7 @@ def read_registries(home: Path, problems: list[Problem]) -> Registries:
         found.modifiers = {name: as_modifier(name, model) for name, model in given.items()}
         refusals = {name: model.refused_by for name, model in given.items()}
         check_refusals(modifiers, ("modifiers",), refusals, {*found.runtimes, *found.broken}, problems)
-    folder = configs / "hosts"
-    for path in sorted(folder.glob("*.yml")) if folder.is_dir() else ():
-        document = read_registry(path, problems)
-        if document is None:
-            continue
-        platforms = _entries(HostsFile, PlatformSpec, document, ("platforms",), problems, found.broken)
-        for name, model in platforms.items():
-            if name in found.platforms:
-                where = document.where(("platforms", name))
-                problems.append(
-                    Problem(
-                        where,
-                        "a platform that no other file in configs/hosts has",
-                        shown(name),
-                        "another name",
-                    )
-                )
-            found.platforms[name] = tuple(model.hosts)
+    found.platforms = read_inventory(home, problems)
     return found
 
 

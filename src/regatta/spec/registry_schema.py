@@ -233,18 +233,3 @@ class CollectorsFile(Strict):
     collectors: dict[Name, CollectorSpec] = Field(
         description="Name to collector.", examples=[{"g1": {"flags": ["-XX:+UseG1GC"]}}]
     )
-
-
-class PlatformSpec(Strict):
-    """A class of machine."""
-
-    description: Text = Field("", description="What these machines are.", examples=["the machine at hand"])
-    hosts: list[Name] = Field(description="Its machines.", min_length=1, examples=[["local"]])
-
-
-class HostsFile(Strict):
-    """`configs/hosts/*.yml`: machines by platform."""
-
-    platforms: dict[Name, PlatformSpec] = Field(
-        description="Name to platform.", examples=[{"local": {"hosts": ["local"]}}]
-    )

@@ -13,7 +13,6 @@ from regatta.model.experiment import (
     Cores,
     Experiment,
     Heap,
-    Host,
     KeptMinheaps,
     Modifier,
     PerturbationLimits,
@@ -24,6 +23,7 @@ from regatta.model.experiment import (
     SteadyState,
     Stopping,
 )
+from regatta.model.host import Host
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
@@ -36,9 +36,6 @@ from regatta.spec.yaml_lines import Document, KeyPath
 #: what the collector is called when the spec names none and the JVM chooses
 DEFAULT_COLLECTOR = Collector("default", ())
 NATIVE = Runtime("native", "native", "none")
-
-#: the one host that is this machine
-LOCAL_HOST = "local"
 
 
 class Resolver:
@@ -248,21 +245,14 @@ class Resolver:
         table = {name: (name, hosts) for name, hosts in self.registries.platforms.items()}
         found: dict[str, Host] = {}
         for platform, hosts in self.look_up("platforms", "a platform", names, table):
-            foreign = [host for host in hosts if host != LOCAL_HOST]
-            if foreign:
-                self.problem(
-                    self.item("platforms", names.index(platform)),
-                    f"platforms of this machine (host `{LOCAL_HOST}`)",
-                    f"{platform} with {', '.join(foreign)}",
-                    "measuring over SSH is not there yet; use `local`",
-                )
             for host in hosts:
-                if host in found and found[host].platform != platform:
-                    expected = f"platforms that share no host (`{host}` is in `{found[host].platform}` too)"
+                if host.name in found and found[host.name].platform != platform:
+                    other = found[host.name].platform
+                    expected = f"platforms that share no host (`{host.name}` is in `{other}` too)"
                     self.problem(
                         self.item("platforms", names.index(platform)), expected, platform, "remove one"
                     )
-                found[host] = Host(host, platform)
+                found[host.name] = host
         return list(found.values())
 
     def runtimes(self, benchmarks: list[Benchmark]) -> list[Runtime]:

@@ -15,11 +15,11 @@ from regatta.spec import fields
 from regatta.spec.flow import flow_yaml
 from regatta.spec.minheap_schema import MinheapsFile
 from regatta.spec.reference_schema import ReferenceFile
-from regatta.spec.registry_schema import CollectorsFile, HostsFile, ModifiersFile, RuntimesFile
+from regatta.spec.registry_schema import CollectorsFile, ModifiersFile, RuntimesFile
 from regatta.spec.spec_schema import Spec
 from regatta.spec.suite_schema import SuiteFile
 
-Kind = Literal["spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers", "hosts"]
+Kind = Literal["spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers"]
 
 KINDS: dict[Kind, type[BaseModel]] = {
     "spec": Spec,
@@ -29,7 +29,6 @@ KINDS: dict[Kind, type[BaseModel]] = {
     "runtimes": RuntimesFile,
     "collectors": CollectorsFile,
     "modifiers": ModifiersFile,
-    "hosts": HostsFile,
 }
 
 _TITLES: dict[Kind, str] = {
@@ -40,14 +39,13 @@ _TITLES: dict[Kind, str] = {
     "runtimes": "Runtimes: `configs/runtimes.yml`",
     "collectors": "Collectors: `configs/collectors.yml`",
     "modifiers": "Modifiers: `configs/modifiers.yml`",
-    "hosts": "Hosts: `configs/hosts/*.yml`",
 }
 
 _INTRODUCTION = """\
 # Spec reference
 
 Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page from the schema, and
-`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `minheap`, `runtimes`, `collectors`, `modifiers` or `hosts` for the other files):
+`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `minheap`, `runtimes`, `collectors` or `modifiers` for the other files):
 
     # yaml-language-server: $schema=spec.schema.json
 

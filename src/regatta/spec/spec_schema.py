@@ -249,7 +249,7 @@ class Spec(Strict):
     )
     platforms: Names = Field(
         ["local"],
-        description="Classes of machine, from `configs/hosts/`.",
+        description="Classes of machine: groups of the inventory in `configs/hosts/`.",
         min_length=1,
         examples=[["local"]],
     )

@@ -16,7 +16,6 @@ from regatta.model.experiment import (
     Expectation,
     Experiment,
     Heap,
-    Host,
     PerturbationLimits,
     ProcessEnvironment,
     Rlimits,

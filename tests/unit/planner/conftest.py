@@ -11,7 +11,6 @@ from regatta.model.experiment import (
     Cores,
     Experiment,
     Heap,
-    Host,
     PerturbationLimits,
     ProcessEnvironment,
     Rlimits,

@@ -17,8 +17,8 @@ FILES = {
           serial: {flags: [-XX:+UseSerialGC]}
           g1: {flags: [-XX:+UseG1GC], refused_by: {jdk-25: for the test}}
         """,
-    "configs/hosts/local.yml": "platforms: {local: {hosts: [local]}}",
-    "configs/hosts/rack.yml": "platforms: {rack: {description: two machines, hosts: [n1, n2.example.org]}}",
+    "configs/hosts/local.yml": "all: {children: {local: {hosts: {local: {ansible_connection: local}}}}}",
+    "configs/hosts/rack.yml": "all: {children: {rack: {hosts: {n1: {}, n2.example.org: {}}}}}",
     "configs/suites/toy.yml": """
         suite: toy
         builds:

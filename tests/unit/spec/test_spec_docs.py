@@ -23,7 +23,6 @@ FILES = [
     *(("spec", path) for path in sorted((ROOT / "configs/experiments").glob("*.yml"))),
     *(("suite", path) for path in sorted((ROOT / "configs/suites").glob("*.yml"))),
     *(("reference", path) for path in sorted((ROOT / "configs/suites/reference").glob("*.yml"))),
-    *(("hosts", path) for path in sorted((ROOT / "configs/hosts").glob("*.yml"))),
     *(("minheap", path) for path in sorted((ROOT / "configs/suites/minheap").glob("*.yml"))),
     ("runtimes", ROOT / "configs/runtimes.yml"),
     ("collectors", ROOT / "configs/collectors.yml"),

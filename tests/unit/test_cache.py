@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.fleet.cache import file_sha256, made_directory, remembered
+from regatta.cache import file_sha256, made_directory, remembered
 
 
 @pytest.fixture(autouse=True)

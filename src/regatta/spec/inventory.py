@@ -1,0 +1,221 @@
+"""The one list of machines: an ordinary Ansible inventory, read by Ansible itself; its groups are the platforms."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from regatta.cache import remembered
+from regatta.errors import Problem, SpecError
+from regatta.model.host import DEFAULT_ROOT, Host, SlurmPlace, SshPlace
+from regatta.spec.problems import shown_path, unknown
+
+INVENTORY = "REGATTA_INVENTORY"
+_OWN = "regatta_"
+#: groups that every inventory has
+_ALWAYS = frozenset({"all", "ungrouped", "_meta"})
+_TIMEOUT_S = 120
+_CPU_LIST = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+def inventory_path(home: Path) -> Path:
+    """The file or folder of the inventory: `$REGATTA_INVENTORY`, or `configs/hosts` of the home."""
+    own = os.environ.get(INVENTORY)
+    return Path(own).absolute() if own else home / "configs" / "hosts"
+
+
+def _cpus(value: object) -> object:
+    """CPUs as a list, or in the kernel's form, "2-7,9"."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value]
+    if not isinstance(value, str):
+        return value
+    if not _CPU_LIST.fullmatch(value.replace(" ", "")):
+        raise ValueError("expected CPU numbers such as 2-7,9")
+    found: list[int] = []
+    for part in value.replace(" ", "").split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+Cpus = Annotated[list[Annotated[int, Field(ge=0, le=65535)]], BeforeValidator(_cpus)]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._\[\],&|*:-]*$", max_length=200)]
+
+
+class HostVariables(BaseModel):
+    """The variables of a host that Regatta reads. Ansible's own keep their meaning."""
+
+    model_config = ConfigDict(extra="ignore", strict=False)
+
+    ansible_connection: str = "ssh"
+    ansible_host: Annotated[str, Field(pattern=r"^[A-Za-z0-9:%.\[\]_-]+$")] = ""
+    ansible_port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    ansible_user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$")] | Literal[""] = ""
+    ansible_ssh_private_key_file: str = ""
+    ansible_ssh_common_args: str = ""
+    ansible_ssh_extra_args: str = ""
+    ansible_python_interpreter: str = ""
+    regatta_root: Annotated[str, Field(pattern=r"^/[A-Za-z0-9/._+-]+$")] = DEFAULT_ROOT
+    regatta_cpus: Cpus = []
+    regatta_housekeeping_cpus: Cpus = []
+    regatta_slurm_node: Word | Literal[""] = ""
+    regatta_slurm_constraint: Word | Literal[""] = ""
+    regatta_slurm_partition: Word | Literal[""] = ""
+    regatta_slurm_time_limit_min: Annotated[int, Field(ge=1)] | None = None
+    #: make Docker ready there
+    regatta_docker: bool = False
+
+    def host(self, name: str, platform: str) -> Host:
+        """The frozen value."""
+        is_local = self.ansible_connection == "local"
+        ssh = None
+        if not is_local or self.ansible_host:
+            arguments = shlex.split(f"{self.ansible_ssh_common_args} {self.ansible_ssh_extra_args}")
+            key = os.path.expanduser(self.ansible_ssh_private_key_file)
+            ssh = SshPlace(
+                self.ansible_host or name, self.ansible_port, self.ansible_user, key, tuple(arguments)
+            )
+        slurm = None
+        asked = (self.regatta_slurm_node, self.regatta_slurm_constraint, self.regatta_slurm_partition)
+        if any(asked) or self.regatta_slurm_time_limit_min:
+            slurm = SlurmPlace(*asked, self.regatta_slurm_time_limit_min)
+        python = self.ansible_python_interpreter
+        return Host(
+            name=name,
+            platform=platform,
+            is_local=is_local,
+            ssh=ssh,
+            slurm=slurm,
+            # What Ansible would look for by itself (`auto`) is what is on the path.
+            python=python if python.startswith("/") else "python3",
+            root=self.regatta_root,
+            cpus=tuple(self.regatta_cpus),
+            housekeeping_cpus=tuple(self.regatta_housekeeping_cpus),
+        )
+
+
+_OWN_NAMES = frozenset(name for name in HostVariables.model_fields if name.startswith(_OWN))
+
+
+def read_inventory(home: Path, problems: list[Problem]) -> dict[str, tuple[Host, ...]]:
+    """Read the inventory of a home.
+
+    Args:
+        home: what `find_home` found.
+        problems: every problem found is appended.
+
+    Returns:
+        Platform -> its hosts, in the inventory's order; a host that is in two groups is in both. Empty where there is no inventory.
+    """
+    path = inventory_path(home)
+    if not path.exists():
+        return {}
+    try:
+        listing = _listing(path)
+    except SpecError as error:
+        problems.extend(error.problems)
+        return {}
+    variables: Mapping[str, Any] = listing.get("_meta", {}).get("hostvars", {})
+    hosts: dict[str, Host] = {}
+    for name in dict.fromkeys(name for group in listing for name in _members(listing, group)):
+        host = _host(path, name, variables.get(name, {}), problems)
+        if host is not None:
+            hosts[name] = host
+    found = {}
+    for group in sorted(set(listing) - _ALWAYS):
+        members = tuple(
+            replace(hosts[name], platform=group) for name in _members(listing, group) if name in hosts
+        )
+        if members:
+            found[group] = members
+    return found
+
+
+def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Problem]) -> Host | None:
+    where = f"{shown_path(path)}: host {name}"
+    if not _NAME.fullmatch(name):
+        problems.append(Problem(where, "a name of letters, digits and . _ + -", repr(name), "rename it"))
+        return None
+    for variable in sorted(key for key in variables if key.startswith(_OWN) and key not in _OWN_NAMES):
+        problems.append(unknown(where, "a variable of Regatta's", variable, _OWN_NAMES))
+    try:
+        return HostVariables.model_validate(dict(variables)).host(name, "")
+    except ValidationError as error:
+        for one in error.errors(include_url=False):
+            key = ".".join(map(str, one["loc"][:1]))
+            problems.append(
+                Problem(f"{where}: {key}", one["msg"], repr(variables.get(key)), "correct the variable")
+            )
+    except ValueError as error:  # of shlex
+        problems.append(
+            Problem(f"{where}: ansible_ssh_common_args", "arguments of ssh", str(error), "close the quote")
+        )
+    return None
+
+
+def _members(listing: Mapping[str, Any], group: str, above: tuple[str, ...] = ()) -> Iterator[str]:
+    """Hosts of a group and of the groups in it, each once."""
+    entry = listing.get(group, {})
+    if group == "_meta" or group in above or not isinstance(entry, dict):
+        return
+    seen: set[str] = set()
+    for name in entry.get("hosts", ()):
+        seen.add(name)
+        yield name
+    for child in entry.get("children", ()):
+        for name in _members(listing, child, (*above, group)):
+            if name not in seen:
+                seen.add(name)
+                yield name
+
+
+def _listing(path: Path) -> dict[str, Any]:
+    """What `ansible-inventory --list` prints; asked once for the same files, unless one of them is a program or a plug-in."""
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    contents = []
+    for file in files:
+        data = file.read_bytes()
+        if file.stat().st_mode & (stat.S_IXUSR | stat.S_IXGRP) or b"plugin:" in data:
+            return _ask(path)
+        contents.append([str(file.relative_to(path)) if path.is_dir() else file.name, data.decode("latin-1")])
+    answer = remembered("inventory", [contents], lambda: _ask(path))
+    return dict(answer)
+
+
+def _ask(path: Path) -> dict[str, Any]:
+    command = [sys.executable, "-m", "ansible", "inventory", "-i", str(path), "--list"]
+    environment = {
+        **os.environ,
+        # A file that cannot be read is an error, not a host less.
+        "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_NOCOLOR": "1",
+        "LC_ALL": "C.UTF-8",
+    }
+    try:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False
+        )  # fmt: skip
+        listing = json.loads(done.stdout) if done.returncode == 0 else None
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise SpecError([Problem(str(path), "an Ansible inventory", str(error), "correct it")]) from error
+    if not isinstance(listing, dict):
+        lines = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+        told = " ".join(lines[-6:])[:1500] or f"exit {done.returncode}"
+        raise SpecError(
+            [Problem(str(path), "an Ansible inventory", told, f"see `ansible-inventory -i {path} --list`")]
+        )
+    return listing
