@@ -1,0 +1,55 @@
+"""Fixtures of the fleet: hosts that are reached over SSH (containers), and a Slurm of two nodes, all for the session.
+
+    x86_hosts       two hosts as TestHost (host_containers.py), x86-64, without a compiler
+    arm_host        one that is aarch64, emulated; with gcc and make
+    slurm_cluster   SlurmCluster (slurm_cluster.py): two nodes of this machine, each with a feature of its own
+
+A test that does something lasting to a host (packages, a reboot) shares it with those after it. What cannot be had
+here is skipped, and the line that says so goes to the terminal, too.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+
+import host_images
+import pytest
+from docker_engine import DockerEngine
+from host_containers import HostMaker, TestHost, host_maker
+
+
+def skip_loudly(reason: str) -> None:
+    """Skip, and say so where nobody overlooks it."""
+    print(f"\nNOT TESTED HERE: {reason}", file=sys.__stderr__, flush=True)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def hosts(docker_engine: DockerEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostMaker]:
+    """Starts hosts: `hosts.start(["name"], host_images.x86())`."""
+    with host_maker(docker_engine.docker, tmp_path_factory.mktemp("hosts")) as maker:
+        yield maker
+
+
+@pytest.fixture(scope="session")
+def x86_hosts(hosts: HostMaker) -> Iterator[list[TestHost]]:
+    """Two hosts, x86-one and x86-two."""
+    yield from _started(hosts, ["x86-one", "x86-two"], host_images.x86())
+
+
+@pytest.fixture(scope="session")
+def arm_host(hosts: HostMaker) -> Iterator[TestHost]:
+    """The host arm-one: right for function, meaningless for speed where it is emulated."""
+    for started in _started(hosts, ["arm-one"], host_images.arm()):
+        yield started[0]
+
+
+def _started(hosts: HostMaker, names: list[str], recipe: host_images.Recipe) -> Iterator[list[TestHost]]:
+    with contextlib.ExitStack() as ends:
+        try:
+            ends.enter_context(host_images.emulation(recipe.architecture))
+            started = hosts.start(names, recipe)
+        except host_images.CannotMakeError as error:
+            skip_loudly(f"no {host_images.MACHINE_OF[recipe.architecture]} test hosts: {error}")
+        ends.callback(hosts.remove, started)
+        yield started

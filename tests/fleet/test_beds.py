@@ -1,0 +1,128 @@
+"""The test beds themselves: what the tests of the fleet rely on."""
+
+import subprocess
+import time
+
+import host_containers
+import host_images
+import pytest
+
+
+def run(argv, **more):
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False, **more
+    )
+    return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+
+def test_an_x86_host_lets_root_and_bench_in_by_key_and_has_python_but_no_compiler(x86_hosts):
+    for host in x86_hosts:
+        for user in ("root", "bench"):
+            command = "id -un; uname -n; uname -m; sudo -n id -u; command -v gcc || echo none"
+            code, out, error = run(host.ssh(command, user=user))
+            assert (code, out.split()) == (0, [user, host.name, host.architecture, "0", "none"]), error
+        assert run(host.ssh("python3 -I -c 'import ctypes, json, sqlite3, ssl, zipfile; print(1)'"))[1] == "1"
+
+
+def test_the_arm_host_is_aarch64_and_compiles(arm_host):
+    code, out, error = run(
+        arm_host.ssh(
+            "uname -m; echo 'int main(void) { return 7; }' | gcc -x c - -o /tmp/seven; /tmp/seven; echo $?"
+        )
+    )
+    assert (code, out.split()) == (0, ["aarch64", "7"]), error
+    assert arm_host.architecture == "aarch64"
+
+
+def test_a_host_with_another_key_is_refused(x86_hosts, tmp_path):
+    one, two = x86_hosts
+    swapped = tmp_path / "known_hosts"
+    key = two.known_hosts.read_text().split(" ", 1)[1]
+    swapped.write_text(f"[{one.address}]:{one.port} {key}")
+    command = [str(swapped).join(word.split(str(one.known_hosts))) for word in one.ssh("true")]
+    code, _, error = run(command)
+    assert code == 255
+    assert "HOST IDENTIFICATION HAS CHANGED" in error
+
+
+def test_a_host_accepts_no_key_but_the_sessions(x86_hosts, tmp_path):
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "other"], check=True)
+    host = x86_hosts[0]
+    other = [word.replace(str(host.key_file), str(tmp_path / "other")) for word in host.ssh("true")]
+    assert run(other)[0] == 255
+
+
+def test_a_host_trusts_what_this_machine_trusts(x86_hosts):
+    for number, certificate in enumerate(host_images.extra_certificates()):
+        kept = x86_hosts[0].exec(["cat", f"/usr/local/share/ca-certificates/extra-{number}.crt"]).stdout
+        assert kept == certificate
+        assert certificate in x86_hosts[0].exec(["cat", "/etc/ssl/certs/ca-certificates.crt"]).stdout
+
+
+def test_a_cut_network_hangs_and_a_mended_one_goes_on_where_it_was(x86_hosts):
+    host = x86_hosts[0]
+    with subprocess.Popen(
+        host.ssh("cat"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as connection:
+        assert connection.stdin
+        assert connection.stdout
+        connection.stdin.write(b"before\n")
+        connection.stdin.flush()
+        assert connection.stdout.readline() == b"before\n"
+        host.cut_network()
+        try:
+            connection.stdin.write(b"meanwhile\n")
+            connection.stdin.flush()
+            with pytest.raises(subprocess.TimeoutExpired):
+                connection.wait(1)
+            assert host.exec(["cat", "/sys/class/net/eth0/operstate"]).stdout.strip() == "down"
+        finally:
+            host.mend_network()
+        assert connection.stdout.readline() == b"meanwhile\n"
+        connection.stdin.close()
+        assert connection.wait(10) == 0
+    assert "default" in host.exec(["ip", "route"]).stdout
+
+
+def test_a_host_that_was_switched_off_comes_back_with_its_disk_port_and_key(x86_hosts):
+    host = x86_hosts[1]
+    host.exec(["touch", "/var/kept"])
+    host.stop()
+    assert run(host.ssh("true"))[0] == 255
+    host.start()
+    assert run(host.ssh("ls /var/kept; nproc"))[0] == 0
+
+
+def test_what_is_left_behind_by_its_parent_is_reaped(x86_hosts):
+    host = x86_hosts[0]
+    process = run(host.ssh("sleep 0.3 </dev/null >/dev/null 2>&1 & echo $!"))[1]
+    deadline = time.monotonic() + 20
+    while host.exec(["test", "-e", f"/proc/{process}"], check=False).returncode == 0:
+        assert time.monotonic() < deadline, host.exec(["cat", f"/proc/{process}/status"]).stdout
+        time.sleep(0.05)
+
+
+def test_containers_of_a_killed_session_are_removed_by_the_next(hosts, x86_hosts):
+    mine = x86_hosts[0].container
+
+    assert host_containers.remove_abandoned(hosts.docker) == []
+    assert hosts.docker
+    names = ["create", "--name", f"{mine}-left", "--label", f"{host_containers.OWNER}=999999999:1"]
+    tag = host_images.x86().tag
+    subprocess.run([hosts.docker, *names, tag], capture_output=True, check=True)
+    assert host_containers.remove_abandoned(hosts.docker) == [f"{mine}-left"]
+    running = subprocess.run(
+        [hosts.docker, "ps", "--format", "{{.Names}}"], capture_output=True, text=True, check=True
+    )
+    assert mine in running.stdout.split()
+
+
+def test_another_recipe_is_another_image():
+    recipe = host_images.Recipe("amd64", ("python3",), (), ())
+    assert recipe.tag == host_images.Recipe("amd64", ("python3",), (), ()).tag
+    for other in (
+        host_images.Recipe("arm64", ("python3",), (), ()),
+        host_images.Recipe("amd64", ("python3", "gcc"), (), ()),
+        host_images.Recipe("amd64", ("python3",), ("a certificate",), ()),
+    ):
+        assert other.tag != recipe.tag
