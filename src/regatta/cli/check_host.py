@@ -53,7 +53,7 @@ def check_host(cpus: str | None, as_json: bool) -> None:
 
 
 def _chosen_cpus(text: str | None) -> list[int]:
-    from regatta.runner.topology import parse_cpu_list
+    from regatta.model.cpu_list import parse_cpu_list
 
     allowed = sorted(os.sched_getaffinity(0))
     if text is None:

@@ -7,7 +7,7 @@ import platform
 import re
 from pathlib import Path
 
-from regatta.planner.cells import digest_of
+from regatta.model.digest import digest_of
 
 _SYS_CPU0 = Path("/sys/devices/system/cpu/cpu0")
 _CACHE_SIZE = re.compile(r"(\d+)([KMG])")

@@ -16,8 +16,8 @@ from regatta.fleet.local import MEASURED_PATH, measured_environment
 from regatta.fleet.runtimes import installed_program
 from regatta.fleet.sources import generator_files, source_files
 from regatta.fleet.user_files import user_file_parts
+from regatta.model.digest import digest_of
 from regatta.model.experiment import Experiment
-from regatta.planner.cells import digest_of
 from regatta.store.folder import write_json
 
 

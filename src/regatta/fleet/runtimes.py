@@ -18,9 +18,9 @@ from regatta.cache import cache_dir, file_sha256, made_directory, remembered
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.commands import run_command
 from regatta.model.cell import OUTPUT, TRAINED
+from regatta.model.digest import digest_of
 from regatta.model.experiment import Collector, Modifier, Runtime
 from regatta.model.resolved import File, ResolvedRuntime
-from regatta.planner.cells import digest_of
 
 _DEB_ARCHITECTURES = {
     "x86_64": "amd64",

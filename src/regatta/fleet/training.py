@@ -15,9 +15,10 @@ from regatta.cache import cache_dir, file_sha256, made_directory
 from regatta.errors import HostError, RegattaError
 from regatta.fleet.commands import run_command
 from regatta.model.cell import OUTPUT, TRAINED, Cell
+from regatta.model.digest import digest_of
 from regatta.model.experiment import Experiment
 from regatta.model.resolved import File, ResolvedHost
-from regatta.planner.cells import Crossing, digest_of
+from regatta.planner.cells import Crossing
 from regatta.store.contents import place
 
 #: beside the program's own time: what a JVM may take to put its file together

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from regatta.errors import Problem, SpecError
 from regatta.model.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
+from regatta.model.digest import digest_of
 from regatta.model.experiment import (
     PROGRAM,
     USER_FILE,
@@ -304,9 +303,3 @@ def expand_command(
 
 def _unique(files: list[File]) -> list[File]:
     return list({file.path: file for file in files}.values())
-
-
-def digest_of(value: object) -> str:
-    """16 hexadecimal digits of the SHA-256 of a value's canonical JSON."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regatta.model.cell import Cell
+from regatta.model.digest import digest_of
 from regatta.model.experiment import Baseline
-from regatta.planner.cells import digest_of
 
 
 def with_twin(group: Sequence[Cell], baseline: Baseline) -> list[Cell]:

@@ -7,17 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from regatta.model.cpu_list import parse_cpu_list
+
 _SYS_CPU = Path("/sys/devices/system/cpu")
-
-
-def parse_cpu_list(text: str) -> list[int]:
-    """Read the kernel's list form, "0-3,8" -> [0, 1, 2, 3, 8]."""
-    cpus: list[int] = []
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        if first:
-            cpus.extend(range(int(first), int(last or first) + 1))
-    return cpus
 
 
 def _text(path: Path) -> str:

@@ -1,0 +1,49 @@
+"""Sets of CPUs in the two forms that the kernel writes. Standard library only, for the zipapp carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def parse_cpu_list(text: str) -> list[int]:
+    """Read the kernel's list form, "0-3,8" -> [0, 1, 2, 3, 8].
+
+    Raises:
+        ValueError: it is none.
+    """
+    cpus: list[int] = []
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        if first:
+            cpus.extend(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def cpu_list_text(cpus: Iterable[int]) -> str:
+    """Write the list form, [0, 1, 2, 3, 8] -> "0-3,8"; "" for none."""
+    parts: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if parts and cpu == parts[-1][1] + 1:
+            parts[-1][1] = cpu
+        else:
+            parts.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def parse_cpu_mask(text: str) -> list[int]:
+    """Read the mask form, hexadecimal words of 32 CPUs with the highest first, "1,0000000f" -> [0, 1, 2, 3, 32].
+
+    Raises:
+        ValueError: it is none.
+    """
+    mask = 0
+    for word in text.strip().split(","):
+        mask = mask << 32 | int(word, 16)
+    return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
+
+
+def cpu_mask_text(cpus: Iterable[int]) -> str:
+    """Write the mask form, [0, 1, 2, 3, 32] -> "1,0000000f"."""
+    mask = sum(1 << cpu for cpu in set(cpus))
+    words = [mask >> shift & 0xFFFFFFFF for shift in range(0, max(mask.bit_length(), 1), 32)]
+    return ",".join([f"{words[-1]:x}", *(f"{word:08x}" for word in reversed(words[:-1]))])
