@@ -1,0 +1,1 @@
+"""Reaching a host: five verbs, and a file for each way."""

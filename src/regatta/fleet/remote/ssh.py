@@ -1,0 +1,175 @@
+"""A host by OpenSSH: one controlling connection that every command of every process shares, host keys checked."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from regatta.errors import HostError
+from regatta.fleet.remote.base import Answer, Remote, Unreachable
+from regatta.fleet.remote.here import run_bounded
+from regatta.model.host import Host, SshPlace
+from regatta.store.folder import replacing
+
+#: ssh's own exit code for a connection that failed
+_SSH_FAILED = 255
+_CONNECT_S = 15
+#: after three unanswered questions, so many seconds apart, a connection counts as lost
+_ALIVE_S = 10
+_PERSIST_S = 60
+#: longest path of a socket (sockaddr_un), less what ssh adds while it makes one
+_LONGEST_SOCKET = 104 - 18
+
+# Whole or not at all: a connection that breaks leaves a temporary file, never half of a file under its name.
+_WRITE = """
+import os, sys, tempfile
+target, size = sys.argv[1], int(sys.argv[2])
+os.makedirs(os.path.dirname(target), exist_ok=True)
+fd, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".incoming-")
+try:
+    left = size
+    while left:
+        data = os.read(0, min(1 << 20, left))
+        if not data:
+            sys.exit("%d bytes are missing" % left)
+        left -= len(data)
+        while data:
+            data = data[os.write(fd, data):]
+    os.fchmod(fd, 0o644)
+    os.fsync(fd)
+    os.rename(name, target)
+except BaseException:
+    os.unlink(name)
+    raise
+"""
+
+
+class Ssh(Remote):
+    """A host by OpenSSH. Authentication is by an agent or by key files: a password would be asked for, and nobody answers."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        if host.ssh is None:
+            raise HostError(host.name, "an address for SSH", "none", "set `ansible_host` in the inventory")
+        self._command = _command(host.ssh)
+
+    def _argv(self, argv: Sequence[str]) -> list[str]:
+        assert self.host.ssh is not None
+        return [*self._command, "--", self.host.ssh.address, shlex.join(argv)]
+
+    def run(self, argv: Sequence[str], stdin: bytes | Path = b"", timeout_s: float = 600.0) -> Answer:
+        """See `Remote.run`."""
+        answer = run_bounded(self.host.name, self._argv(argv), stdin, timeout_s)
+        if answer.returncode == _SSH_FAILED:
+            raise self.broken(answer.stderr)
+        return answer
+
+    def broken(self, told: str) -> Unreachable:
+        """The error of a connection that failed, from what ssh told."""
+        lines = [line.strip() for line in told.splitlines() if line.strip()]
+        text = lines[-1][:400] if lines else "the connection is lost"
+        fix = "see whether it is up: `regatta hosts`"
+        if "Host key verification failed" in told or "REMOTE HOST IDENTIFICATION HAS CHANGED" in told:
+            text = "its host key is not the known one"
+            fix = "check its key, then put it into known_hosts (ssh-keyscan shows it, and does not check it)"
+        elif "Permission denied" in told:
+            fix = "load the key into the SSH agent, or name it by `ansible_ssh_private_key_file`"
+        return Unreachable(self.host.name, "a connection by SSH", text, fix)
+
+    def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """See `Remote.open`."""
+        return subprocess.Popen(
+            self._argv(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def put(self, source: Path, target: str) -> None:
+        """See `Remote.put`."""
+        size = source.stat().st_size
+        answer = self.run([self.host.python, "-I", "-c", _WRITE, target, str(size)], source, timeout_s=3600)
+        if answer.returncode != 0:
+            where = f"{self.host.name}: {target}"
+            fix = f"make the host ready: `regatta provision`, or make {self.host.root} writable"
+            raise HostError(where, "a file to write", answer.last_line(), fix)
+
+    def get(self, source: str, target: Path, maximum_bytes: int) -> None:
+        """See `Remote.get`."""
+        process = self.open(["cat", "--", source])
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            with replacing(target) as temporary, temporary.open("wb") as file:
+                left = maximum_bytes
+                while data := process.stdout.read(1 << 20):
+                    left -= len(data)
+                    if left < 0:
+                        raise HostError(
+                            f"{self.host.name}: {source}", f"at most {maximum_bytes} bytes", "more of them"
+                        )
+                    file.write(data)
+                told = process.stderr.read(65536).decode("utf-8", "replace")
+                code = process.wait()
+                if code == _SSH_FAILED:
+                    raise self.broken(told)
+                if code != 0:
+                    raise HostError(f"{self.host.name}: {source}", "a file", told.strip()[-400:])
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def close(self) -> None:
+        """End the controlling connection now, for every process that uses it."""
+        assert self.host.ssh is not None
+        command = [*self._command, "-O", "exit", "--", self.host.ssh.address]
+        subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_CONNECT_S
+        )
+
+
+def _command(place: SshPlace) -> list[str]:
+    """ssh and its options; what stands first holds, so that no further argument can turn the check of host keys off."""
+    options = {
+        "BatchMode": "yes",
+        "StrictHostKeyChecking": "yes",
+        "ControlMaster": "auto",
+        "ControlPath": f"{_socket_folder()}/%C",
+        "ControlPersist": f"{_PERSIST_S}",
+        "ConnectTimeout": f"{_CONNECT_S}",
+        "ServerAliveInterval": f"{_ALIVE_S}",
+        "ServerAliveCountMax": "3",
+        "ForwardAgent": "no",
+        "ForwardX11": "no",
+        "PermitLocalCommand": "no",
+        "LogLevel": "ERROR",
+    }
+    command = ["ssh", "-T"]
+    for name, value in options.items():
+        command += ["-o", f"{name}={value}"]
+    command += ["-p", str(place.port)] if place.port else []
+    command += ["-l", place.user] if place.user else []
+    # With a key named, the others of an agent are not offered: a server counts them as failures.
+    command += ["-i", place.key_file, "-o", "IdentitiesOnly=yes"] if place.key_file else []
+    return [*command, *place.arguments]
+
+
+def _socket_folder() -> str:
+    """A folder of this user's alone for the controlling connections' sockets, with a short path.
+
+    Raises:
+        HostError: somebody else has made it.
+    """
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    folder = os.path.join(runtime, "regatta-ssh") if runtime and os.access(runtime, os.W_OK) else ""
+    if not folder or len(folder) + 41 > _LONGEST_SOCKET:
+        folder = os.path.join(tempfile.gettempdir(), f"regatta-ssh-{os.getuid()}")
+    if len(folder) + 41 > _LONGEST_SOCKET:
+        folder = f"/tmp/regatta-ssh-{os.getuid()}"
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    status = os.lstat(folder)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise HostError(folder, "a folder that only you can enter", "somebody else's", "remove it")
+    return folder
