@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from regatta.model.experiment import Cores
+
 
 @dataclass(frozen=True)
 class File:
@@ -58,3 +60,5 @@ class ResolvedHost:
     refused_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
     #: benchmark label -> name of what the user brings, or `name/what lies beside it` -> file or folder
     files: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
+    #: where measured processes run: what the spec says, or the host's own CPUs where it leaves that open
+    cores: Cores = field(default_factory=Cores)

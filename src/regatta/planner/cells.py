@@ -232,7 +232,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         "iterations": experiment.steady.iterations,
         "seed": experiment.seed,
         "limits": vars(experiment.rlimits),
-        "cores": vars(experiment.cores),
+        "cores": vars(host.cores),
         "host_class": host.host_class,
     }
     run = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +13,11 @@ from regatta.model.cell import Cell
 from regatta.model.experiment import Experiment
 from regatta.model.resolved import ResolvedHost
 from regatta.planner.cells import Crossing
+from regatta.planner.header import constant_header, with_plan_id
 from regatta.planner.layout import segment_bounds
 from regatta.planner.orders import host_generator, order_rows
 from regatta.planner.stopping import stopping_header
 from regatta.planner.twins import with_twin
-
-PLAN_VERSION = 1
 
 
 @dataclass
@@ -47,32 +44,18 @@ class HostPlan:
         """`plan.json`; `plan_id` is a hash of the rest and of the rows."""
         experiment = self.experiment
         header: dict[str, Any] = {
-            "v": PLAN_VERSION,
-            "experiment": experiment.name,
-            "host": self.host.name,
-            "platform": self.host.platform,
-            "seed": experiment.seed,
-            "order": experiment.order,
+            **constant_header(experiment, self.host),
             "rounds": experiment.rounds,
             "discarded_rounds": experiment.discarded_rounds,
             "rows": self.row_count,
             "segments": [list(bounds) for bounds in segment_bounds(experiment, self.row_count)],
             "rows_sha256": rows_sha256,
-            "limits": vars(experiment.limits),
-            "environment": {
-                "set": dict(self.host.environment),
-                "padding_bytes": experiment.environment.padding_bytes,
-            },
-            "rlimits": vars(experiment.rlimits),
-            "cores": {**vars(experiment.cores), "cpus": list(experiment.cores.cpus)},
-            "output_kib": experiment.output_kib,
             "stopping": stopping_header(experiment, self.cells, self.group_sizes),
             "cells": [
                 cell.to_json(experiment.timeout_s, experiment.steady.iterations) for cell in self.cells
             ],
         }
-        text = json.dumps(header, sort_keys=True)
-        return {**header, "plan_id": hashlib.sha256(text.encode()).hexdigest()[:16]}
+        return with_plan_id(header)
 
 
 def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) -> HostPlan:
