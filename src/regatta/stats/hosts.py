@@ -2,6 +2,7 @@
 
 Values are taken as they are: who compares ratios passes logarithms. A block belongs to one host, so that differences
 inside blocks already leave out the host; what is left to ask is whether the difference itself depends on the host.
+Every host keeps the spread that was seen on it: nothing is tested first to decide whether one spread would do for all.
 """
 
 from __future__ import annotations
@@ -12,30 +13,58 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import chdtrc, fdtrc
+from scipy.special import fdtrc
 
-from regatta.stats.anova import block_anova
+from regatta.stats.anova import Anova, block_anova
 from regatta.stats.estimate import NAN, Contrast, Floats, Interval, check_level, only_rounding, undefined
 from regatta.stats.intervals import t_quantile, t_two_sided_p
 
 FIXED_HOSTS = "fixed-hosts"
 RANDOM_HOSTS = "random-hosts"
 
+#: eigenvalues below this share of the largest are those of contrasts that nothing ties
+_NULL = 1e-13
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Variance of values and their number: the variance of their mean is `variance / n`, with n - 1 degrees of freedom."""
+
+    variance: float
+    n: int
+
 
 @dataclass(frozen=True)
 class HostEffect:
-    """One host's difference. `weight`: its variance is that of one error divided by it (blocks, where paired).
+    """One host's difference. `spreads`: of what it is the mean of (pairs), or the difference of two means of.
 
-    `error` and `df`: sum of squares about the effect and its degrees of freedom; `largest`: magnitude of the values.
-    An effect that cannot be estimated is NaN with weight 0.
+    `largest`: magnitude of the values. An effect that cannot be estimated is NaN, without spreads.
     """
 
     effect: float
-    weight: float
-    error: float
-    df: int
+    spreads: tuple[Spread, ...]
     n: int
     largest: float
+
+    @property
+    def known(self) -> bool:
+        """Is there an effect at all?"""
+        return bool(self.spreads)
+
+    @property
+    def judged(self) -> bool:
+        """Is there an effect, and a spread to judge it by?"""
+        return self.known and min(one.n for one in self.spreads) >= 2
+
+    @property
+    def constant(self) -> bool:
+        """Is all of its spread rounding?"""
+        deviation = math.sqrt(max((one.variance for one in self.spreads), default=0.0))
+        return only_rounding(deviation, max(1.0, self.largest))
+
+    def parts(self, weight: float = 1.0) -> list[tuple[float, int]]:
+        """Variances that add up to that of `weight` times the effect, each with its degrees of freedom."""
+        return [(weight**2 * one.variance / one.n, one.n - 1) for one in self.spreads]
 
 
 @dataclass(frozen=True)
@@ -44,18 +73,22 @@ class HostInteraction:
 
     f: float
     df_interaction: int
-    df_error: int
+    df_error: float
     p: float
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class PooledEffect:
-    """A difference over several hosts, and the test of whether it is the same on all. `hosts`: on how many it rests."""
+    """A difference over several hosts, and the test of whether it is the same on all.
+
+    `hosts`: on how many it rests; `taken`: for each of the effects that were given, whether it is among them.
+    """
 
     contrast: Contrast
     interaction: HostInteraction
     hosts: int
+    taken: tuple[bool, ...]
 
 
 def paired_effect(differences: ArrayLike) -> HostEffect:
@@ -66,15 +99,12 @@ def paired_effect(differences: ArrayLike) -> HostEffect:
     """
     d = np.asarray(differences, dtype=np.float64).ravel()
     if not d.size or not np.isfinite(d).all():
-        return HostEffect(NAN, 0.0, 0.0, 0, int(d.size), 0.0)
-    mean = float(d.mean())
-    return HostEffect(
-        mean, float(d.size), float(((d - mean) ** 2).sum()), d.size - 1, d.size, float(np.abs(d).max())
-    )
+        return HostEffect(NAN, (), int(d.size), 0.0)
+    return HostEffect(float(d.mean()), (_spread(d),), d.size, float(np.abs(d).max()))
 
 
 def unpaired_effect(a: ArrayLike, b: ArrayLike) -> HostEffect:
-    """The effect on one host from two independent samples.
+    """The effect on one host from two independent samples, each with its own spread.
 
     Args:
         a: shape (m,), the alternative; may be empty.
@@ -83,64 +113,90 @@ def unpaired_effect(a: ArrayLike, b: ArrayLike) -> HostEffect:
     x, y = (np.asarray(side, dtype=np.float64).ravel() for side in (a, b))
     n = int(x.size + y.size)
     if not x.size or not y.size or not (np.isfinite(x).all() and np.isfinite(y).all()):
-        return HostEffect(NAN, 0.0, 0.0, 0, n, 0.0)
-    error = float(((x - x.mean()) ** 2).sum() + ((y - y.mean()) ** 2).sum())
+        return HostEffect(NAN, (), n, 0.0)
     largest = float(max(np.abs(x).max(), np.abs(y).max()))
-    weight = 1.0 / (1.0 / x.size + 1.0 / y.size)
-    return HostEffect(float(x.mean() - y.mean()), weight, error, n - 2, n, largest)
+    return HostEffect(float(x.mean() - y.mean()), (_spread(x), _spread(y)), n, largest)
 
 
 def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool = False) -> PooledEffect:
     """Pool the effects of several hosts.
 
     Args:
-        effects: of each host; those that could not be estimated take no part.
+        effects: of each host; those that could not be estimated take no part, and where hosts are fixed nor do those that
+            rest on a single value, whose spread nobody knows.
         level: confidence, between 0 and 1.
-        random: False, and the answer is for these hosts: each counts the same, the error is that within hosts.
+        random: False, and the answer is for these hosts: each counts the same, and keeps its own spread.
             True, and it is for hosts like these: Student's t on the hosts' effects.
 
     Returns:
-        Fixed: mean effect ± t(N) · √(MSE · Σ 1/w_h)/H, MSE = Σ error_h / N, N = Σ df_h; random: mean ± t(H - 1) · s/√H.
-        `contrast.interval.n` counts the values on all hosts. The interaction's F has H - 1 and N degrees of freedom.
-        Where the hosts' spreads differ (Bartlett's test at 5 %), each keeps its own: ± t(ν) · √(Σ s²_h/w_h)/H with
-        Satterthwaite's ν, and Welch's F. NaN with a reason without a host, without degrees of freedom, without spread; random hosts need two.
+        Fixed: mean effect ± t(ν) · √(Σ v_h)/H, v_h = s²_h/n_h of the H hosts (of independent samples, the sum of both sides'),
+        ν = (Σ v_h)² / Σ (v²_h/(n_h - 1)) after Satterthwaite; random: mean ± t(H - 1) · s/√H.
+        `contrast.interval.n` counts the values on the hosts taken. The interaction is Welch's F. NaN with a reason without a
+        host, without degrees of freedom, without spread; random hosts need two.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
-    Source: Neter, Wasserman and Kutner, "Applied Linear Statistical Models", chapters on two-factor studies with fixed and
-    with random levels; the pooled error of a randomised block design repeated at several places: Cochran and Cox,
-    "Experimental Designs", chapter 14.
+    Source: Satterthwaite, Biometrics Bulletin 2 (1946); Welch, Biometrika 38 (1951); fixed and random hosts: Neter, Wasserman
+    and Kutner, "Applied Linear Statistical Models", chapters on two-factor studies with fixed and with random levels.
     """
     check_level(level)
     method = RANDOM_HOSTS if random else FIXED_HOSTS
-    known = [one for one in effects if one.weight > 0.0]
-    n = sum(one.n for one in known)
-    means = np.array([one.effect for one in known])
-    df = sum(one.df for one in known)
-    interaction = _interaction_of(known, means, df)
-    if not known:
-        nothing = Contrast(undefined(0, level, method, "no host has both sides"), NAN)
-        return PooledEffect(nothing, interaction, 0)
+    taken = tuple(one.known if random else one.judged for one in effects)
+    used = [one for one, counts in zip(effects, taken, strict=True) if counts]
+    interaction = _interaction_of([one for one in effects if one.known])
+    if not used:
+        return PooledEffect(_nothing(effects, level, method), interaction, 0, taken)
+    n = sum(one.n for one in used)
+    means = np.array([one.effect for one in used])
     point = float(means.mean())
     if random:
         contrast = _over_host_means(means, n, point, level)
-        return PooledEffect(contrast, interaction, len(known))
-    problem = _no_error(known, df)
-    if problem:
-        return PooledEffect(
-            Contrast(undefined(n, level, method, problem, point), NAN), interaction, len(known)
-        )
-    if _spreads_differ(known):
-        parts = np.array([one.error / one.df / one.weight for one in known])
-        dfs = np.array([one.df for one in known], dtype=np.float64)
-        deviation = math.sqrt(float(parts.sum())) / len(known)
-        own = float(parts.sum()) ** 2 / float((parts**2 / dfs).sum())
-        separate = _contrast(point, deviation, own, n, level, method)
-        return PooledEffect(separate, _welch_interaction(means, parts, dfs), len(known))
-    square = sum(one.error for one in known) / df
-    deviation = math.sqrt(square * sum(1.0 / one.weight for one in known)) / len(known)
-    return PooledEffect(_contrast(point, deviation, df, n, level, method), interaction, len(known))
+    elif all(one.constant for one in used):
+        reason = "the differences do not vary within hosts, so their spread is unknown"
+        contrast = Contrast(undefined(n, level, method, reason, point), NAN)
+    else:
+        variance, df = _satterthwaite([part for one in used for part in one.parts(1.0 / len(used))])
+        contrast = _contrast(point, math.sqrt(variance), df, n, level, method)
+    return PooledEffect(contrast, interaction, len(used), taken)
+
+
+def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[int]:
+    """The places of the few hosts without which the others agree.
+
+    Args:
+        effects: of each host; those without a spread take no part.
+        level: at which Welch's F says that hosts agree, between 0 and 1.
+
+    Returns:
+        In order of place. While the hosts that are left differ, the one is taken away that is furthest, in standard errors,
+        from the mean of the others. Nothing where they agree, and nothing where half of them or more would have to go: then
+        nobody can say who is the odd one, as with two hosts.
+
+    Raises:
+        ValueError: `level` is not between 0 and 1.
+
+    Source: Welch's F as in `pool_hosts`; taking away one at a time is backward selection.
+    """
+    check_level(level)
+    rest = [place for place, one in enumerate(effects) if one.judged]
+    most = (len(rest) - 1) // 2
+    gone: list[int] = []
+    while _interaction_of([effects[place] for place in rest]).p < 1.0 - level:
+        if len(gone) == most:
+            return []
+        odd = max(rest, key=lambda place: _distance(effects, rest, place))
+        rest.remove(odd)
+        gone.append(odd)
+    return sorted(gone)
+
+
+def _distance(effects: Sequence[HostEffect], places: Sequence[int], own: int) -> float:
+    """From the mean of the others, in standard errors of that difference."""
+    weights = {place: 1.0 if place == own else -1.0 / (len(places) - 1) for place in places}
+    difference = math.fsum(weight * effects[place].effect for place, weight in weights.items())
+    variance = math.fsum(v for place, weight in weights.items() for v, _ in effects[place].parts(weight))
+    return abs(difference) / math.sqrt(variance)
 
 
 def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
@@ -151,82 +207,109 @@ def host_interaction(tables: Sequence[ArrayLike]) -> HostInteraction:
             value is missing.
 
     Returns:
-        F = ((SSE of block + alternative - SSE of block + alternative on each host) / their difference in df) / MSE of
-        the latter. NaN with a reason when fewer than two hosts can be compared or no degrees of freedom are left.
+        F = T / c with f and m degrees of freedom. T = Σ (β_h - β)' W_h (β_h - β), β_h a host's effects after blocks, W_h
+        their information divided by the host's own error variance, β their mean weighted by W_h, f the independent
+        contrasts. With A_h = W⁺ W_h, of r_h independent contrasts and ν_h degrees of freedom, B = Σ tr((I - A_h)²)/ν_h
+        and C = Σ tr(I - A_h)²/ν_h: m = f (f + 2)/(2B + C), c = f + 2B - 2 (2B + C)/(f + 2). Of two alternatives it is Welch's F.
+        NaN with a reason when fewer than two hosts have an error to be judged by.
 
     Raises:
         ValueError: a table has not two dimensions, or they differ in k.
 
-    Source: the general linear test, Neter, Wasserman and Kutner, "Applied Linear Statistical Models", chapter 2.8.
+    Source: Welch, Biometrika 38 (1951), and Johansen, Biometrika 67 (1980), whose two moments of T are taken here for a host's
+    error variance that is one number instead of a matrix.
     """
     arrays = [np.asarray(table, dtype=np.float64) for table in tables]
     if len({array.shape[1:] for array in arrays}) > 1:
         raise ValueError("tables of hosts: expected the same alternatives in each")
-    fits = [fit for fit in (block_anova(array) for array in arrays) if not math.isnan(fit.error)]
+    pairs = [(array, block_anova(array)) for array in arrays]
+    fits = [(array, fit) for array, fit in pairs if not math.isnan(fit.error) and fit.df_between >= 1]
     if len(fits) < 2:
         return _unknown("fewer than two hosts hold two alternatives in one block")
-    together = block_anova(np.vstack(arrays))
-    error, df_error = sum(fit.error for fit in fits), sum(fit.df_error for fit in fits)
-    largest = max(float(np.nanmax(np.abs(array))) for array in arrays if not np.isnan(array).all())
-    return _tested(together.error - error, together.df_error - df_error, error, df_error, largest)
+    fits = [(array, fit) for array, fit in fits if fit.df_error >= 1]
+    if len(fits) < 2:
+        return _unknown("fewer than two hosts have an error to be judged by")
+    if any(math.isnan(fit.mean_square_error) for _, fit in fits):
+        return _unknown("the differences do not vary on a host, so their spread there is unknown")
+    return _welch_of_tables(fits)
 
 
-def _interaction_of(known: Sequence[HostEffect], means: Floats, df: int) -> HostInteraction:
+def _welch_of_tables(fits: Sequence[tuple[Floats, Anova]]) -> HostInteraction:
+    plain = [_information(array) for array, _ in fits]
+    ranks = np.array([fit.df_between for _, fit in fits], dtype=np.float64)
+    tied = int(np.linalg.matrix_rank(sum(plain), hermitian=True))
+    f = int(ranks.sum()) - tied
+    if f < 1:
+        return _unknown("no two hosts share two alternatives")
+    least = min(fit.mean_square_error for _, fit in fits)
+    # In units of the least error variance, so that no weight overflows.
+    weights = [own * (least / fit.mean_square_error) for own, (_, fit) in zip(plain, fits, strict=True)]
+    inverse = np.linalg.pinv(sum(weights), rcond=_NULL, hermitian=True)
+    effects = [np.nan_to_num(fit.effects) for _, fit in fits]
+    common = inverse @ sum(w @ effect for w, effect in zip(weights, effects, strict=True))
+    statistic = sum(
+        float((effect - common) @ w @ (effect - common)) for w, effect in zip(weights, effects, strict=True)
+    )
+    shares = [inverse @ w for w in weights]
+    lacks = ranks - np.array([np.trace(a) for a in shares])
+    squares = lacks - np.array([np.trace(a) - np.trace(a @ a) for a in shares])
+    df = np.array([fit.df_error for _, fit in fits], dtype=np.float64)
+    b, c = float((squares / df).sum()), float((lacks**2 / df).sum())
+    df_error = f * (f + 2) / (2 * b + c)
+    value = max(statistic, 0.0) / least / (f + 2 * b - 2 * (2 * b + c) / (f + 2))
+    return HostInteraction(value, f, df_error, float(fdtrc(f, df_error, value)))
+
+
+def _information(table: Floats) -> Floats:
+    """Of the effects after blocks, shape (k, k): the normal equations' matrix, error variance 1."""
+    seen = (~np.isnan(table)).astype(np.float64)
+    seen = seen[seen.sum(axis=1) >= 2]
+    information: Floats = np.diag(seen.sum(axis=0)) - seen.T @ (seen / seen.sum(axis=1, keepdims=True))
+    return information
+
+
+def _interaction_of(known: Sequence[HostEffect]) -> HostInteraction:
+    """Are the hosts' effects equal? Source: Welch, Biometrika 38 (1951)."""
     if len(known) < 2:
         return _unknown("fewer than two hosts have both sides")
-    weights = np.array([one.weight for one in known])
-    common = float(weights @ means) / float(weights.sum())
-    between = float(weights @ (means - common) ** 2)
-    error, largest = sum(one.error for one in known), max(one.largest for one in known)
-    return _tested(between, len(known) - 1, error, df, largest)
-
-
-def _spreads_differ(known: Sequence[HostEffect]) -> bool:
-    """Bartlett's test at 5 %: is one error for all hosts wrong? Hosts with a single degree of freedom or no spread decide nothing.
-
-    Source: Bartlett, Proceedings of the Royal Society A 160 (1937).
-    """
-    if len(known) < 2 or any(one.df < 2 or one.error <= 0.0 for one in known):
-        return False
-    df = np.array([one.df for one in known], dtype=np.float64)
-    variance = np.array([one.error / one.df for one in known])
-    total = float(df.sum())
-    statistic = total * math.log(float(df @ variance) / total) - float(df @ np.log(variance))
-    correction = 1.0 + (float((1.0 / df).sum()) - 1.0 / total) / (3.0 * (len(known) - 1))
-    return float(chdtrc(len(known) - 1, statistic / correction)) < 0.05
-
-
-def _welch_interaction(means: Floats, variances: Floats, dfs: Floats) -> HostInteraction:
-    """Are the hosts' effects equal, where each has a variance of its own? Source: Welch, Biometrika 38 (1951)."""
-    weights = 1.0 / variances
+    judged = [one for one in known if one.judged]
+    if len(judged) < 2:
+        return _unknown("one value of each alternative on a host leaves no error to judge by")
+    if any(one.constant for one in judged):
+        return _unknown("the differences do not vary on a host, so their spread there is unknown")
+    means = np.array([one.effect for one in judged])
+    variances, dfs = (
+        np.array(side) for side in zip(*(_satterthwaite(one.parts()) for one in judged), strict=True)
+    )
+    weights = variances.min() / variances
     shares = weights / weights.sum()
-    between = float(weights @ (means - float(shares @ means)) ** 2)
     k = means.size
+    between = float(weights @ (means - float(shares @ means)) ** 2) / float(variances.min())
     lack = float(((1.0 - shares) ** 2 / dfs).sum())
     f = between / (k - 1) / (1.0 + 2.0 * (k - 2) / (k * k - 1) * lack)
     df_error = (k * k - 1) / (3.0 * lack)
-    return HostInteraction(f, k - 1, round(df_error), float(fdtrc(k - 1, df_error, f)))
+    return HostInteraction(f, k - 1, df_error, float(fdtrc(k - 1, df_error, f)))
 
 
-def _tested(between: float, df: int, error: float, df_error: int, largest: float) -> HostInteraction:
-    if df < 1:
-        return _unknown("no two hosts share two alternatives")
-    if df_error < 1:
-        return _unknown("one value of each alternative on a host leaves no error to judge by")
-    if only_rounding(math.sqrt(error / df_error), max(1.0, largest)):
-        return _unknown("the differences do not vary within hosts, so their spread is unknown")
-    # Rounding may leave a difference of sums of squares a little below 0.
-    f = max(between, 0.0) / df / (error / df_error)
-    return HostInteraction(f, df, df_error, float(fdtrc(df, df_error, f)))
+def _satterthwaite(parts: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """The sum of estimated variances, not all 0, and its degrees of freedom. Source: Satterthwaite (1946)."""
+    total = math.fsum(variance for variance, _ in parts)
+    # Shares instead of squares of variances: those vanish below 1e-154.
+    return total, 1.0 / math.fsum((variance / total) ** 2 / df for variance, df in parts)
 
 
-def _no_error(known: Sequence[HostEffect], df: int) -> str:
-    if df < 1:
-        return "one value on each host has no spread"
-    spread = math.sqrt(sum(one.error for one in known) / df)
-    if only_rounding(spread, max(1.0, *(one.largest for one in known))):
-        return "the differences do not vary within hosts, so their spread is unknown"
-    return ""
+def _spread(values: Floats) -> Spread:
+    """Without a spread where there is one value; its variance is then 0 and counts for nothing."""
+    return Spread(float(values.var(ddof=1)) if values.size > 1 else 0.0, int(values.size))
+
+
+def _nothing(effects: Sequence[HostEffect], level: float, method: str) -> Contrast:
+    known = [one for one in effects if one.known]
+    if not known:
+        return Contrast(undefined(0, level, method, "no host has both sides"), NAN)
+    point = float(np.mean([one.effect for one in known]))
+    reason = "one value on each host has no spread"
+    return Contrast(undefined(sum(one.n for one in known), level, method, reason, point), NAN)
 
 
 def _over_host_means(means: Floats, n: int, point: float, level: float) -> Contrast:
@@ -246,4 +329,4 @@ def _contrast(point: float, deviation: float, df: float, n: int, level: float, m
 
 
 def _unknown(reason: str) -> HostInteraction:
-    return HostInteraction(NAN, 0, 0, NAN, reason)
+    return HostInteraction(NAN, 0, NAN, NAN, reason)
