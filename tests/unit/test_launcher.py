@@ -131,7 +131,14 @@ def machine(tmp_path: Path) -> Machine:
 SPECLIKE = ("perl", "bzip2", "xz", "sqlite3")
 WORKLOADS = (*SPECLIKE, "pkg-config")
 BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *WORKLOADS)
-TEST_TOOLS = (*BUILD_TOOLS, "clang", "aarch64-linux-gnu-gcc", "qemu-aarch64-static", "shellcheck")
+FLEET_TOOLS = (
+    *("docker", "dockerd", "iptables", "mmdebstrap", "arch-test", "ssh", "ssh-keygen", "ip"),
+    *("slurmctld", "slurmd", "srun", "munged"),
+)
+TEST_TOOLS = (
+    *(*BUILD_TOOLS, "clang", "aarch64-linux-gnu-gcc", "qemu-aarch64-static", "shellcheck"),
+    *FLEET_TOOLS,
+)
 
 
 @pytest.mark.parametrize("script", ["regatta", "tools/lock", "tools/check", ".ci/run"])
