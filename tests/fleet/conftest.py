@@ -16,6 +16,7 @@ import host_images
 import pytest
 from docker_engine import DockerEngine
 from host_containers import HostMaker, TestHost, host_maker
+from slurm_cluster import CannotStartError, SlurmCluster, slurm
 
 
 def skip_loudly(reason: str) -> None:
@@ -53,3 +54,14 @@ def _started(hosts: HostMaker, names: list[str], recipe: host_images.Recipe) -> 
             skip_loudly(f"no {host_images.MACHINE_OF[recipe.architecture]} test hosts: {error}")
         ends.callback(hosts.remove, started)
         yield started
+
+
+@pytest.fixture(scope="session")
+def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    """A Slurm of two nodes; `slurm_cluster.environment` is what its commands need."""
+    with contextlib.ExitStack() as ends:
+        try:
+            cluster = ends.enter_context(slurm(tmp_path_factory.mktemp("slurm")))
+        except CannotStartError as error:
+            skip_loudly(f"no Slurm: {error}")
+        yield cluster

@@ -1,5 +1,7 @@
 """The test beds themselves: what the tests of the fleet rely on."""
 
+import os
+import signal
 import subprocess
 import time
 
@@ -126,3 +128,31 @@ def test_another_recipe_is_another_image():
         host_images.Recipe("amd64", ("python3",), ("a certificate",), ()),
     ):
         assert other.tag != recipe.tag
+
+
+def test_slurm_gives_each_node_by_name_and_by_feature_and_to_one_job_at_a_time(slurm_cluster):
+    for node, feature in slurm_cluster.features.items():
+        for asked in (f"--nodelist={node}", f"--constraint={feature}"):
+            assert slurm_cluster.run("srun", asked, "printenv", "SLURMD_NODENAME").split() == [node]
+    hold = ("srun", "--immediate=1", "--nodelist=nodeA")
+    held = subprocess.Popen(
+        ["srun", "--nodelist=nodeA", "--exclusive", "cat"],
+        env={**os.environ, **slurm_cluster.environment}, stdin=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        slurm_cluster.wait_until("nodeA", ["allocated"])
+        refused = subprocess.run(
+            [*hold, "true"], env={**os.environ, **slurm_cluster.environment}, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert refused.returncode != 0
+    finally:
+        held.communicate(timeout=30)
+    slurm_cluster.wait_until("nodeA", ["idle"])
+
+
+def test_a_daemon_of_slurm_can_be_killed_and_started_again(slurm_cluster):
+    slurm_cluster.stop("slurmctld", signal.SIGKILL)
+    slurm_cluster.start("slurmctld")
+    slurm_cluster.cancel_all()
+    assert slurm_cluster.jobs() == []
