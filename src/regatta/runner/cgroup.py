@@ -29,7 +29,7 @@ class TreeUsage:
     oom_kills: int
 
 
-def _mounts() -> list[tuple[str, str, set[str]]]:
+def mounts() -> list[tuple[str, str, set[str]]]:
     """(file system, mount point, options) of the control group mounts."""
     found = []
     try:
@@ -43,11 +43,11 @@ def _mounts() -> list[tuple[str, str, set[str]]]:
     return found
 
 
-def _own_paths() -> dict[str, str]:
-    """Controller ("" for version 2) -> path of this process' group under its mount."""
+def paths_of(pid: int | str) -> dict[str, str]:
+    """Controller ("" for version 2) -> path of a process' group (a number, or "self") under its mount."""
     paths = {}
     try:
-        with open("/proc/self/cgroup") as file:
+        with open(f"/proc/{pid}/cgroup") as file:
             for line in file:
                 _, controllers, path = line.rstrip("\n").split(":", 2)
                 for controller in controllers.split(","):
@@ -195,10 +195,10 @@ class TreeAccounting:
 
 def open_accounting() -> tuple[TreeAccounting | None, str]:
     """Make the group where this process may; returns it, or None and the reason."""
-    own = _own_paths()
+    own = paths_of("self")
     version_1: dict[str, Path] = {}
     version_2: Path | None = None
-    for kind, point, options in _mounts():
+    for kind, point, options in mounts():
         if kind == "cgroup2" and "" in own:
             version_2 = Path(point + own[""])
         for controller in ("cpuacct", "memory"):
@@ -225,8 +225,8 @@ def end_stale_groups() -> int:
         How many processes were killed.
     """
     killed = 0
-    own = _own_paths()
-    for kind, point, options in _mounts():
+    own = paths_of("self")
+    for kind, point, options in mounts():
         key = "" if kind == "cgroup2" else next((c for c in own if c in options), None)
         if key is None or key not in own:
             continue

@@ -246,31 +246,39 @@ def _attend(
 
 
 def _wait(pid: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
-    """Sleep until the process ends; returns when that was (monotonic ns), or 0 when the deadline came first."""
     pidfd = os.pidfd_open(pid)
+    try:
+        return wait_for_end(pidfd, deadline_ns, stop, stdout, stderr)
+    finally:
+        os.close(pidfd)
+
+
+def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
+    """Sleep until the process ends; returns when that was (monotonic ns), or 0 when the deadline came first.
+
+    Raises:
+        Interrupted: the runner was told to stop; nothing is killed yet.
+    """
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     poll.register(stop.fd, select.POLLIN)
     captures = {stdout.fd: stdout, stderr.fd: stderr}
     for fd in captures:
         poll.register(fd, select.POLLIN)
-    try:
-        while True:
-            remaining_ms = (deadline_ns - time.monotonic_ns()) / 1e6
-            events = poll.poll(max(remaining_ms, 0))
-            now_ns = time.monotonic_ns()
-            ready = {fd for fd, _ in events}
-            if pidfd in ready:
-                return now_ns
-            if stop.received:
-                raise Interrupted
-            for fd in ready & captures.keys():
-                if not captures[fd].drain():
-                    poll.unregister(fd)
-            if now_ns >= deadline_ns:
-                return 0
-    finally:
-        os.close(pidfd)
+    while True:
+        remaining_ms = (deadline_ns - time.monotonic_ns()) / 1e6
+        events = poll.poll(max(remaining_ms, 0))
+        now_ns = time.monotonic_ns()
+        ready = {fd for fd, _ in events}
+        if pidfd in ready:
+            return now_ns
+        if stop.received:
+            raise Interrupted
+        for fd in ready & captures.keys():
+            if not captures[fd].drain():
+                poll.unregister(fd)
+        if now_ns >= deadline_ns:
+            return 0
 
 
 def _terminate(pid: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> None:

@@ -95,7 +95,7 @@ def test_the_group_of_a_living_runner_is_left_alone(accounting: TreeAccounting) 
 
 
 def test_without_control_groups_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cgroup, "_mounts", list)
+    monkeypatch.setattr(cgroup, "mounts", list)
     assert open_accounting() == (None, "no control groups are mounted")
     assert end_stale_groups() == 0
 
@@ -104,8 +104,8 @@ def test_a_place_where_no_group_may_be_made_is_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(cgroup, "_mounts", lambda: [("cgroup2", str(tmp_path / "file"), {"rw"})])
-    monkeypatch.setattr(cgroup, "_own_paths", lambda: {"": "/"})
+    monkeypatch.setattr(cgroup, "mounts", lambda: [("cgroup2", str(tmp_path / "file"), {"rw"})])
+    monkeypatch.setattr(cgroup, "paths_of", lambda _: {"": "/"})
     found, reason = open_accounting()
     assert found is None
     assert reason.startswith("version 2: ")
@@ -115,8 +115,8 @@ def test_a_group_that_cannot_be_entered_is_taken_away_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a container whose control groups are mounted for reading, or are another's."""
-    monkeypatch.setattr(cgroup, "_mounts", lambda: [("cgroup2", str(tmp_path), {"rw"})])
-    monkeypatch.setattr(cgroup, "_own_paths", lambda: {"": ""})
+    monkeypatch.setattr(cgroup, "mounts", lambda: [("cgroup2", str(tmp_path), {"rw"})])
+    monkeypatch.setattr(cgroup, "paths_of", lambda _: {"": ""})
     found, reason = open_accounting()
     assert found is None
     assert "cgroup.procs" in reason

@@ -1,0 +1,393 @@
+"""Each invocation in a fresh container of Docker: made and looked at before its program is let go, read before it is removed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.engine import Engine, Refusal, open_engine
+from regatta.errors import HostError
+from regatta.runner.capture import REST_BYTES, Capture
+from regatta.runner.cgroup import TreeUsage
+from regatta.runner.container_exit import ending_by_kernel, ending_by_word
+from regatta.runner.container_gate import SHELL, Gate
+from regatta.runner.container_mounts import container_command, mounts_of
+from regatta.runner.container_usage import ContainerGroups, ContainerUsage
+from regatta.runner.process import (
+    GRACE_S,
+    Interrupted,
+    Launch,
+    Outcome,
+    StopSignals,
+    children_of,
+    wait_for_end,
+)
+
+_RESULTS_LABEL = "regatta.results"
+_START_S = 60.0
+#: those that Docker can set; the address space is limited by the gate
+_ULIMITS = {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_CORE: "core"}
+_UNTOLD_RUSAGE = "wait4 tells of one's own children only; the rest is the control group's"
+
+
+@dataclass
+class Contained:
+    """What became of an invocation in a container."""
+
+    outcome: Outcome
+    tree: TreeUsage
+    #: the record's `rusage` and `isolation`
+    rusage: dict[str, Any]
+    isolation: dict[str, Any]
+
+
+def remove_left_containers(results_files: Iterable[str], needed: bool) -> int:
+    """Kill and remove containers that outlived a runner that was killed. The host's lock must be held.
+
+    Args:
+        results_files: what `REGATTA_RESULTS` named for them.
+        needed: whether this runner needs the engine, too; otherwise it may be gone, and they with it.
+
+    Raises:
+        HostError: it is needed, and does not answer.
+    """
+    count = 0
+    try:
+        engine = open_engine()
+        for file in dict.fromkeys(results_files):
+            found = engine.containers(f"{_RESULTS_LABEL}={file}")
+            for container in found:
+                engine.remove(container)
+            count += len(found)
+            _wait_until_none(engine, file)
+    except HostError:
+        if needed:
+            raise
+    return count
+
+
+def _wait_until_none(engine: Engine, results_file: str) -> None:
+    deadline = time.monotonic() + _START_S
+    while engine.containers(f"{_RESULTS_LABEL}={results_file}"):
+        if time.monotonic() > deadline:
+            raise HostError(
+                f"Docker at {engine.path}", "containers of an earlier run to go", "some that stay",
+                f"docker ps -a --filter label={_RESULTS_LABEL}={results_file}",
+            )  # fmt: skip
+        time.sleep(0.02)
+
+
+class Containers:
+    """The containers of a segment, one after the other."""
+
+    def __init__(
+        self, header: Mapping[str, Any], scratch: Path, segment: int, cores: list[int], stop: StopSignals
+    ) -> None:
+        """Args:
+        header: of the plan.
+        scratch: folder of the working directory and of the results file; they are writable inside.
+        cores: CPUs of every container.
+
+        Raises:
+            HostError: no engine answers.
+        """
+        self.engine = open_engine()
+        self._scratch = scratch
+        self._cores = cores
+        self._stop = stop
+        self._labels = {
+            "regatta.experiment": str(header["experiment"]),
+            "regatta.host": str(header["host"]),
+            "regatta.segment": str(segment),
+            _RESULTS_LABEL: str(scratch / "results.jsonl"),
+        }
+        #: image id -> names of the variables that it sets
+        self._variables: dict[str, list[str]] = {}
+
+    def check(self, cells: list[dict[str, Any]], launch: Callable[[list[str]], Launch]) -> None:
+        """See that every image is the planned one and has what is asked of it, by a trial container of each.
+
+        Args:
+            cells: only those in containers.
+            launch: what to start a command with.
+
+        Raises:
+            HostError: what is missing.
+            Interrupted: the runner was told to stop.
+        """
+        self._check_engine(cells)
+        kinds: dict[str, list[dict[str, Any]]] = {}
+        for cell in cells:
+            kinds.setdefault(cell["isolation"]["image_id"], []).append(cell)
+        for image_id, group in kinds.items():
+            name = group[0]["isolation"]["image"]
+            found = self.engine.image(name)
+            if found["Id"] != image_id:
+                raise HostError(
+                    f"Docker image {name}", f"{image_id[:19]} as planned", str(found["Id"])[:19],
+                    "it changed since the plan was made; `regatta run` plans again",
+                )  # fmt: skip
+            set_there = (found.get("Config") or {}).get("Env") or []
+            self._variables[image_id] = [str(each).partition("=")[0] for each in set_there]
+            self._try(name, group, launch)
+
+    def _check_engine(self, cells: list[dict[str, Any]]) -> None:
+        about = self.engine.ask("GET", "/info")
+        needs = {"CPUSet": "sets of CPUs"}
+        if any(cell["isolation"]["memory_mib"] for cell in cells):
+            needs["MemoryLimit"] = "limits of memory"
+        for key, what in needs.items():
+            if not about.get(key):
+                raise HostError(
+                    f"Docker at {self.engine.path}", f"an engine that can set {what}", "one that cannot",
+                    "mount the control groups cpuset and memory, and start dockerd again",
+                )  # fmt: skip
+
+    def _try(self, image: str, cells: list[dict[str, Any]], launch: Callable[[list[str]], Launch]) -> None:
+        """One container of an image, which looks for the programs that are to be there."""
+        programs = sorted({path for cell in cells for path in cell["isolation"]["programs"]})
+        looks = [SHELL, "-c", 'for each; do [ -x "$each" ] || echo "$each"; done', SHELL, *programs]
+        trial = {
+            **cells[0],
+            "files": [file for cell in cells for file in cell["files"]],
+            "isolation": {
+                **cells[0]["isolation"],
+                "programs": [SHELL],
+                "folders": sorted({path for cell in cells for path in cell["isolation"]["folders"]}),
+            },
+        }
+        outcome = self.run(trial, launch(looks)).outcome
+        said = outcome.stdout.kept.decode("utf-8", "replace").split()
+        if outcome.exit_code != 0:
+            got = outcome.stderr.kept.decode("utf-8", "replace").strip() or f"exit code {outcome.exit_code}"
+            raise HostError(f"Docker image {image}", f"{SHELL} in it to run", got, "another image")
+        if said:
+            raise HostError(
+                f"Docker image {image}", f"{', '.join(said)} in it", "none",
+                "an image that has them; programs that are found on PATH come from the image",
+            )  # fmt: skip
+
+    def run(
+        self,
+        cell: Mapping[str, Any],
+        launch: Launch,
+        let_go: Callable[[], None] = lambda: None,
+        ended: Callable[[], None] = lambda: None,
+    ) -> Contained:
+        """Run one command in a container of its own.
+
+        Args:
+            cell: for its image, its limits and its files.
+            launch: command, environment, directory, limits.
+            let_go, ended: called closely before the program is let go, and closely after its end.
+
+        Raises:
+            HostError: Docker does not do it, or is gone.
+            Interrupted: the runner was told to stop; the container is gone.
+        """
+        began_ns = time.monotonic_ns()
+        try:
+            gate = Gate(self._scratch / "gate")
+        except OSError as error:
+            raise HostError(str(self._scratch), "room for named pipes", str(error.strerror)) from error
+        try:
+            container = self.engine.create(f"regatta-{time.time_ns():x}", self._body(cell, launch, gate))
+        except Refusal as refusal:
+            gate.close()
+            raise self._refused(cell, refusal) from None
+        gone = False
+        try:
+            waiting = self.engine.wait_for_removal(container)
+            created_ns = time.monotonic_ns()
+            self.engine.ask("POST", f"/containers/{container}/start")
+            with _Program(self.engine, container, gate, cell) as program:
+                started_ns = time.monotonic_ns()
+                outcome, usage = program.attend(launch, self._stop, let_go, ended)
+                released_ns = time.monotonic_ns()
+                code = waiting.finish()
+                gone = True
+                removed_ns = time.monotonic_ns()
+                program.complete(outcome, code)
+        except Refusal as refusal:
+            raise self._refused(cell, refusal) from None
+        finally:
+            gate.close()
+            if not gone:
+                self.engine.remove(container)
+        isolation = {
+            **{key: cell["isolation"][key] for key in ("kind", "image", "image_id", "network", "memory_mib")},
+            "engine": self.engine.version,
+            "create_ns": created_ns - began_ns,
+            "start_ns": started_ns - created_ns,
+            "remove_ns": removed_ns - released_ns,
+            "untold": {**dict.fromkeys(("max_rss_kib", "switches"), _UNTOLD_RUSAGE), **usage.untold},
+        }
+        tree = TreeUsage(usage.version, usage.cpu_ns, usage.memory_peak_bytes, usage.oom_kills or 0)
+        return Contained(outcome, tree, _rusage(usage), isolation)
+
+    def _refused(self, cell: Mapping[str, Any], refusal: Refusal) -> HostError:
+        wanted = f"a container of {cell['isolation']['image']}"
+        return HostError(
+            f"Docker at {self.engine.path}", wanted, refusal.message, "see `isolation` in the spec"
+        )
+
+    def _body(self, cell: Mapping[str, Any], launch: Launch, gate: Gate) -> dict[str, Any]:
+        """What the engine is asked for."""
+        isolation = cell["isolation"]
+        limits = dict(launch.rlimits)
+        # A name without a value takes the variable away that the engine or the image would set.
+        others = {"HOSTNAME", *self._variables.get(isolation["image_id"], ())} - launch.environment.keys()
+        command = gate.argv(container_command(cell, launch.argv), limits.get(resource.RLIMIT_AS))
+        host: dict[str, Any] = {
+            "AutoRemove": True,
+            "NetworkMode": isolation["network"],
+            "CpusetCpus": ",".join(map(str, sorted(self._cores))),
+            "Mounts": mounts_of(cell, self._scratch, gate.directory),
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "GroupAdd": [str(group) for group in os.getgroups()],
+            "LogConfig": {"Type": "none"},
+            "Ulimits": [_ulimit(which, limits.get(which)) for which in _ULIMITS],
+        }
+        if isolation["memory_mib"]:
+            # The same for both: no swap.
+            host["Memory"] = host["MemorySwap"] = isolation["memory_mib"] << 20
+        return {
+            "Image": isolation["image_id"],
+            "Entrypoint": command[:1],
+            "Cmd": command[1:],
+            "Env": [*(f"{name}={value}" for name, value in launch.environment.items()), *sorted(others)],
+            "WorkingDir": launch.directory,
+            "User": f"{os.getuid()}:{os.getgid()}",
+            "Hostname": "regatta",
+            "Healthcheck": {"Test": ["NONE"]},
+            "Labels": self._labels,
+            "HostConfig": host,
+        }
+
+
+def _ulimit(which: int, soft: int | None) -> dict[str, Any]:
+    """A limit as a process of the runner's own would get it."""
+    own_soft, hard = resource.getrlimit(which)
+    if soft is None:
+        soft = own_soft
+    elif hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    return {"Name": _ULIMITS[which], "Soft": soft, "Hard": hard}
+
+
+def _rusage(usage: ContainerUsage) -> dict[str, Any]:
+    return {
+        "user_s": usage.user_s,
+        "system_s": usage.system_s,
+        "max_rss_kib": None,
+        "minor_faults": usage.minor_faults,
+        "major_faults": usage.major_faults,
+        "voluntary_switches": None,
+        "involuntary_switches": None,
+    }
+
+
+class _Program:
+    """The program of a container that has been started: it stands at the gate."""
+
+    def __init__(self, engine: Engine, container: str, gate: Gate, cell: Mapping[str, Any]) -> None:
+        self._gate = gate
+        self._fds: list[int] = []
+        if not gate.wait(time.monotonic() + _START_S):
+            got = "it did not come so far"
+            raise HostError(f"Docker image {cell['isolation']['image']}", f"{SHELL} to reach the gate", got)
+        self._holder_pid = int(engine.ask("GET", f"/containers/{container}/json")["State"]["Pid"])
+        try:
+            self.groups = ContainerGroups(self._holder_pid, container)
+            (self._pid,) = children_of(self._holder_pid)
+            for pid in (self._holder_pid, self._pid):
+                self._fds.append(os.pidfd_open(pid))
+        except (LookupError, ValueError, OSError) as error:
+            self._close()
+            raise HostError(
+                f"Docker at {engine.path}", "the container's processes on this machine, to be seen", str(error),
+                "an engine on the machine where the runner runs",
+            ) from error  # fmt: skip
+        self._holder, self._main = self._fds
+
+    def __enter__(self) -> _Program:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if hasattr(self, "groups"):
+            self.groups.close()
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = []
+
+    def attend(
+        self, launch: Launch, stop: StopSignals, let_go: Callable[[], None], ended: Callable[[], None]
+    ) -> tuple[Outcome, ContainerUsage]:
+        """Let it go, wait for its end or its timeout, read what it used, and let the container end."""
+        stdout = Capture(self._gate.stdout, launch.output_bytes, launch.hash_stdout)
+        stderr = Capture(self._gate.stderr, launch.output_bytes, False)
+        if stop.received:
+            raise Interrupted
+        let_go()
+        self.groups.begin()
+        utc_ns, start_ns = time.time_ns(), time.monotonic_ns()
+        self._gate.release()
+        end_ns = wait_for_end(self._main, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr)
+        timed_out = not end_ns
+        if timed_out:
+            end_ns = time.monotonic_ns()
+            self._ask_to_end()
+            grace_ns = time.monotonic_ns() + int(GRACE_S * 1e9)
+            wait_for_end(self._main, grace_ns, stop, stdout, stderr)
+        ended()
+        usage = self.groups.finish()
+        self._word = self._gate.exit_word(GRACE_S if timed_out else _START_S)
+        self._ending = ending_by_kernel(self._main)
+        left_behind = len(set(self.groups.processes()) - {self._holder_pid, self._pid})
+        if timed_out:
+            self._end_all()
+        self._gate.let_go()
+        spent = resource.struct_rusage((usage.user_s, usage.system_s) + (0,) * 14)
+        outcome = Outcome(
+            utc_ns, start_ns, end_ns - start_ns, None, None, timed_out, spent, left_behind, stdout, stderr
+        )
+        return outcome, usage
+
+    def complete(self, outcome: Outcome, container_code: int) -> None:
+        """Once the container is gone: how the program ended, and the rest of what it printed."""
+        ending = self._ending or ending_by_kernel(self._main)
+        word = container_code if self._word is None else self._word
+        outcome.exit_code, outcome.signal = ending or ending_by_word(word)
+        outcome.stdout.drain(REST_BYTES)
+        outcome.stderr.drain(REST_BYTES)
+
+    def _ask_to_end(self) -> None:
+        """SIGTERM to the program and its descendants."""
+        for pid in _descendants(self._pid):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._main, signal.SIGTERM)
+
+    def _end_all(self) -> None:
+        """Kill the first process, and the kernel every other one of the container."""
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._holder, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> list[int]:
+    found = children_of(pid)
+    for each in found:
+        found += children_of(each)
+    return found
