@@ -1,0 +1,234 @@
+"""Playbooks: what runs on hosts before and after measuring, by ansible-core, with an outcome for every host."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import HostError
+
+#: Ansible forks as many processes as hosts it talks to at once; each needs some 50 MB and little of a CPU.
+MOST_FORKS = 25
+_EVENTS = "REGATTA_PLAYBOOK_EVENTS"
+_LOOK_EVERY_S = 0.1
+_STOP_S = 10.0
+#: what inventories may call a host: nothing that `--limit` would take for a pattern
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+@dataclass(frozen=True)
+class HostOutcome:
+    """How one host came through a playbook."""
+
+    ok: bool
+    #: tasks that changed something there
+    changed: int
+    #: why it did not answer, or nothing
+    unreachable: str = ""
+    #: what failed there and why, or nothing
+    failed: str = ""
+
+
+def run_playbook(
+    home: Path,
+    playbook: str,
+    inventory: Path,
+    limit: Sequence[str],
+    variables: Mapping[str, Any],
+    *,
+    tags: Sequence[str] = (),
+    check: bool = False,
+    log: Path | None = None,
+) -> dict[str, HostOutcome]:
+    """Run a playbook on hosts. One that is away or unfit is told, and the rest go on.
+
+    Args:
+        home: what `find_home` found; it holds `playbooks/`.
+        playbook: the file in it, such as `site.yml`.
+        inventory: a file or folder that Ansible reads.
+        limit: names of hosts of the inventory; none: all of it.
+        variables: go through a file that only this user can read.
+        tags: parts of the playbook; none: all that it does by itself.
+        check: change nothing, and count what would be.
+        log: where Ansible's own words are kept.
+
+    Returns:
+        an outcome for each host of `limit`, or of the inventory.
+
+    Raises:
+        HostError: Ansible itself failed, so that nothing is known of any host.
+    """
+    for name in limit:
+        if not _HOST.fullmatch(name):
+            raise HostError("hosts of a playbook", "names of letters, digits and ._+-", repr(name))
+    with tempfile.TemporaryDirectory(prefix="regatta-ansible-") as temporary:
+        folder = Path(temporary)
+        words = folder / "words" if log is None else log
+        given = _private(folder / "variables.json", json.dumps(dict(variables)))
+        argv = [sys.executable, "-m", "ansible", "playbook", str(home / "playbooks" / playbook)]
+        argv += ["--inventory", str(inventory), "--extra-vars", f"@{given}"]
+        if limit:
+            names = _private(folder / "limit", "".join(f"{name}\n" for name in limit))
+            argv += ["--limit", f"@{names}"]
+        if tags:
+            argv += ["--tags", ",".join(tags)]
+        argv += ["--check"] if check else []
+        argv += ["--forks", str(min(max(len(limit), 5), MOST_FORKS))]
+        events = _Events(_private(folder / "events.jsonl", ""), _progress())
+        try:
+            code = _run(argv, _environment(home, folder), words, events)
+        finally:
+            _end_connections(folder / "cp")
+        return _outcomes(events, limit, code, words, playbook)
+
+
+def _private(path: Path, text: str) -> Path:
+    """A file that only this user can read."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    return path
+
+
+def _environment(home: Path, folder: Path) -> dict[str, str]:
+    """The user's own, in which nothing turns off what must be on; whatever Ansible keeps goes to the folder."""
+    return {
+        **os.environ,
+        "ANSIBLE_CONFIG": str(home / "playbooks" / "ansible.cfg"),
+        "ANSIBLE_HOME": str(folder / "home"),
+        "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(folder / "cp"),
+        "ANSIBLE_HOST_KEY_CHECKING": "True",
+        "ANSIBLE_CACHE_PLUGIN": "memory",
+        "ANSIBLE_CALLBACKS_ENABLED": "regatta_events",
+        "ANSIBLE_NOCOLOR": "1",
+        _EVENTS: str(folder / "events.jsonl"),
+        # Ansible refuses to start in a locale that is not UTF-8.
+        "LC_ALL": "C.UTF-8",
+        "PYTHONUTF8": "1",
+    }
+
+
+class _Events:
+    """Lines of the callback plugin `regatta_events`, read while they are written."""
+
+    def __init__(self, path: Path, progress: Callable[[str], None] | None) -> None:
+        self._path = path
+        self._progress = progress
+        self._offset = 0
+        self.hosts: dict[str, dict[str, Any]] = {}
+        #: host -> event -> where and why
+        self.reasons: dict[str, dict[str, str]] = {}
+        self.ended = False
+
+    def read(self) -> None:
+        """Take the whole lines that have come."""
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            new = file.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.splitlines():
+            self._take(json.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        kind, host = event["event"], event.get("host", "")
+        if kind == "end":
+            self.ended = True
+        elif kind == "host":
+            self.hosts[host] = event
+        elif kind == "role" and self._progress:
+            self._progress(f"{host}: {event['role']}")
+        elif kind in ("failed", "unreachable"):
+            where = ": ".join(part for part in (event["role"], event["task"]) if part)
+            self.reasons.setdefault(host, {})[kind] = f"{where}: {event['reason']}"
+            if self._progress:
+                self._progress(f"{host}: {kind}: {self.reasons[host][kind]}")
+
+
+def _progress() -> Callable[[str], None] | None:
+    """Where each role of each host is told: to a person alone."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda line: print(line, file=sys.stderr, flush=True)
+
+
+def _run(argv: list[str], environment: dict[str, str], words: Path, events: _Events) -> int:
+    """Run Ansible to its end in a session of its own: no question reaches the terminal, and all of it can be ended."""
+    with _private_log(words) as output:
+        # A file, because the controlling SSH connections keep what they inherit open longer than Ansible lives.
+        ansible = subprocess.Popen(
+            argv, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )  # fmt: skip
+        try:
+            while (code := ansible.poll()) is None:
+                events.read()
+                time.sleep(_LOOK_EVERY_S)
+        finally:
+            if ansible.returncode is None:
+                _end(ansible)
+    events.read()
+    return code
+
+
+@contextlib.contextmanager
+def _private_log(path: Path) -> Iterator[Any]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb") as file:
+        yield file
+
+
+def _end(ansible: subprocess.Popen[bytes]) -> None:
+    """End Ansible and what it started here, when we are interrupted."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(ansible.pid, signal.SIGTERM)
+    try:
+        ansible.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(ansible.pid, signal.SIGKILL)
+        ansible.wait()
+
+
+def _end_connections(folder: Path) -> None:
+    """End the controlling connections, which would wait for more work."""
+    if folder.is_dir():
+        for socket in folder.iterdir():
+            subprocess.run(
+                ["ssh", "-o", f"ControlPath={socket}", "-O", "exit", "any"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=_STOP_S, check=False,
+            )  # fmt: skip
+
+
+def _outcomes(
+    events: _Events, limit: Sequence[str], code: int, words: Path, playbook: str
+) -> dict[str, HostOutcome]:
+    if not events.ended:
+        lines = [line for line in words.read_text(errors="replace").splitlines() if line.strip()]
+        raise HostError(
+            f"playbook {playbook}", "Ansible to run it", f"exit {code}\n    " + "\n    ".join(lines[-8:])
+        )
+    outcomes = {name: _outcome(name, events) for name in events.hosts}
+    for name in limit:
+        if name not in outcomes:
+            why = "not among the hosts of the inventory that the playbook is for"
+            outcomes[name] = HostOutcome(False, 0, failed=why)
+    return outcomes
+
+
+def _outcome(name: str, events: _Events) -> HostOutcome:
+    """A failure that a task mended (`rescue`) is none: Ansible's own counts decide."""
+    counts, reasons = events.hosts[name], events.reasons.get(name, {})
+    away = reasons.get("unreachable", "it does not answer") if counts["unreachable"] else ""
+    failed = reasons.get("failed", "a task failed") if counts["failures"] else ""
+    return HostOutcome(not away and not failed, counts["changed"], away, failed)
