@@ -55,7 +55,7 @@ def installed_packages() -> list[str]:
         return []
     listed = subprocess.run(
         ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n"],
-        stdout=subprocess.PIPE, check=True, universal_newlines=True, env={**os.environ, "LC_ALL": "C"},
+        stdout=subprocess.PIPE, check=True, text=True, env={**os.environ, "LC_ALL": "C"},
     )  # fmt: skip
     rows = (line.partition(" ") for line in listed.stdout.splitlines())
     return sorted({name for status, _, name in rows if status == "installed"})

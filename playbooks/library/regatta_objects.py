@@ -124,7 +124,7 @@ def prepare(root: str, entry: dict[str, str]) -> str:
     os.mkdir(part)
     unpacked = subprocess.run(
         ["tar", "--no-same-owner", "-xf", entry["path"], "-C", part],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, universal_newlines=True,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False, text=True,
     )  # fmt: skip
     if unpacked.returncode:
         raise ValueError(
