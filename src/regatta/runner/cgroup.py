@@ -21,12 +21,12 @@ _EMPTY_S = 5.0
 
 @dataclass
 class TreeUsage:
-    """What a process tree used: CPU in ns, peak memory in bytes (None: not told), OOM kills."""
+    """What a process tree used: CPU in ns, peak memory in bytes, OOM kills. None: not told."""
 
     version: int
     cpu_ns: int | None
     memory_peak_bytes: int | None
-    oom_kills: int
+    oom_kills: int | None
 
 
 def mounts() -> list[tuple[str, str, set[str]]]:
