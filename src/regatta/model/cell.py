@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regatta.model.experiment import Benchmark
+from regatta.model.isolation import CellIsolation
 from regatta.model.resolved import File
 
 NO_MODIFIERS = "none"
@@ -51,6 +52,7 @@ class Cell:
     twin_of: str = ""
     #: files of the working directory that are kept beside the record
     keep: tuple[str, ...] = ()
+    isolation: CellIsolation = CellIsolation("cgroup")
 
     @property
     def label(self) -> str:
@@ -102,6 +104,7 @@ class Cell:
             "check": list(self.check),
             "keep": list(self.keep),
             "files": [{"path": f.path, "sha256": f.sha256} for f in self.files],
+            **({"isolation": self.isolation.to_json()} if self.isolation.identity() else {}),
         }
 
 

@@ -5,12 +5,13 @@ Frozen values, no I/O. `regatta.spec` makes them; the planner, the runner's plan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from regatta.model.benchmark_label import benchmark_label
 from regatta.model.host import Host
+from regatta.model.isolation import Isolation
 from regatta.model.template import placeholders
 
 # Not `|`: hosts may have Python 3.9.
@@ -63,6 +64,8 @@ class Runtime:
     flags: tuple[str, ...] = ()
     #: machine architectures (as `uname -m` says) that have it; empty: all
     architectures: tuple[str, ...] = ()
+    #: Docker image for it where the spec names none; "": the usual one
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ class Modifier:
     training: Training | None = None
     #: files of the working directory that it makes the process leave, kept beside the record
     keep: tuple[str, ...] = ()
+    #: None: the experiment's
+    isolation: Isolation | None = None
 
 
 @dataclass(frozen=True)
@@ -387,6 +392,20 @@ class Experiment:
     results_directory: str = "results"
     #: what was measured in the user's words, such as commit and build
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: of the cells whose modifiers say nothing else
+    isolation: Isolation = Isolation()
+
+    def isolation_under(self, modifiers: Sequence[Modifier]) -> Isolation:
+        """How cells of a set of modifiers are isolated: as the last of them says that says something."""
+        return next((m.isolation for m in reversed(modifiers) if m.isolation), self.isolation)
+
+    def images(self) -> tuple[str, ...]:
+        """Names of the Docker images that its cells need."""
+        isolations = [self.isolation_under(chosen) for chosen in self.modifiers or ((),)]
+        wanted = [
+            i.image_of(r.name, r.image) for i in isolations if i.kind == "docker" for r in self.runtimes
+        ]
+        return tuple(dict.fromkeys(wanted))
 
     @property
     def discarded_rounds(self) -> int:

@@ -60,5 +60,7 @@ class ResolvedHost:
     refused_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
     #: benchmark label -> name of what the user brings, or `name/what lies beside it` -> file or folder
     files: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
+    #: name of a Docker image that a cell needs -> its id
+    images: Mapping[str, str] = field(default_factory=dict)
     #: where measured processes run: what the spec says, or the host's own CPUs where it leaves that open
     cores: Cores = field(default_factory=Cores)

@@ -20,6 +20,7 @@ from regatta.model.experiment import (
     Modifier,
     Runtime,
 )
+from regatta.model.isolation import CellIsolation
 from regatta.model.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.model.template import fill, placeholders, scalar_text
 
@@ -214,6 +215,9 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
     files += [
         host.programs[c[0]] for c in (benchmark.command, benchmark.check) if c and c[0] in host.programs
     ]
+    isolation = _isolation(experiment, host, choice, runtime, files)
+    # What the image brings is known by the image's digest.
+    files = [file for file in files if file.path not in isolation.programs]
     environment = {**benchmark.environment}
     for modifier in choice.modifiers:
         environment.update(modifier.environment)
@@ -223,7 +227,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         "parameters": dict(benchmark.parameters),
         "check": [benchmark.check, dict(benchmark.arrange)],
         "expect": [benchmark.expect.digest, benchmark.expect.stdout_sha256, benchmark.expect.check_sha256],
-        "files": sorted((name, file.sha256) for name, file in used.items()),
+        "files": sorted((n, file.sha256) for n, file in used.items() if file.path not in isolation.programs),
         "programs": sorted(f.sha256 for f in files),
         "runtime": runtime.identity,
         "flags": flags,
@@ -235,6 +239,8 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         "cores": vars(host.cores),
         "host_class": host.host_class,
     }
+    if isolation.identity():
+        identity["isolation"] = isolation.identity()
     run = None
     if training is not None:
         # How the file is made is what it is: two runs of one command do not leave the same bytes.
@@ -259,7 +265,48 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         files=tuple(_unique(files)),
         keep=tuple(dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep)])),
         training=run,
+        isolation=isolation,
     )
+
+
+def _isolation(
+    experiment: Experiment,
+    host: ResolvedHost,
+    choice: _Choice,
+    runtime: ResolvedRuntime,
+    files: Sequence[File],
+) -> CellIsolation:
+    """How a cell that needs these files is isolated.
+
+    Raises:
+        SpecError: nobody has looked for its image.
+    """
+    wanted = experiment.isolation_under(choice.modifiers)
+    if wanted.kind != "docker":
+        return CellIsolation(wanted.kind)
+    image = wanted.image_of(choice.runtime.name, choice.runtime.image)
+    if image not in host.images:
+        raise SpecError(
+            [Problem(f"host {host.name}", f"the Docker image {image}", "none", "make it, or name another")]
+        )
+    on_path = {file.path for file in host.programs.values()}
+    return CellIsolation(
+        "docker",
+        image,
+        host.images[image],
+        wanted.network,
+        wanted.memory_mib,
+        tuple(sorted({file.path for file in files if file.path in on_path})),
+        tuple(sorted({folder for file in runtime.files if (folder := _runtime_folder(file.path))})),
+    )
+
+
+def _runtime_folder(path: str) -> str:
+    """The folder of a JVM, which one of the files that identify it lies in; "" for the others."""
+    for end in ("/lib/modules", "/release"):
+        if path.endswith(end):
+            return path[: -len(end)]
+    return ""
 
 
 def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:

@@ -7,9 +7,10 @@ import random
 import resource
 import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import regatta
 from regatta.model.record import RECORD_VERSION
@@ -23,8 +24,13 @@ from regatta.runner.scratch import EmptyDirectory, remove_tree
 from regatta.runner.verdict import adapter_file, judge, report_of
 from regatta.store.contents import place
 
+if TYPE_CHECKING:
+    from regatta.runner.container import Containers
+
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
+#: starting a container and looking for some programs in it takes less than a second
+_TRIAL_S = 60.0
 
 _RLIMITS = {
     "address_space_mib": (resource.RLIMIT_AS, 1 << 20),
@@ -32,6 +38,31 @@ _RLIMITS = {
     "processes": (resource.RLIMIT_NPROC, 1),
     "core_mib": (resource.RLIMIT_CORE, 1 << 20),
 }
+
+
+def isolation_kind(cell: Mapping[str, Any]) -> str:
+    """How a cell of the plan is isolated; those that say nothing are in a control group."""
+    return str(cell.get("isolation", {}).get("kind", "cgroup"))
+
+
+def in_containers(cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of some cells that run in containers."""
+    return [cell for cell in cells if isolation_kind(cell) == "docker"]
+
+
+@dataclass
+class Run:
+    """One run of a cell's command, with the host's state closely before and after it."""
+
+    outcome: Outcome
+    tree: TreeUsage | None
+    before: dict[str, Any]
+    after: dict[str, Any]
+    ended_ns: int
+    #: the record's `isolation`
+    isolation: dict[str, Any]
+    #: the record's `rusage` where `wait4` does not tell it
+    rusage: dict[str, Any] | None = None
 
 
 class Bench:
@@ -52,9 +83,14 @@ class Bench:
         self.cores = measured
         self.cpus = os.cpu_count() or 1
         self.all_cores = sorted(os.sched_getaffinity(0))
-        told_of_the_tree = accounting is not None and accounting.tells_oom_kills
+        told_of_the_tree = (
+            accounting is not None
+            and accounting.tells_oom_kills
+            and all(isolation_kind(cell) != "none" for cell in header.get("cells", ()))
+        )
         self.state = HostState(measured or self.all_cores, oom_kills=not told_of_the_tree)
         self.accounting = accounting
+        self.containers: Containers | None = None
         self.stop = stop
         self.directory = scratch / "work"
         self._work = EmptyDirectory(self.directory)
@@ -113,7 +149,25 @@ class Bench:
         except OSError as error:
             return None, f"{called}: {error.strerror}"
 
-    def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> tuple[Outcome, TreeUsage | None]:
+    def contain(self, cells: list[dict[str, Any]], segment: int) -> None:
+        """Make ready for cells in containers: the engine, their images and what is asked of them are looked at.
+
+        Raises:
+            HostError: what is missing.
+            Interrupted: the runner was told to stop.
+        """
+        # Only here, for it brings an HTTP client along.
+        from regatta.runner.container import Containers
+
+        cores = self.cores if self.cores is not None else self.all_cores
+        self.containers = Containers(self.header, self.results_path.parent, segment, cores, self.stop)
+        self.clear()
+        self.containers.check(
+            cells,
+            lambda argv: Launch(argv, self._environment, str(self.directory), _TRIAL_S, 8192, self._rlimits),
+        )
+
+    def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> Run:
         """Run the cell's command once, measured."""
         launch = Launch(
             argv=cell["argv"],
@@ -125,19 +179,42 @@ class Bench:
             cores=frozenset(self.cores) if self.cores is not None else None,
             hash_stdout=bool(cell["expect"].get("stdout_sha256")),
         )
-        if self.accounting is None:
-            return run_process(launch, self.stop), None
-        outcome = run_process(launch, self.stop, self.accounting.begin, self.accounting.started)
-        return outcome, self.accounting.finish()
+        kind = isolation_kind(cell)
+        if kind == "docker":
+            return self._run_contained(cell, launch)
+        accounting = self.accounting if kind == "cgroup" else None
+        before = self.state.read()
+        if accounting is None:
+            outcome, tree = run_process(launch, self.stop), None
+        else:
+            outcome = run_process(launch, self.stop, accounting.begin, accounting.started)
+            tree = accounting.finish()
+        ended_ns = time.monotonic_ns()
+        isolation = {"kind": kind} if kind == "none" or accounting else {"kind": "none", "asked": kind}
+        return Run(outcome, tree, before, self.state.read(), ended_ns, isolation)
+
+    def _run_contained(self, cell: Mapping[str, Any], launch: Launch) -> Run:
+        assert self.containers is not None  # `contain` comes first
+        states: list[dict[str, Any]] = []
+        ends: list[int] = []
+
+        def ended() -> None:
+            ends.append(time.monotonic_ns())
+            states.append(self.state.read())
+
+        done = self.containers.run(cell, launch, lambda: states.append(self.state.read()), ended)
+        before, after = states
+        return Run(done.outcome, done.tree, before, after, ends[0], done.isolation, done.rusage)
 
     def check(self, cell: Mapping[str, Any], environment: dict[str, str]) -> str:
         """Run the cell's check command, not measured; returns why the output is wrong, or nothing."""
-        outcome = run_process(
-            Launch(
-                cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True
-            ),
-            self.stop,
+        launch = Launch(
+            cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True
         )
+        if isolation_kind(cell) == "docker" and self.containers is not None:
+            outcome = self.containers.run(cell, launch).outcome
+        else:
+            outcome = run_process(launch, self.stop)
         if outcome.timed_out:
             return f"wrong output: the check was still running after {cell['timeout_s']:g} s"
         if outcome.exit_code != 0:
@@ -165,15 +242,13 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     for name, source in cell.get("arrange", {}).items():
         place(Path(source), bench.directory / name)
     environment = bench.environment_for(cell, invocation_id, attempt)
-    before = bench.state.read()
-    outcome, tree = bench.run(cell, environment)
-    ended_ns = time.monotonic_ns()
-    after = bench.state.read()
+    run = bench.run(cell, environment)
+    outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
     usage = outcome.usage
     results, refused = bench.read_results(adapter_file(cell))
-    max_rss_kib = peak_rss_kib(usage)
+    max_rss_kib = peak_rss_kib(usage) if run.rusage is None else None
     reported = report_of(cell, outcome, results, refused, max_rss_kib)
-    oom_kills = (tree.oom_kills if tree else 0) + _difference(before, after, "oom_kills")
+    oom_kills = ((tree.oom_kills if tree else None) or 0) + _difference(before, after, "oom_kills")
     status, reason = judge(cell, outcome, reported, oom_kills)
     if status == "ok" and cell.get("check"):
         wrong = bench.check(cell, environment)
@@ -214,7 +289,8 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         "reason": reason,
         "exit_code": outcome.exit_code,
         "signal": outcome.signal,
-        "rusage": {
+        "rusage": run.rusage
+        or {
             "user_s": usage.ru_utime,
             "system_s": usage.ru_stime,
             "max_rss_kib": max_rss_kib,
@@ -231,6 +307,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
             "memory_peak_bytes": tree.memory_peak_bytes,
             "oom_kills": tree.oom_kills,
         },
+        "isolation": run.isolation,
         "left_behind": outcome.left_behind,
         "iterations": reported.iterations,
         "digest": reported.digests[-1] if reported.digests else outcome.stdout.sha256,
@@ -245,7 +322,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         "runner": {
             "version": regatta.__version__,
             "before_ns": outcome.started_monotonic_ns - entered_ns,
-            "after_ns": time.monotonic_ns() - ended_ns,
+            "after_ns": time.monotonic_ns() - run.ended_ns,
         },
     }
     if cell.get("keep") and bench.kept is not None:

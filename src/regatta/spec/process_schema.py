@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
 
-from regatta.spec.fields import MAX_ITEMS, Environment, Strict, Variable, refusal
+from regatta.model.isolation import IsolationKind, Network
+from regatta.spec.fields import MAX_ITEMS, Environment, Name, Strict, Text, Variable, refusal
+
+#: what Docker takes for a name: registry, path, tag or digest
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}")
 
 
 class CoresSpec(Strict):
@@ -109,3 +114,63 @@ class LimitsSpec(Strict):
     core_mib: Annotated[int, Field(ge=0, le=2**40)] | None = Field(
         0, description="Core dumps; 0: none.", examples=[0]
     )
+
+
+def _check_image(text: str) -> str:
+    if not _IMAGE.fullmatch(text):
+        raise refusal("the name of a Docker image", "regatta-base:bookworm")
+    return text
+
+
+ImageName = Annotated[Text, AfterValidator(_check_image)]
+
+
+class IsolationSpec(Strict):
+    """How an invocation is kept apart from the rest of its host. `isolation: docker` alone is `{kind: docker}`."""
+
+    kind: IsolationKind = Field(
+        "cgroup",
+        description="`cgroup`: a control group that accounts for all processes of an invocation, where one may be made, and nothing "
+        "else. `none`: not even that. `docker`: each invocation in a fresh container, which sees no file but those of its cell.",
+        examples=["docker"],
+    )
+    memory_mib: Annotated[int, Field(ge=16, le=2**30)] | None = Field(
+        None,
+        description="With `docker`: memory of the container, without swap. What needs more is killed, and the invocation is `oom`.",
+        examples=[2048],
+    )
+    network: Network = Field(
+        "none",
+        description="With `docker`: `none` (loopback alone) or Docker's `bridge`.",
+        examples=["bridge"],
+    )
+    image: ImageName | None = Field(
+        None,
+        description="With `docker`: the image of every runtime that neither `images` nor its registry names one for. Left out: "
+        "`regatta-base:bookworm`, which `docker/base` makes.",
+        examples=["my/base:1"],
+    )
+    images: dict[Name, ImageName] = Field(
+        {},
+        description="With `docker`: runtime to image. It must hold /bin/sh, and the programs that commands name without a path; the "
+        "runtime's own folder and all that is built or made for a cell is shown to the container read-only.",
+        max_length=MAX_ITEMS,
+        examples=[{"temurin-21": "my/image:tag"}],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _kind_alone(cls, value: Any) -> Any:
+        return {"kind": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _docker_only(self) -> IsolationSpec:
+        given = [key for key in ("memory_mib", "image", "images") if getattr(self, key)]
+        given += ["network"] if self.network != "none" else []
+        if self.kind != "docker" and given:
+            raise refusal(f"`{given[0]}` with `kind: docker` only", "`kind: docker`", key=given[0])
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"enum": list(get_args(IsolationKind))}, handler(schema)]}

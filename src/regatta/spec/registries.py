@@ -13,8 +13,10 @@ from pydantic import BaseModel, ValidationError
 from regatta.errors import Problem, SpecError
 from regatta.model.experiment import Archive, Collector, Modifier, Runtime, Training
 from regatta.model.host import Host
+from regatta.model.isolation import Isolation
 from regatta.spec.inventory import read_inventory
 from regatta.spec.problems import check, shown_path, unknown
+from regatta.spec.process_schema import IsolationSpec
 from regatta.spec.registry_schema import (
     CollectorsFile,
     CollectorSpec,
@@ -133,6 +135,7 @@ def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
         requires=spec.requires,
         flags=tuple(spec.flags),
         architectures=tuple(spec.architectures),
+        image=spec.image or "",
     )
 
 
@@ -152,4 +155,10 @@ def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
         dict(spec.refused_by),
         training,
         tuple(spec.keep),
+        None if spec.isolation is None else as_isolation(spec.isolation),
     )
+
+
+def as_isolation(spec: IsolationSpec) -> Isolation:
+    """The frozen value of an `isolation`."""
+    return Isolation(spec.kind, spec.memory_mib, spec.network, dict(spec.images), spec.image or "")

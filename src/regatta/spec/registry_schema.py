@@ -19,6 +19,7 @@ from regatta.spec.fields import (
     Text,
     refusal,
 )
+from regatta.spec.process_schema import ImageName, IsolationSpec
 
 _URL = re.compile(r"(https?|file)://\S+")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9.+-]*")
@@ -103,6 +104,11 @@ class RuntimeSpec(Strict):
         examples=["/usr/lib/jvm/java-17-openjdk-{deb_architecture}/lib/zero/libjvm.so"],
     )
     flags: Flags = Field([], description="Given to every process of it.", examples=[["-Xshare:auto"]])
+    image: ImageName | None = Field(
+        None,
+        description="Docker image for it, with `isolation: docker`, where the spec names none.",
+        examples=["my/image:tag"],
+    )
     architectures: list[Name] = Field(
         [],
         description="Architectures (as `uname -m` says) that have it; none listed: all.",
@@ -195,6 +201,12 @@ class ModifierSpec(Strict):
         description="Files that the flags make the process leave in its working directory; they are kept beside the record, "
         "under `journal/<host>/kept/`.",
         examples=[["recording.jfr"]],
+    )
+
+    isolation: IsolationSpec | None = Field(
+        None,
+        description="How its invocations are isolated, in place of the spec's `isolation`: so that one experiment can compare them.",
+        examples=["docker"],
     )
 
     @model_validator(mode="after")

@@ -28,7 +28,14 @@ from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
 from regatta.spec.problems import shown, unknown
-from regatta.spec.registries import Registries, as_collector, as_modifier, as_runtime, check_refusals
+from regatta.spec.registries import (
+    Registries,
+    as_collector,
+    as_isolation,
+    as_modifier,
+    as_runtime,
+    check_refusals,
+)
 from regatta.spec.selections import Selector, Used, modifiers_label
 from regatta.spec.spec_schema import Spec
 from regatta.spec.yaml_lines import Document, KeyPath
@@ -105,6 +112,7 @@ class Resolver:
             e for i, x in enumerate(spec.exclude) for e in selector.exclude(x, self.item("exclude", i))
         ]
         baseline = selector.baseline(spec.baseline)
+        self.images(runtimes)
         stopping = self.stopping()
         method = spec.iterations.method or self.usual_method(benchmarks)
         self.summaries(benchmarks, method)
@@ -152,6 +160,7 @@ class Resolver:
             theta_percent=float(spec.theta_percent),
             results_directory=spec.results.directory,
             labels=dict(spec.labels),
+            isolation=as_isolation(spec.isolation),
         )
 
     def stopping(self) -> Stopping | None:
@@ -293,6 +302,21 @@ class Resolver:
         if not any(benchmark.kind == "java" for benchmark in benchmarks):
             return []
         return found if self.spec.collectors else [DEFAULT_COLLECTOR]
+
+    def images(self, runtimes: list[Runtime]) -> None:
+        """Images are of runtimes that the spec uses."""
+        if self.partial & {"runtimes", "benchmarks", "isolation", "modifiers"}:
+            return
+        used = [runtime.name for runtime in runtimes]
+        places: list[tuple[KeyPath, Sequence[str]]] = [(("isolation",), list(self.spec.isolation.images))]
+        for name, modifier in self.spec.modifiers.items():
+            if modifier.isolation is not None:
+                places.append((("modifiers", name, "isolation"), list(modifier.isolation.images)))
+        for path, names in places:
+            for name in names:
+                if name not in used:
+                    where = self.document.where((*path, "images", name))
+                    self.problems.append(unknown(where, "a runtime of this spec", name, used))
 
     def modifiers(self) -> list[tuple[Modifier, ...]]:
         """The sets of modifiers."""

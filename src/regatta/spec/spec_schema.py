@@ -28,7 +28,13 @@ from regatta.spec.fields import (
 )
 from regatta.spec.heap_schema import HeapSpec
 from regatta.spec.invocations_schema import Invocations
-from regatta.spec.process_schema import CoresSpec, EnvironmentSpec, LimitsSpec, PerturbationSpec
+from regatta.spec.process_schema import (
+    CoresSpec,
+    EnvironmentSpec,
+    IsolationSpec,
+    LimitsSpec,
+    PerturbationSpec,
+)
 from regatta.spec.registry_schema import CollectorSpec, ModifierSpec, RuntimeSpec
 
 MAX_SEED = 2**63 - 1
@@ -346,6 +352,11 @@ class Spec(Strict):
         LEFT_OUT, description=str(EnvironmentSpec.__doc__), examples=[{"set": {"LC_ALL": "C"}}]
     )
     limits: LimitsSpec = Field(LEFT_OUT, description=str(LimitsSpec.__doc__), examples=[{"open_files": 1024}])
+    isolation: IsolationSpec = Field(
+        LEFT_OUT,
+        description=str(IsolationSpec.__doc__),
+        examples=["docker", {"kind": "docker", "memory_mib": 2048}],
+    )
     exclude: list[ExcludeSpec] = Field(
         [],
         description="Cells to leave out of the full crossing.",
