@@ -16,8 +16,8 @@ from urllib.parse import quote, urlencode
 from regatta.errors import HostError
 
 DEFAULT_SOCKET = "/var/run/docker.sock"
-#: what an engine gets whose images nobody named; `docker/base` makes it
-DEFAULT_IMAGE = "regatta-base:bookworm"
+#: how the images are called that `docker/base` makes
+_OWN_IMAGES = "regatta-base:"
 #: the API of Docker 20.10; a later engine that has it no more is spoken to in the oldest that it has
 _API = (1, 41)
 #: creating and starting take some 100 ms; an engine that takes so long is not one to measure with
@@ -136,7 +136,8 @@ class Engine:
         try:
             found = self.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
         except Refusal as refusal:
-            make = "make it: `docker/base`" if name == DEFAULT_IMAGE else f"`docker pull {name}`, or build it"
+            own = name.startswith(_OWN_IMAGES)
+            make = f"make it: `docker/base --name {name}`" if own else f"`docker pull {name}`, or build it"
             raise HostError(f"Docker image {name}", "an image on this host", refusal.message, make) from None
         if not isinstance(found, dict) or not isinstance(found.get("Id"), str):
             raise self.gone("an answer about an image that has no Id")

@@ -229,7 +229,7 @@ class Containers:
             "remove_ns": removed_ns - released_ns,
             "untold": {**dict.fromkeys(("max_rss_kib", "switches"), _UNTOLD_RUSAGE), **usage.untold},
         }
-        tree = TreeUsage(usage.version, usage.cpu_ns, usage.memory_peak_bytes, usage.oom_kills or 0)
+        tree = TreeUsage(usage.version, usage.cpu_ns, usage.memory_peak_bytes, usage.oom_kills)
         return Contained(outcome, tree, _rusage(usage), isolation)
 
     def _refused(self, cell: Mapping[str, Any], refusal: Refusal) -> HostError:

@@ -17,7 +17,7 @@ from regatta.model.record import FAILURES
 from regatta.runner.cgroup import end_stale_groups, open_accounting
 from regatta.runner.decisions import Deciding
 from regatta.runner.host_lock import HostLock
-from regatta.runner.invocation import Bench, measure
+from regatta.runner.invocation import Bench, in_containers, measure
 from regatta.runner.journal_writer import JournalWriter
 from regatta.runner.plan_files import HostPlan, Row, check_files, read_plan
 from regatta.runner.process import (
@@ -41,6 +41,8 @@ class Paths:
     state: Path
     scratch: Path
     lock: Path
+    #: who measures, for those who wait for the host: `user@machine`
+    holder: str = ""
 
 
 class History:
@@ -81,22 +83,45 @@ class History:
         return self.status(invocation_id) == "perturbed" and tries.count("perturbed") <= self._retries
 
 
-def lock_host(path: Path, scratch: Path, experiment: str, segment: int) -> HostLock:
-    """Take the host's lock, leaving word where the processes to be measured can be told from others."""
+def lock_host(
+    path: Path, scratch: Path, experiment: str, segment: int, holder: str = "", contained: bool = False
+) -> HostLock:
+    """Take the host's lock, leaving word where the processes to be measured can be told from others.
+
+    Args:
+        contained: whether some of them will be in containers.
+    """
     return HostLock(
-        path, {"experiment": experiment, "segment": segment, "results_file": str(scratch / "results.jsonl")}
-    )
+        path,
+        {
+            "experiment": experiment, "segment": segment, "results_file": str(scratch / "results.jsonl"),
+            **({"holder": holder} if holder else {}),
+            **({"contained": True} if contained else {}),
+        },
+    )  # fmt: skip
 
 
-def end_what_was_left(lock: HostLock, scratch: Path) -> int:
+def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) -> int:
     """End processes that outlived a runner that was killed: this experiment's, and those of whoever held the lock before.
+
+    Args:
+        contained: whether this experiment's may be in containers.
 
     Returns:
         How many there were.
+
+    Raises:
+        HostError: there may be containers, and Docker does not answer.
     """
-    ended = end_stale_groups() + end_orphans(str(scratch / "results.jsonl"))
-    before = lock.previous.get("results_file")
-    return ended + (end_orphans(before) if isinstance(before, str) and before else 0)
+    own, before = str(scratch / "results.jsonl"), lock.previous.get("results_file")
+    files = [own, *([before] if isinstance(before, str) and before else [])]
+    ended = end_stale_groups()
+    if contained or lock.previous.get("contained"):
+        # Only here, for it brings an HTTP client along.
+        from regatta.runner.container import remove_left_containers
+
+        ended += remove_left_containers(files, contained)
+    return ended + sum(end_orphans(file) for file in files)
 
 
 def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,9 +166,13 @@ class SegmentRun:
             Interrupted: told to stop; the records so far are whole.
         """
         header = self.plan.header
-        lock = lock_host(self.paths.lock, self.paths.scratch, header["experiment"], self.segment)
+        paths = self.paths
+        contained = bool(in_containers(header.get("cells", ())))
+        lock = lock_host(
+            paths.lock, paths.scratch, header["experiment"], self.segment, paths.holder, contained
+        )
         try:
-            orphans = end_what_was_left(lock, self.paths.scratch)
+            orphans = end_what_was_left(lock, self.paths.scratch, contained)
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
                 deciding = Deciding(self.plan, self.paths.journal) if header.get("stopping") else None
@@ -187,7 +216,7 @@ class SegmentRun:
         started_with = journal.sequence
         if due_cells:
             check_files(list(due_cells.values()))
-            self._with_bench(journal)
+            self._with_bench(journal, in_containers(due_cells.values()))
         statuses: dict[str, int] = {}
         for block in self.blocks:
             for row in block:
@@ -207,7 +236,7 @@ class SegmentRun:
             "no_accounting": self.no_accounting,
         }
 
-    def _with_bench(self, journal: JournalWriter) -> None:
+    def _with_bench(self, journal: JournalWriter, contained: list[dict[str, Any]]) -> None:
         header = self.plan.header
         place = place_on_cores(header)
         # Beside the journal, for it tells where its records were made, and receipts come and go.
@@ -233,6 +262,8 @@ class SegmentRun:
                     os.close(fd)
                 if own is not None:
                     os.sched_setaffinity(0, own)
+                if contained:
+                    bench.contain(contained, self.segment)
                 for block in self.blocks:
                     self._walk(block, bench, journal, state)
                 bench.clear()
