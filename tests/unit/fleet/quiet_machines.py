@@ -217,10 +217,14 @@ def _make_group(folder: Path, machine: Machine, cpus: str) -> None:
 
 
 class FakeKernel(QuietHost):
-    """Answers as Linux does. `tick` is called before and after each change of the host."""
+    """Answers as Linux does. `tick` is called before and after each change of the host, with its kind."""
 
     def __init__(
-        self, root: Path, machine: Machine, isolate: bool = False, tick: Callable[[], None] = lambda: None
+        self,
+        root: Path,
+        machine: Machine,
+        isolate: bool = False,
+        tick: Callable[[str], None] = lambda kind: None,
     ) -> None:
         self.machine = machine
         self.tick = tick
@@ -228,7 +232,7 @@ class FakeKernel(QuietHost):
         super().__init__(root, machine.measured, isolate=isolate)
 
     def write(self, key: str, text: str) -> None:
-        self.tick()
+        self.tick(key.rpartition("/")[2])
         self.writes += 1
         path = self.root / key
         if not path.is_file():
@@ -249,7 +253,7 @@ class FakeKernel(QuietHost):
             special(path, text)
         else:
             path.write_text(f"{text}\n")
-        self.tick()
+        self.tick(key.rpartition("/")[2])
 
     def _choose(self, path: Path, text: str) -> None:
         words = path.read_text().replace("[", "").replace("]", "").split()
@@ -334,7 +338,7 @@ class FakeKernel(QuietHost):
         path.write_text(f"{text}\n")
 
     def make_folder(self, key: str) -> None:
-        self.tick()
+        self.tick("mkdir")
         self.writes += 1
         path = self.root / key
         if not path.is_dir():
@@ -344,23 +348,23 @@ class FakeKernel(QuietHost):
             elif "cpuset" in (path.parent / "cgroup.subtree_control").read_text():
                 (path / "cpuset.cpus").write_text("\n")
                 (path / "cpuset.cpus.partition").write_text("member\n")
-        self.tick()
+        self.tick("mkdir")
 
     def remove_folder(self, key: str) -> None:
-        self.tick()
+        self.tick("rmdir")
         self.writes += 1
         if (self.root / key / "cgroup.procs").read_text().strip():
             raise OSError(errno.EBUSY, "Device or resource busy")
         shutil.rmtree(self.root / key)
-        self.tick()
+        self.tick("rmdir")
 
     def set_affinity(self, pid: int, cpus: Sequence[int]) -> None:
-        self.tick()
+        self.tick("affinity")
         self.writes += 1
         path = self.root / f"proc/{pid}/status"
         name = path.read_text().splitlines()[0]
         path.write_text(f"{name}\nCpus_allowed_list:\t{cpu_list_text(cpus)}\n")
-        self.tick()
+        self.tick("affinity")
 
     def has_program(self, name: str) -> bool:
         return name in ("swapoff", "swapon") or (name == "systemctl" and bool(self.machine.units))
@@ -368,7 +372,7 @@ class FakeKernel(QuietHost):
     def run(self, argv: Sequence[str]) -> str:
         if list(argv[:2]) == ["systemctl", "show"]:
             return self._show_units(argv[3:])
-        self.tick()
+        self.tick(argv[0])
         self.writes += 1
         if argv[0] == "systemctl":
             units = self._units()
@@ -378,7 +382,7 @@ class FakeKernel(QuietHost):
             )
         else:
             self._swap(argv)
-        self.tick()
+        self.tick(argv[0])
         return ""
 
     def _units(self) -> dict[str, str]:

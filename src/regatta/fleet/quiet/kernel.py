@@ -61,7 +61,10 @@ class Watchdogs(_Values):
     effect = "a watchdog interrupts every CPU each few seconds, and one of the hardware counters is taken"
     level = "good"
     keys = re.compile(r"proc/sys/kernel/(nmi_watchdog|soft_watchdog)")
-    wanted: ClassVar[Mapping[str, str]] = {"proc/sys/kernel/nmi_watchdog": "0", "proc/sys/kernel/soft_watchdog": "0"}
+    wanted: ClassVar[Mapping[str, str]] = {
+        "proc/sys/kernel/nmi_watchdog": "0",
+        "proc/sys/kernel/soft_watchdog": "0",
+    }
 
 
 class TimerMigration(_Values):

@@ -24,13 +24,13 @@ class Swap(Knob):
     effect = "a page that is swapped out costs milliseconds, and which one it is changes from run to run"
     level = "fair"
     keys = re.compile(r"swap:/.+")
-    # Priorities that the kernel chose fall in the order of swapon.
-    restore_forward = True
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
         areas = _areas(host)
         if areas is None:
             return Found(missing="/proc/swaps is not there")
+        # Priorities that the kernel chooses fall in the order of swapon. Those that are left keep theirs where the lowest
+        # goes first, and what comes back in the reverse order gets its own.
         items = [Item(f"swap:{path}", now, "off") for path, (now, _) in areas.items()]
         items += [Item(key, "off", "off") for key in saved if key[5:] not in areas]
         if items and not (host.has_program("swapoff") and host.has_program("swapon")):
@@ -51,7 +51,7 @@ class Swap(Knob):
 
 
 def _areas(host: QuietHost) -> dict[str, tuple[str, int]] | None:
-    """Path -> ("on" or "on, priority N", KiB used), the highest priority first."""
+    """Path -> ("on" or "on, priority N", KiB used), the lowest priority first."""
     text = host.read("proc/swaps")
     if text is None:
         return None
@@ -63,7 +63,7 @@ def _areas(host: QuietHost) -> dict[str, tuple[str, int]] | None:
     ]
     return {
         path: (_CHOSEN if priority < 0 else f"{_CHOSEN}, priority {priority}", used)
-        for priority, path, used in sorted(areas, reverse=True)
+        for priority, path, used in sorted(areas)
     }
 
 
