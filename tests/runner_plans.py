@@ -130,7 +130,7 @@ class Runner:
         folder = self.folder
         return [
             sys.executable, "-I", str(folder.runner),
-            "--plan", str(folder.host_plan(HOST)),
+            "segment", "--plan", str(folder.host_plan(HOST)),
             "--segment", str(segment),
             "--journal", str(folder.journal / HOST),
             "--state", str(folder.state / f"{HOST}.json"),

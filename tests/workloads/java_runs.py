@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from ruamel.yaml import YAML
 
 from regatta.errors import HostError
 from regatta.fleet.builds import build
+from regatta.fleet.fetching import fetch
 from regatta.fleet.runtimes import provision
 from regatta.model.experiment import Build
 from regatta.spec.registries import as_runtime
@@ -186,7 +188,8 @@ def jvms() -> dict[str, str]:
     for name, runtime in JVMS.items():
         spec = RuntimeSpec.model_validate(registry["runtimes"][runtime])
         try:
-            program = provision(as_runtime(runtime, spec), ()).program
+            wanted = as_runtime(runtime, spec)
+            program = provision(wanted, (), given=fetch(wanted, platform.machine())).program
         except HostError as error:
             print(f"NO JAVA {name} HERE: {error}", file=sys.stderr)
             continue

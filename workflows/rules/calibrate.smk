@@ -13,7 +13,8 @@ rule calibrate:
         spec=spec_of,
         results=RESULTS,
     shell:
-        "regatta minheap {params.spec:q} --results {params.results:q} --receipt {output.receipt:q} > {log:q} 2>&1"
+        "regatta minheap {params.spec:q} --results {params.results:q} --way {resources.way:q}"
+        " --receipt {output.receipt:q} > {log:q} 2>&1"
 
 
 rule plan:
@@ -27,4 +28,4 @@ rule plan:
         spec=spec_of,
         results=RESULTS,
     shell:
-        "regatta plan {params.spec:q} --results {params.results:q} --write > {log:q} 2>&1"
+        "regatta plan {params.spec:q} --results {params.results:q} --way {resources.way:q} --write > {log:q} 2>&1"

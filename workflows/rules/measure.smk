@@ -15,4 +15,5 @@ rule measure:
         segment=lambda wildcards: int(wildcards.segment),
     shell:
         "regatta segment {params.folder:q} --host {wildcards.host:q} --segment {params.segment}"
+        " --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

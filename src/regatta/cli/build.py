@@ -6,34 +6,40 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import spec_argument
+from regatta.cli.options import spec_argument, way_option
+from regatta.model.host import Wish
 
 
 @click.command()
 @spec_argument
+@way_option
 @click.option(
     "--receipt", type=click.Path(path_type=Path), help="Also write what was built to this file, as JSON."
 )
-def build(spec: Path, receipt: Path | None) -> None:
-    """Build the workloads of SPEC and generate their inputs, unless these sources were built before."""
-    from regatta.fleet.local import build_workloads
-    from regatta.fleet.user_files import find_user_files
+def build(spec: Path, way: Wish, receipt: Path | None) -> None:
+    """Build the workloads of SPEC and generate their inputs, unless these sources were built before.
+
+    What is the same for every architecture is built here; the rest where it is measured, when hosts are made ready.
+    """
+    import platform
+
+    from regatta.fleet.resolving import build_here, find_programs
+    from regatta.fleet.supplying import make_stock
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.folder import write_json
 
     home = find_home(spec)
     experiment = load_spec(spec, home)
-    brought = find_user_files(experiment, home)
-    builds, inputs, programs = build_workloads(experiment, home)
+    stock = make_stock(experiment, home)
+    here = any(host.way(way) == "local" for host in experiment.hosts)
+    builds = build_here(experiment, stock.supplies_here(platform.machine())) if here else stock.builds
     files = {f"{name}.{output}": file for name, outputs in builds.items() for output, file in outputs.items()}
-    files |= {
-        f"{label} input {name}": file for label, named in inputs.items() for name, file in named.items()
-    }
-    files |= {
-        f"{label} file {name}": file for label, named in brought.items() for name, file in named.items()
-    }
-    files |= programs
+    for part, things in (("input", stock.inputs), ("file", stock.files)):
+        files |= {
+            f"{label} {part} {name}": file for label, named in things.items() for name, file in named.items()
+        }
+    files |= find_programs(experiment) if here else {}
     for name, file in files.items():
         click.echo(f"{file.sha256[:16]}  {name}  {file.path}")
     if receipt:

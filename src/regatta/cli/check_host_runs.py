@@ -14,7 +14,7 @@ from types import TracebackType
 
 from regatta.fleet.fake_benchmarks import Answer, command_line, read_answer
 from regatta.fleet.host_checks import CANNOT_BE_USED
-from regatta.fleet.local import MEASURED_PATH
+from regatta.fleet.resolving import MEASURED_PATH
 from regatta.model.experiment import Benchmark
 from regatta.model.resolved import File
 from regatta.runner.host_lock import DEFAULT_LOCK

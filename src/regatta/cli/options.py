@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regatta.model.host import WISHES, Wish
 from regatta.store.folder import DEFAULT_RESULTS, Folder
 
 if TYPE_CHECKING:
+    from regatta.fleet.agent import Agent
     from regatta.model.experiment import Experiment
     from regatta.model.resolved import ResolvedHost
     from regatta.planner.cells import Crossing
@@ -28,6 +30,13 @@ spec_results_option = click.option(
     help="Folder of all results; each experiment has a folder in it. [default: the spec's `results`, or results]",
 )
 spec_argument = click.argument("spec", type=click.Path(dir_okay=False, path_type=Path))
+way_option = click.option(
+    "--way",
+    type=click.Choice(WISHES),
+    default="ssh",
+    show_default=True,
+    help="How hosts are reached that are not this machine: as the profile of that name does.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -40,7 +49,12 @@ class Ready:
     results: Path
     folder: Folder
     hosts: dict[str, ResolvedHost]
-    minheaps: dict[tuple[str, str], int]
+    #: host -> why nothing is measured on it now
+    left_out: dict[str, str]
+    #: the ways to hosts that are not this machine
+    agents: dict[str, Agent]
+    #: platform -> (benchmark label, runtime) -> MiB
+    minheaps: dict[str, dict[tuple[str, str], int]]
 
     def crossings(self) -> dict[str, Crossing]:
         """Host name -> its cells, training runs made.
@@ -48,26 +62,27 @@ class Ready:
         Raises:
             SpecError: a minheap is missing, or two alternatives are the same.
         """
-        from regatta.fleet.training import train_cells
+        from regatta.fleet.training import train_cells, train_here
         from regatta.planner.cells import cross
 
-        return {
-            name: train_cells(cross(self.experiment, host, self.minheaps), self.experiment, host)
-            for name, host in self.hosts.items()
-        }
+        def trained(host: ResolvedHost) -> Crossing:
+            agent = self.agents.get(host.name)
+            train = agent.train if agent else train_here
+            crossing = cross(self.experiment, host, self.minheaps[host.platform])
+            return train_cells(crossing, lambda cells: train(cells, self.experiment, host))
+
+        return {name: trained(host) for name, host in self.hosts.items()}
 
 
-def make_ready(spec: Path, results: Path | None) -> Ready:
-    """Read a spec and make this machine ready for it; what is ready already costs next to nothing.
+def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
+    """Read a spec and make its hosts ready for it; what is ready already costs next to nothing.
 
     Raises:
         SpecError: the spec is wrong.
-        HostError: a build fails, or no runtime can be had.
+        HostError: a build fails, no runtime can be had, or no host is ready.
     """
-    from regatta.fleet.local import build_workloads, provision_runtimes, resolve_local
     from regatta.fleet.minheaps import known_minheaps
-    from regatta.fleet.probes import probe_benchmarks
-    from regatta.fleet.user_files import find_user_files
+    from regatta.fleet.readiness import make_hosts_ready
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.folder import minheap_dir
@@ -75,16 +90,15 @@ def make_ready(spec: Path, results: Path | None) -> Ready:
     home = find_home(spec)
     experiment = load_spec(spec, home)
     results = results or Path(experiment.results_directory)
-    files = find_user_files(experiment, home)
-    runtimes, missing = provision_runtimes(experiment)
-    builds, inputs, programs = build_workloads(experiment, home)
-    hosts = {
-        host.name: probe_benchmarks(
-            experiment, resolve_local(experiment, host, runtimes, missing, builds, inputs, programs, files)
-        )
-        for host in experiment.hosts
-    }
-    minheaps: dict[tuple[str, str], int] = {}
-    for host in hosts.values():
-        minheaps.update(known_minheaps(experiment, host, minheap_dir(results)))
-    return Ready(experiment, home, results, Folder(results / experiment.name), hosts, minheaps)
+    found = make_hosts_ready(experiment, home, way)
+    minheaps = known_minheaps(experiment, list(found.hosts.values()), minheap_dir(results))
+    return Ready(
+        experiment,
+        home,
+        results,
+        Folder(results / experiment.name),
+        found.hosts,
+        found.left_out,
+        found.agents,
+        minheaps,
+    )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option
+from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option, way_option
+from regatta.model.host import Wish
 
 if TYPE_CHECKING:
     from regatta.planner.plan import HostPlan
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 @spec_argument
 @spec_results_option
 @json_option
+@way_option
 @click.option("--write", is_flag=True, help="Write the plan where the runner finds it.")
 @click.option(
     "--rows",
@@ -28,14 +30,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many rows of the order to show.",
 )
-def plan(spec: Path, results: Path | None, as_json: bool, write: bool, shown_rows: int) -> None:
+def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool, shown_rows: int) -> None:
     """Show the cells of SPEC, their order, what is recorded already, and how long the rest takes.
 
     Which cells can exist is asked of the runtimes and programs themselves: what is not here yet is fetched and built first.
     """
     from regatta.planner.plan import plan_host
 
-    ready = make_ready(spec, results)
+    ready = make_ready(spec, results, way)
     crossings = ready.crossings()
     plans = {
         name: plan_host(ready.experiment, ready.hosts[name], crossing) for name, crossing in crossings.items()
@@ -58,7 +60,7 @@ def _write(ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[s
     for host_plan in plans.values():
         write_host_plan(ready.folder, host_plan)
     write_runner(ready.folder.runner)
-    write_experiment(ready.folder, ready.experiment, ready.hosts, impossible)
+    write_experiment(ready.folder, ready.experiment, ready.hosts, impossible, ready.left_out)
     total = sum(p.row_count for p in plans.values())
     most = "at most " if ready.experiment.stopping else ""
     cells = sum(len(p.cells) for p in plans.values())

@@ -6,37 +6,61 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import spec_argument
+from regatta.cli.options import make_ready, spec_argument, spec_results_option, way_option
+from regatta.errors import HostError
+from regatta.model.host import Wish
 
 
 @click.command()
 @spec_argument
+@spec_results_option
+@way_option
 @click.option(
     "--receipt", type=click.Path(path_type=Path), help="Also write what is there to this file, as JSON."
 )
-def provision(spec: Path, receipt: Path | None) -> None:
-    """Bring the runtimes of SPEC to this machine and ask each which collectors it takes."""
-    from regatta.fleet.local import provision_runtimes
-    from regatta.spec.home import find_home
-    from regatta.spec.load import load_spec
+def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None) -> None:
+    """Make the hosts of SPEC ready: bring their runtimes, build their workloads, ask each what it takes.
+
+    Hosts that cannot be reached, or are unfit, are named, and the rest goes on; then the exit code is 3 unless a receipt is asked for.
+    """
     from regatta.store.folder import write_json
 
-    experiment = load_spec(spec, find_home(spec))
-    there, missing = provision_runtimes(experiment)
-    for runtime in there.values():
-        takes = [name for name, refusal in runtime.collectors.items() if not refusal]
-        click.echo(
-            f"{runtime.identity}  {runtime.name}  {runtime.version}"
-            + (f"  takes {', '.join(takes)}" if takes else "")
-        )
-        for name, refusal in runtime.collectors.items():
-            if refusal:
-                click.echo(f"    not {name}: {refusal}")
-    for name, reason in missing.items():
-        click.echo(f"not here: {name}: {reason}", err=True)
+    ready = make_ready(spec, results, way)
+    for name, host in ready.hosts.items():
+        if len(ready.experiment.hosts) > 1:
+            click.echo(f"{name} ({host.platform}, {host.facts.get('architecture', '')})")
+        for runtime in host.runtimes.values():
+            takes = [name for name, refusal in runtime.collectors.items() if not refusal]
+            click.echo(
+                f"{runtime.identity}  {runtime.name}  {runtime.version}"
+                + (f"  takes {', '.join(takes)}" if takes else "")
+            )
+            for name_, refusal in runtime.collectors.items():
+                if refusal:
+                    click.echo(f"    not {name_}: {refusal}")
+        for runtime_name, reason in host.missing_runtimes.items():
+            click.echo(f"not here: {runtime_name}: {reason}", err=True)
     if receipt:
-        value = {
-            name: {"version": r.version, "identity": r.identity, "collectors": dict(r.collectors)}
-            for name, r in there.items()
-        }
-        write_json(receipt, {"runtimes": value, "missing": missing})
+        write_json(
+            receipt,
+            {
+                "hosts": {
+                    name: {
+                        "runtimes": {
+                            r.name: {"version": r.version, "identity": r.identity, "collectors": dict(r.collectors)}
+                            for r in host.runtimes.values()
+                        },
+                        "missing": dict(host.missing_runtimes),
+                    }
+                    for name, host in ready.hosts.items()
+                },
+                "left_out": ready.left_out,
+            },
+        )  # fmt: skip
+    elif ready.left_out:
+        first, reason = next(iter(ready.left_out.items()))
+        raise HostError(
+            f"{len(ready.left_out)} of {len(ready.experiment.hosts)} hosts",
+            "to be ready",
+            f"{first}: {reason}",
+        )

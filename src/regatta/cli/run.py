@@ -7,18 +7,26 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import spec_argument, spec_results_option
+from regatta.model.host import WISHES, Wish
 
 
 @click.command()
 @spec_argument
 @spec_results_option
+@click.option(
+    "--profile",
+    type=click.Choice(WISHES),
+    help="How hosts are reached. [default: local where all are this machine, else ssh]",
+)
 @click.option("--retry-failed", is_flag=True, help="Run invocations that failed before once more.")
 @click.pass_context
-def run(ctx: click.Context, spec: Path, results: Path | None, retry_failed: bool) -> int:
+def run(
+    ctx: click.Context, spec: Path, results: Path | None, profile: Wish | None, retry_failed: bool
+) -> int:
     """Run the experiment of SPEC, from building its workloads to its report.
 
     The same command goes on after anything: what is recorded is not measured again. It drives the workflow that
-    `snakemake --profile local --config spec=SPEC` runs.
+    `snakemake --profile PROFILE --config spec=SPEC` runs.
     """
     from regatta.cli.analyze import analyze
     from regatta.cli.workflow import run_workflow
@@ -30,7 +38,9 @@ def run(ctx: click.Context, spec: Path, results: Path | None, retry_failed: bool
     experiment = load_spec(spec, home)
     results = results or Path(experiment.results_directory)
     folder = Folder(results / experiment.name)
-    code = run_workflow(spec, folder, results, home, retry_failed)
+    if profile is None:
+        profile = "local" if all(host.is_local for host in experiment.hosts) else "ssh"
+    code = run_workflow(spec, folder, results, home, profile, retry_failed)
     if folder.report.exists():
         ctx.invoke(analyze, experiment=str(folder.path), results=results)
         click.echo(f"report: {folder.report}")

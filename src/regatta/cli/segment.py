@@ -5,35 +5,96 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from regatta.cli.options import way_option
+from regatta.model.host import Wish
+
+if TYPE_CHECKING:
+    from regatta.errors import Problem
+    from regatta.model.host import Host
+    from regatta.store.folder import Folder
 
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--host", required=True, help="Whose plan.")
+@click.option("--host", "name", required=True, help="Whose plan.")
 @click.option("--segment", "number", type=int, required=True, help="Which segment, from 0.")
+@way_option
 @click.option(
     "--receipt", type=click.Path(path_type=Path), required=True, help="Written when the segment is done."
 )
 @click.option("--retry-failed", is_flag=True, help="Run failed invocations once more.")
-def segment(folder: Path, host: str, number: int, receipt: Path, retry_failed: bool) -> None:
-    """Measure one segment of the plan in FOLDER on this machine.
-
-    This process becomes the runner: no other one waits for it while it measures.
-    """
-    from regatta.store.folder import Folder
+def segment(folder: Path, name: str, number: int, way: Wish, receipt: Path, retry_failed: bool) -> int:
+    """Measure one segment of the plan in FOLDER: on this machine, or on its host, which is followed until it has ended."""
+    from regatta.store.folder import Folder, read_json, write_json
 
     place = Folder(folder)
+    reason = read_json(place.experiment, "run `regatta plan SPEC --write`").get("left_out", {}).get(name)
+    if reason:
+        click.echo(f"left out: {reason}", err=True)
+        write_json(receipt, {"host": name, "segment": number, "left_out": reason})
+        return 0
+    retry_failed = retry_failed or bool(os.environ.get("REGATTA_RETRY_FAILED"))
+    host = None if way == "local" else _host(place, name)
+    if host is None or host.way(way) == "local":
+        _become_the_runner(place, name, number, receipt, retry_failed)
+    assert host is not None
+    if host.way(way) == "slurm":
+        from regatta.fleet.slurm_segments import measure_in_slurm
+
+        return measure_in_slurm(place, host, number, receipt, retry_failed)
+    return _measure_detached(place, host, number, receipt, retry_failed)
+
+
+def _host(place: Folder, name: str) -> Host:
+    """The host as the inventory has it now: its address may have changed since the plan was made."""
+    from regatta.errors import HostError, SpecError
+    from regatta.spec.home import find_home
+    from regatta.spec.inventory import inventory_path, read_inventory
+
+    home = find_home()
+    problems: list[Problem] = []
+    platforms = read_inventory(home, problems)
+    if problems:
+        raise SpecError(problems)
+    platform = place.host_header(name)["platform"]
+    for host in platforms.get(platform, ()):
+        if host.name == name:
+            return host
+    raise HostError(
+        f"{inventory_path(home)}", f"host {name} in group {platform}", "none", "plan again: `regatta run`"
+    )
+
+
+def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, retry_failed: bool) -> None:
+    """This process becomes the runner: no other one waits for it while it measures."""
     argv = [
-        sys.executable, "-I", str(place.runner),
-        "--plan", str(place.host_plan(host)),
+        sys.executable, "-I", str(place.runner), "segment",
+        "--plan", str(place.host_plan(name)),
         "--segment", str(number),
-        "--journal", str(place.journal / host),
-        "--state", str(place.state / f"{host}.json"),
-        "--scratch", str((place.scratch / host).resolve()),
+        "--journal", str(place.journal / name),
+        "--state", str(place.state / f"{name}.json"),
+        "--scratch", str((place.scratch / name).resolve()),
         "--receipt", str(receipt),
     ]  # fmt: skip
-    if retry_failed or os.environ.get("REGATTA_RETRY_FAILED"):
-        argv.append("--retry-failed")
-    os.execv(sys.executable, argv)
+    os.execv(sys.executable, [*argv, *(["--retry-failed"] if retry_failed else [])])
+
+
+def _measure_detached(place: Folder, host: Host, number: int, receipt: Path, retry_failed: bool) -> int:
+    from regatta.fleet.agent import Agent
+    from regatta.fleet.detached import DetachedSegment, Stopped
+    from regatta.fleet.remote.connect import connect
+    from regatta.store.folder import write_json
+
+    try:
+        told = DetachedSegment(place, Agent(connect(host, "ssh")), number, retry_failed).run()
+    except Stopped:
+        click.echo("stopped; what was measured is recorded, and the same command goes on", err=True)
+        return 130
+    write_json(receipt, told)
+    for refused in told["refused"]:
+        click.echo(f"refused: {refused}", err=True)
+    return 0

@@ -46,7 +46,9 @@ def _only_one(folder: Folder) -> Iterator[int]:
         os.close(fd)
 
 
-def run_workflow(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bool) -> int:
+def run_workflow(
+    spec: Path, folder: Folder, results: Path, home: Path, profile: str, retry_failed: bool
+) -> int:
     """Run the workflow of one spec to its end.
 
     Returns:
@@ -57,14 +59,16 @@ def run_workflow(spec: Path, folder: Folder, results: Path, home: Path, retry_fa
     """
     try:
         with _only_one(folder) as lock:
-            return _run(spec, folder, results, home, retry_failed, lock)
+            return _run(spec, folder, results, home, profile, retry_failed, lock)
     except OSError as error:
         raise HostError(
             str(folder.path), "a folder to write in", str(error.strerror), "choose another by --results"
         ) from error
 
 
-def _run(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bool, lock: int) -> int:
+def _run(
+    spec: Path, folder: Folder, results: Path, home: Path, profile: str, retry_failed: bool, lock: int
+) -> int:
     folder.logs.mkdir(parents=True, exist_ok=True)
     errors = folder.logs / "errors.jsonl"
     errors.unlink(missing_ok=True)
@@ -86,7 +90,7 @@ def _run(spec: Path, folder: Folder, results: Path, home: Path, retry_failed: bo
         sys.executable, "-m", "snakemake",
         "--snakefile", str(home / "Snakefile"),
         "--directory", str(Path.cwd()),
-        "--profile", str(home / "configs" / "profiles" / "local"),
+        "--profile", str(home / "configs" / "profiles" / profile),
         "--config", f"spec={json.dumps(str(spec))}", f"results={json.dumps(str(results))}",
     ]  # fmt: skip
     with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():

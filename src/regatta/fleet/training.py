@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,36 +26,56 @@ from regatta.store.contents import place
 _ASSEMBLY_S = 300.0
 
 
-def train_cells(crossing: Crossing, experiment: Experiment, host: ResolvedHost) -> Crossing:
-    """Make every training run of a crossing that was not made before, and put its file into the cell's command.
+def train_cells(
+    crossing: Crossing, train: Callable[[Sequence[Cell]], Mapping[str, File | RegattaError]]
+) -> Crossing:
+    """Have every training run of a crossing made, and put its file into the cell's command.
 
     Args:
         crossing: of the host; it stays as it is.
-        experiment: whose seed and time limit hold for the runs too.
-        host: this machine.
+        train: makes the runs of these cells on their host; cell id -> the file, or why there is none.
 
     Returns:
         The crossing with whole commands. A cell whose training run fails (in a heap that is too small, say) is impossible,
         with the reason.
     """
+    wanted = [cell for cell in crossing.cells if cell.training is not None]
+    made = train(wanted) if wanted else {}
     cells: list[Cell] = []
     impossible = list(crossing.impossible)
     for cell in crossing.cells:
+        file = made.get(cell.cell_id)
         if cell.training is None:
             cells.append(cell)
-            continue
-        try:
-            file = _train(cell, experiment, host)
-        except HostError as error:
-            impossible.append((cell.label, f"its training run failed: {_in_one_line(error)}"))
-            continue
-        argv = tuple(argument.replace(TRAINED, file.path) for argument in cell.argv)
-        check = tuple(argument.replace(TRAINED, file.path) for argument in cell.check)
-        cells.append(replace(cell, argv=argv, check=check, files=(*cell.files, file)))
+        elif isinstance(file, File):
+            argv = tuple(argument.replace(TRAINED, file.path) for argument in cell.argv)
+            check = tuple(argument.replace(TRAINED, file.path) for argument in cell.check)
+            cells.append(replace(cell, argv=argv, check=check, files=(*cell.files, file)))
+        else:
+            reason = _in_one_line(file) if file is not None else "the host says nothing of it"
+            impossible.append((cell.label, f"its training run failed: {reason}"))
     return Crossing(cells, impossible, crossing.excluded)
 
 
-def _train(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
+def train_here(
+    cells: Sequence[Cell], experiment: Experiment, host: ResolvedHost
+) -> dict[str, File | RegattaError]:
+    """Make the training runs of cells on this machine."""
+    made: dict[str, File | RegattaError] = {}
+    for cell in cells:
+        try:
+            made[cell.cell_id] = train_cell(cell, experiment, host)
+        except HostError as error:
+            made[cell.cell_id] = error
+    return made
+
+
+def train_cell(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
+    """Make the training run of one cell on this machine, unless it was made before.
+
+    Raises:
+        HostError: it failed.
+    """
     training = cell.training
     assert training is not None
     # Some JVMs refuse a file whose jars have another time of change, though their bytes be the same; others take one

@@ -105,16 +105,16 @@ def _find(where: str, name: str, wanted: UserFile, home: Path) -> Iterator[tuple
         raise HostError(
             where, f"{missing} as it comes with {wanted.name}", "no such file", f"fetch all of it: {wanted.origin}"
         )  # fmt: skip
-    digest = _sha256(found)
+    digest = sha256_of(found)
     if wanted.sha256 and digest != wanted.sha256:
         fix = f"fetch it again: {wanted.origin}"
         raise HostError(where, f"SHA-256 {wanted.sha256}", f"{digest} ({found})", fix)
     yield name, File(str(found), digest)
     for part in wanted.beside:
-        yield f"{name}/{part}", File(str(found.parent / part), _sha256(found.parent / part))
+        yield f"{name}/{part}", File(str(found.parent / part), sha256_of(found.parent / part))
 
 
-def _sha256(path: Path) -> str:
+def sha256_of(path: Path) -> str:
     """The digest of its contents, remembered for a folder too: data can be tens of gigabytes."""
     if not path.is_dir():
         return file_sha256(path)

@@ -16,6 +16,7 @@ from regatta.model.dependence import Dependence
 from regatta.model.effects import Effects
 from regatta.model.estimate import Estimate as Estimate
 from regatta.model.estimate import Sample as Sample
+from regatta.model.estimate import TukeyPair as TukeyPair
 from regatta.model.experiment import Better, Scalar, Summary
 from regatta.model.hosts import OverHosts
 from regatta.model.levels import CellLevels
@@ -92,16 +93,6 @@ class Comparison:
     p_simultaneous: float = math.nan
     #: does it matter, by theta: `yes`, `no`, `open`; "" undefined
     practical: str = ""
-
-
-@dataclass(frozen=True)
-class TukeyPair:
-    """Simultaneous interval of the difference of log means, given as the ratio a/b."""
-
-    a_name: str
-    b_name: str
-    ratio: Estimate
-    p: float
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class EffectTable:
     method: str
     words: tuple[str, ...]
     reason: str = ""
+    #: whose hosts these are; "" where the experiment has one platform
+    platform: str = ""
 
 
 @dataclass(frozen=True)

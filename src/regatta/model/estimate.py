@@ -32,3 +32,13 @@ class Sample:
     position: int
     started_utc_ns: int
     perturbed: bool
+
+
+@dataclass(frozen=True)
+class TukeyPair:
+    """Simultaneous interval of the difference of log means, given as the ratio a/b."""
+
+    a_name: str
+    b_name: str
+    ratio: Estimate
+    p: float

@@ -125,6 +125,8 @@ class Build:
     command: tuple[str, ...]
     outputs: Mapping[str, str]
     needs: tuple[str, ...] = ()
+    #: its outputs are the same for every architecture: made once, and copied to the hosts
+    portable: bool = False
 
 
 @dataclass(frozen=True)

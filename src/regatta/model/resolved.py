@@ -64,3 +64,5 @@ class ResolvedHost:
     images: Mapping[str, str] = field(default_factory=dict)
     #: where measured processes run: what the spec says, or the host's own CPUs where it leaves that open
     cores: Cores = field(default_factory=Cores)
+    #: of the whole machine; 0 where it is not known
+    memory_mib: int = 0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from regatta.errors import StoreError
 from regatta.model.stopping import Rule, decide
+from regatta.runner.host_folder import write_durably
 from regatta.runner.plan_files import HostPlan, Row
 from regatta.store.comparison_rounds import pairs_of, pilots_of
 from regatta.store.decisions import DECISIONS, DECISIONS_VERSION, groups_of, needed_rounds, read_decisions
@@ -55,8 +53,7 @@ class Deciding:
         made = self._made(open_, rule, range(self._discarded, self._discarded + seen))
         if made:
             self._decisions.update(made)
-            value = {"v": DECISIONS_VERSION, "groups": self._decisions}
-            _write_durably(self._path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+            _write(self._path, {"v": DECISIONS_VERSION, "groups": self._decisions})
 
     def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
         cells = self._header["cells"]
@@ -87,23 +84,11 @@ class Deciding:
         return made
 
 
-def _write_durably(path: Path, text: str) -> None:
-    """Temporary, synced, renamed: what is decided outlives the machine, for the rounds to come rest on it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+def _write(path: Path, value: dict[str, Any]) -> None:
+    """What is decided outlives the machine, for the rounds to come rest on it."""
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        write_durably(path, value)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise StoreError(
             str(path), "room for the decisions", str(error.strerror or error),
             "make room; everything is recorded, and the same command goes on",

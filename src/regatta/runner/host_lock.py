@@ -88,7 +88,8 @@ class HostLock:
         holder = self._read()
         if not holder:
             return "another process"
-        return f"process {holder.get('pid')} ({holder.get('experiment')}, since {holder.get('since')})"
+        who = f" of {holder['holder']}" if holder.get("holder") else ""
+        return f"process {holder.get('pid')}{who} ({holder.get('experiment')}, since {holder.get('since')})"
 
     def release(self) -> None:
         """Give the lock up."""

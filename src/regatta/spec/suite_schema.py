@@ -78,6 +78,12 @@ class BuildSpec(Strict):
         examples=[{"jar": "target/regatta-bench.jar"}],
     )
     needs: list[Line] = Field([], description="Programs that must be on PATH.", examples=[["mvn", "javac"]])
+    portable: bool = Field(
+        False,
+        description="Its outputs run on every architecture (jars, scripts): built once, by the machine that runs the command, and "
+        "copied to the hosts. Without it each host builds its own.",
+        examples=[True],
+    )
 
 
 class InputSpec(Strict):

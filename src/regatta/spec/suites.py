@@ -109,6 +109,7 @@ def _assemble(
             command=tuple(model.command),
             outputs=dict(model.outputs),
             needs=tuple(model.needs),
+            portable=model.portable,
         )
         for build, model in suite.model.builds.items()
         if build in used.builds

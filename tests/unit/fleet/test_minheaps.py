@@ -45,7 +45,7 @@ def experiment() -> Experiment:
 
 def host(refusal: str = "") -> ResolvedHost:
     runtime = ResolvedRuntime("a", "/opt/a/bin/java", "a", "identity", (), {"serial": refusal})
-    return ResolvedHost("local", "local", {}, "class", {"PATH": "/bin"}, {"a": runtime}, {}, {}, {}, {})
+    return ResolvedHost("local", "local", {}, "class", {"PATH": "/bin"}, {"a": runtime}, {}, {}, {}, {}, memory_mib=16384)
 
 
 def tried(attempts: Attempts, heap_mib: int, status: str, seconds: float) -> None:
@@ -94,7 +94,7 @@ def test_a_runtime_that_refuses_every_collector_needs_no_minheap(
 ) -> None:
     assert list(pairs(experiment, host())) == [(BENCHMARK, RUNTIME)]
     assert list(pairs(experiment, host("the JVM refuses"))) == []
-    assert known_minheaps(experiment, host("the JVM refuses"), tmp_path) == {}
+    assert known_minheaps(experiment, [host("the JVM refuses")], tmp_path) == {"local": {}}
 
 
 def test_a_benchmark_that_the_runtime_cannot_run_needs_no_minheap(
@@ -104,4 +104,4 @@ def test_a_benchmark_that_the_runtime_cannot_run_needs_no_minheap(
         host(), refused_benchmarks={(BENCHMARK.label, RUNTIME.name): "not possible: no compiler"}
     )
     assert list(pairs(experiment, refused)) == []
-    assert known_minheaps(experiment, refused, tmp_path) == {}
+    assert known_minheaps(experiment, [refused], tmp_path) == {"local": {}}

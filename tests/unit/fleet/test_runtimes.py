@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from regatta.errors import HostError
+from regatta.fleet.fetching import fetch
 from regatta.fleet.runtimes import provision
 from regatta.model.experiment import Archive, Collector, Runtime
 
@@ -89,7 +90,8 @@ def test_an_archive_is_fetched_checked_and_unpacked(kind: str, tmp_path: Path) -
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("jdk-1/bin/java", java_script())
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    runtime = provision(archive_runtime(path, sha256), (SERIAL,))
+    packed = archive_runtime(path, sha256)
+    runtime = provision(packed, (SERIAL,), given=fetch(packed, platform.machine()))
     assert runtime.program.endswith("jdk-1/bin/java")
     assert runtime.collectors == {"serial": ""}
 
@@ -97,26 +99,27 @@ def test_an_archive_is_fetched_checked_and_unpacked(kind: str, tmp_path: Path) -
 def test_an_archive_that_hashes_to_something_else_is_not_unpacked(tmp_path: Path) -> None:
     tar_with({"bin/java": java_script()}, tmp_path / "jdk")
     with pytest.raises(HostError, match="SHA-256"):
-        provision(archive_runtime(tmp_path / "jdk", "0" * 64), ())
-    assert not list((tmp_path / "cache").rglob("java"))
+        fetch(archive_runtime(tmp_path / "jdk", "0" * 64), platform.machine())
+    assert not list((tmp_path / "cache").rglob("archive"))
 
 
 @pytest.mark.parametrize("name", ["../escaped", "/tmp/regatta-escaped"])
 def test_an_archive_cannot_write_outside_its_folder(name: str, tmp_path: Path) -> None:
     sha256 = tar_with({name: b"x", "bin/java": java_script()}, tmp_path / "jdk")
+    packed = archive_runtime(tmp_path / "jdk", sha256)
     with suppress(HostError):
-        provision(archive_runtime(tmp_path / "jdk", sha256), ())
+        provision(packed, (), given=fetch(packed, platform.machine()))
     assert not Path("/tmp/regatta-escaped").exists()
     assert not list((tmp_path / "cache").rglob("escaped"))
 
 
 def test_an_archive_for_another_architecture_only_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="s390x"):
-        provision(
-            Runtime("packed", "java", "archive", archives={"s390x": Archive("file:///x", "0" * 64)}), ()
+        fetch(
+            Runtime("packed", "java", "archive", archives={"s390x": Archive("file:///x", "0" * 64)}), "x86_64"
         )
 
 
 def test_an_unreachable_archive_names_its_url(tmp_path: Path) -> None:
     with pytest.raises(HostError, match="no-such-archive"):
-        provision(archive_runtime(tmp_path / "no-such-archive", "0" * 64), ())
+        fetch(archive_runtime(tmp_path / "no-such-archive", "0" * 64), platform.machine())

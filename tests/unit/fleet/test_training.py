@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regatta.fleet.runtimes import provision
-from regatta.fleet.training import train_cells
+from regatta.fleet.training import train_cells, train_here
 from regatta.model.cell import Cell, TrainingRun
 from regatta.model.experiment import (
     Baseline,
@@ -40,6 +40,12 @@ EXPERIMENT = Experiment(
     environment=ProcessEnvironment(), rlimits=Rlimits(), excludes=(), baseline=Baseline(), minheap_passes=1, level=0.95,
 )  # fmt: skip
 HOST = ResolvedHost("local", "local", {}, "class", {"PATH": "/usr/bin:/bin"}, {}, {}, {}, {}, {})
+
+
+def trained(crossing: Crossing) -> Crossing:
+    """With every training run made here."""
+    return train_cells(crossing, lambda cells: train_here(cells, EXPERIMENT, HOST))
+
 
 #: writes its file, and a line for each time it was run, with what it saw of its surroundings
 TRAINER = """#!/bin/sh
@@ -73,8 +79,8 @@ def test_the_file_is_made_once_and_stands_in_the_command_and_among_the_files(
     tmp_path: Path, log: Path
 ) -> None:
     crossing = Crossing([trained_cell(tmp_path, log)])
-    (cell,) = train_cells(crossing, EXPERIMENT, HOST).cells
-    (again,) = train_cells(crossing, EXPERIMENT, HOST).cells
+    (cell,) = trained(crossing).cells
+    (again,) = trained(crossing).cells
     assert cell == again
     path = Path(cell.argv[1].removeprefix("-XX:Use="))
     assert cell.files[1] == File(str(path), hashlib.sha256(path.read_bytes()).hexdigest())
@@ -87,7 +93,7 @@ def test_the_file_is_made_once_and_stands_in_the_command_and_among_the_files(
 def test_other_commands_and_changed_files_are_trained_again(tmp_path: Path, log: Path) -> None:
     cell = trained_cell(tmp_path, log)
     other = replace(cell, cell_id="other")
-    found = train_cells(Crossing([cell, other]), EXPERIMENT, HOST).cells
+    found = trained(Crossing([cell, other])).cells
     assert found[0].argv != found[1].argv
     # The same bytes at another time: a JVM would refuse the old file.
     program = Path(cell.argv[0])
@@ -95,7 +101,7 @@ def test_other_commands_and_changed_files_are_trained_again(tmp_path: Path, log:
     program.unlink()
     program.write_bytes(text)
     program.chmod(0o755)
-    (new,) = train_cells(Crossing([cell]), EXPERIMENT, HOST).cells
+    (new,) = trained(Crossing([cell])).cells
     assert new.argv != found[0].argv
     assert new.cell_id == cell.cell_id
     assert len(log.read_text().splitlines()) == 3
@@ -112,7 +118,7 @@ def test_a_cell_whose_training_fails_is_impossible_and_the_others_go_on(
     tmp_path: Path, log: Path, word: str, reason: str
 ) -> None:
     good, bad = trained_cell(tmp_path, log), trained_cell(tmp_path, log, word, "bad")
-    crossing = train_cells(Crossing([bad, good], [("x", "y")], 2), EXPERIMENT, HOST)
+    crossing = trained(Crossing([bad, good], [("x", "y")], 2))
     assert [cell.cell_id for cell in crossing.cells] == ["cell"]
     assert crossing.impossible == [("x", "y"), (bad.label, reason)]
     assert crossing.excluded == 2
@@ -122,11 +128,11 @@ def test_a_run_that_was_killed_half_way_leaves_nothing_that_is_taken_for_whole(
     tmp_path: Path, log: Path
 ) -> None:
     cell = trained_cell(tmp_path, log)
-    (made,) = train_cells(Crossing([cell]), EXPERIMENT, HOST).cells
+    (made,) = trained(Crossing([cell])).cells
     folder = Path(made.argv[1].removeprefix("-XX:Use=")).parent
     folder.rename(folder.with_name(folder.name + ".tmp"))
     (folder.with_name(folder.name + ".tmp") / "app.aot").write_text("half")
-    (again,) = train_cells(Crossing([cell]), EXPERIMENT, HOST).cells
+    (again,) = trained(Crossing([cell])).cells
     assert Path(again.argv[1].removeprefix("-XX:Use=")).read_text() != "half"
 
 

@@ -99,7 +99,8 @@ class Ssh(Remote):
     def get(self, source: str, target: Path, maximum_bytes: int) -> None:
         """See `Remote.get`."""
         process = self.open(["cat", "--", source])
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         try:
             with replacing(target) as temporary, temporary.open("wb") as file:
                 left = maximum_bytes

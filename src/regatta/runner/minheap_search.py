@@ -1,15 +1,19 @@
-"""Attempts at heap sizes, run by the runner's own code and recorded like any invocation."""
+"""The search for a minheap on this host: attempts at heap sizes, run by the runner's own code and recorded like any invocation."""
 
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from regatta.fleet.minheaps import Attempts
-from regatta.planner.cells import Crossing
-from regatta.planner.plan import plan_host
+from regatta.fleet.minheaps import Attempts, NotMeasured, attempt_of
+from regatta.model.experiment import Benchmark, Experiment, Runtime
+from regatta.model.resolved import ResolvedHost
+from regatta.planner.header import constant_header, with_plan_id
+from regatta.planner.minheap import Attempt
 from regatta.runner.cgroup import open_accounting
 from regatta.runner.host_lock import DEFAULT_LOCK
 from regatta.runner.invocation import Bench, measure
@@ -17,6 +21,48 @@ from regatta.runner.journal_writer import JournalWriter
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Interrupted, StopSignals, become_subreaper, keep_descriptors
 from regatta.runner.segment import end_what_was_left, lock_host, place_on_cores
+
+
+def search_here(attempts: Attempts) -> int:
+    """The minheap (MiB); attempts are made where none is recorded.
+
+    Raises:
+        HostError: no heap is enough.
+        KeyboardInterrupt: told to stop.
+    """
+    try:
+        return attempts.known()
+    except NotMeasured:
+        pass
+    with AttemptRunner(attempts) as runner:
+
+        def ask(collector: str, heap_mib: int, nth: int) -> Attempt:
+            record = attempts.remembered(collector, heap_mib, nth)
+            if record is None:
+                runner.run(collector, heap_mib)
+                record = attempts.remembered(collector, heap_mib, nth)
+                assert record is not None
+                _tell(attempts, collector, heap_mib, record)
+            return attempt_of(record)
+
+        return attempts.search(ask)
+
+
+def answer_search(
+    directory: str, experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime
+) -> dict[str, Any]:
+    """The same, asked from elsewhere: the minheap and the file of all attempts."""
+    attempts = Attempts(Path(directory), experiment, host, benchmark, runtime)
+    return {"heap_mib": search_here(attempts), "attempts": str(attempts.path)}
+
+
+def _tell(attempts: Attempts, collector: str, heap_mib: int, record: dict[str, Any]) -> None:
+    what = f"{attempts.benchmark.label} on {attempts.runtime.name} {collector}"
+    print(
+        f"minheap  {what}  {heap_mib} MiB: {record['status']} ({record['elapsed_ns'] / 1e9:.1f} s)",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 class AttemptRunner:
@@ -47,7 +93,10 @@ class AttemptRunner:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._stack.close()
 
@@ -61,11 +110,13 @@ class AttemptRunner:
         attempts = self.attempts
         cell = attempts.cell(collector, heap_mib)
         experiment = attempts.narrowed(collector, heap_mib)
-        header = plan_host(experiment, attempts.host, Crossing([cell])).header("")
+        header = with_plan_id({**constant_header(experiment, attempts.host), "cell": cell.cell_id})
         timeout_s = attempts.timeout_s(collector)
         measured = place_on_cores(header)["measured"]
         bench = Bench(header, self._scratch, measured, self._accounting, self._stop)
         planned = cell.to_json(timeout_s, experiment.steady.iterations)
+        # The least heap is a property of the program: it is looked for without the cost of containers.
+        planned.pop("isolation", None)
         try:
             record = measure(bench, Row(self._number, self._number, 0, 0, planned), 0, 0)
         except Interrupted:

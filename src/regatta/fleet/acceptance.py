@@ -1,0 +1,103 @@
+"""Whether what a host sends is a record of its plan. A host may be broken, or somebody else's: nothing is believed unseen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from regatta.model.record import DamagedLine, decode_record
+
+#: a record holds two capped outputs and its iterations
+LONGEST_LINE_BYTES = 64 << 20
+_FILE_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,199}")
+
+Count = Annotated[int, Field(ge=0)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Kept(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(pattern=_FILE_NAME.pattern)]
+    bytes: Count | None = None
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    error: Annotated[str, Field(max_length=4000)] | None = None
+
+
+class _Record(BaseModel):
+    """What the analysis rests on; further keys of a record are carried along."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    invocation_id: Annotated[str, Field(max_length=200)]
+    cell_id: Annotated[str, Field(max_length=100)]
+    experiment: str
+    host: str
+    platform: str
+    segment: Count
+    round: Count
+    block: Count
+    position: Count
+    attempt: Annotated[int, Field(ge=0, le=100_000)]
+    sequence: Count
+    started_utc_ns: Count
+    started_monotonic_ns: Count
+    elapsed_ns: Count
+    status: Literal["ok", "failed", "timeout", "oom", "crashed", "perturbed", "skipped"]
+    reason: str
+    exit_code: int | None
+    signal: int | None
+    rusage: dict[str, Number | int | None]
+    iterations: list[dict[str, Any]]
+    host_before: dict[str, Number | int | None]
+    host_after: dict[str, Number | int | None]
+    perturbation: list[dict[str, Any]]
+    kept: list[_Kept] = []
+
+
+class Acceptance:
+    """The records that one segment of a host's plan may have."""
+
+    def __init__(self, header: Mapping[str, Any], segment: int) -> None:
+        self._header = header
+        self._segment = segment
+        self._cells = {cell["cell_id"] for cell in header["cells"]}
+
+    def record(self, line: bytes, after: int) -> dict[str, Any]:
+        """The record of a line.
+
+        Args:
+            line: without its newline.
+            after: the sequence number of the record before.
+
+        Raises:
+            DamagedLine: it is none of this segment; why.
+        """
+        if len(line) > LONGEST_LINE_BYTES:
+            raise DamagedLine(f"{len(line) >> 20} MiB long")
+        try:
+            record = decode_record(line)
+        except RecursionError:
+            raise DamagedLine("nested too deeply") from None
+        try:
+            seen = _Record.model_validate(record)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise DamagedLine(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        for key in ("experiment", "host", "platform"):
+            if record[key] != self._header[key]:
+                raise DamagedLine(f"{key} {str(record[key])[:80]!r}, expected {self._header[key]!r}")
+        if seen.segment != self._segment:
+            raise DamagedLine(f"of segment {seen.segment}, expected {self._segment}")
+        if seen.cell_id not in self._cells or not seen.round < self._header["rounds"]:
+            raise DamagedLine(f"round {seen.round} of cell {seen.cell_id[:80]!r}, which is not planned")
+        if seen.invocation_id != f"{seen.cell_id}-r{seen.round}":
+            raise DamagedLine(
+                f"invocation {seen.invocation_id[:80]!r} of round {seen.round} of {seen.cell_id}"
+            )
+        if seen.sequence <= after:
+            raise DamagedLine(f"sequence number {seen.sequence} after {after}")
+        return record

@@ -1,0 +1,186 @@
+"""What a host is asked and what it answers: the zipapp there, questions in, checked answers out."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from regatta.errors import HostError, Problem, RegattaError
+from regatta.fleet.remote.base import Answer, Remote
+from regatta.fleet.zipapp import zipapp_file
+from regatta.model.cell import Cell
+from regatta.model.experiment import Experiment
+from regatta.model.host import Host
+from regatta.model.resolved import File, ResolvedHost
+
+_RESOLVED = TypeAdapter(ResolvedHost)
+_FILE = TypeAdapter(File)
+_FACTS = TypeAdapter(dict[str, str])
+#: a build or a probe on a slow machine takes long; a search of a minheap takes hours
+_ASK_S = 3600.0
+_SEARCH_S = 24 * 3600.0
+_LONGEST_TEXT = 4000
+
+
+class Agent:
+    """Our zipapp on a host, by whatever way."""
+
+    def __init__(self, remote: Remote, zipapp: Path | None = None) -> None:
+        self.remote = remote
+        self.host: Host = remote.host
+        self._zipapp = zipapp or zipapp_file()
+        self.path = f"{self.host.root}/bin/{self._zipapp.name}"
+
+    def argv(self, words: Sequence[str]) -> list[str]:
+        """The command of one verb of the zipapp."""
+        return [self.host.python, "-I", self.path, *words]
+
+    def run(self, words: Sequence[str], stdin: bytes = b"", timeout_s: float = _ASK_S) -> Answer:
+        """Run one verb; the zipapp is brought first where the host has not got it.
+
+        Raises:
+            Unreachable: the way is broken.
+            HostError: the zipapp cannot be brought, or the verb failed.
+        """
+        answer = self.remote.run(self.argv(words), stdin, timeout_s)
+        if answer.returncode == 2 and "can't open file" in answer.stderr:
+            self.remote.put(self._zipapp, self.path)
+            answer = self.remote.run(self.argv(words), stdin, timeout_s)
+        if answer.returncode != 0:
+            fix = "make the host ready: `regatta provision SPEC`; it needs Python 3.9 or newer"
+            raise HostError(self.host.name, f"`{words[0]}` to succeed there", answer.last_line(), fix)
+        return answer
+
+    def object(self, words: Sequence[str], stdin: bytes = b"", timeout_s: float = _ASK_S) -> dict[str, Any]:
+        """Run a verb that prints one JSON object.
+
+        Raises:
+            HostError: it prints something else.
+        """
+        answer = self.run(words, stdin, timeout_s)
+        try:
+            value = json.loads(answer.stdout)
+        except ValueError as error:
+            raise self._wrong(words[0], f"{_short(answer.stdout)} ({error})") from error
+        if not isinstance(value, dict):
+            raise self._wrong(words[0], _short(answer.stdout))
+        return value
+
+    def _wrong(self, what: str, got: str) -> HostError:
+        return HostError(
+            f"host {self.host.name}: answer to `{what}`", "one JSON object of the agreed form", got,
+            "do not trust this host before you know why",
+        )  # fmt: skip
+
+    def ask(self, what: str, question: Mapping[str, Any], timeout_s: float = _ASK_S) -> dict[str, Any]:
+        """Ask a question of `regatta.runner.questions`.
+
+        Raises:
+            RegattaError: the host's own, with the host's name; or its answer is not of the agreed form.
+        """
+        data = pickle.dumps(dict(question), protocol=4)
+        value = self.object(["ask", what, self.host.root], data, timeout_s)
+        if isinstance(value.get("error"), dict):
+            raise self._error(what, value["error"])
+        answer = value.get("answer")
+        if not isinstance(answer, dict):
+            raise self._wrong(what, _short(json.dumps(value)))
+        return answer
+
+    def _error(self, what: str, value: Mapping[str, Any]) -> HostError:
+        problems = value.get("problems")
+        parts = problems if isinstance(problems, list) else []
+        found = tuple(
+            Problem(
+                f"host {self.host.name}: {part[0][:_LONGEST_TEXT]}",
+                *(text[:_LONGEST_TEXT] for text in part[1:4]),
+            )
+            for part in parts
+            if isinstance(part, list) and len(part) == 4 and all(isinstance(text, str) for text in part)
+        )
+        if not found:
+            return self._wrong(what, _short(json.dumps(dict(value))))
+        error = HostError(self.host.name, "", "")
+        error.problems = found
+        error.args = ("\n".join(map(str, found)),)
+        return error
+
+    def facts(self) -> dict[str, Any]:
+        """`facts`, `utc_ns` and `node` of the host.
+
+        Raises:
+            HostError: it cannot be asked, or answers nonsense.
+        """
+        answer = self.ask("facts", {}, timeout_s=120)
+        try:
+            facts = _FACTS.validate_python(answer.get("facts"), strict=True)
+        except ValidationError as error:
+            raise self._wrong("facts", _short(str(error))) from error
+        utc_ns, node = answer.get("utc_ns"), answer.get("node")
+        if not isinstance(utc_ns, int) or not isinstance(node, str):
+            raise self._wrong("facts", _short(json.dumps(answer)))
+        return {
+            "facts": {k: v[:_LONGEST_TEXT] for k, v in facts.items()},
+            "utc_ns": utc_ns,
+            "node": node[:200],
+        }
+
+    def resolve(self, question: Mapping[str, Any]) -> ResolvedHost | list[str]:
+        """What is there for an experiment, or what must be brought first.
+
+        Raises:
+            HostError: a build fails there, or the answer is of another form.
+        """
+        answer = self.ask("resolve", question)
+        lacks = answer.get("lacks")
+        if isinstance(lacks, list):
+            return [str(item)[:_LONGEST_TEXT] for item in lacks]
+        try:
+            refused = {
+                (label, runtime): reason for label, runtime, reason in answer.get("refused_benchmarks", [])
+            }
+            resolved = _RESOLVED.validate_python({**answer["resolved"], "refused_benchmarks": refused})
+        except (ValidationError, KeyError, TypeError, ValueError) as error:
+            raise self._wrong("resolve", _short(str(error))) from error
+        if (resolved.name, resolved.platform) != (self.host.name, self.host.platform):
+            raise self._wrong("resolve", f"an answer of {resolved.name} on {resolved.platform}")
+        return resolved
+
+    def train(
+        self, cells: Sequence[Cell], experiment: Experiment, host: ResolvedHost
+    ) -> dict[str, File | RegattaError]:
+        """Have training runs made there; cell id -> the file, or why there is none."""
+        answer = self.ask("train", {"cells": list(cells), "experiment": experiment, "host": host})
+        made: dict[str, File | RegattaError] = {}
+        for cell in cells:
+            told = answer.get(cell.cell_id)
+            if isinstance(told, dict) and isinstance(told.get("error"), dict):
+                made[cell.cell_id] = self._error("train", told["error"])
+                continue
+            try:
+                made[cell.cell_id] = _FILE.validate_python(told["file"] if isinstance(told, dict) else told)
+            except (ValidationError, KeyError) as error:
+                raise self._wrong("train", _short(str(error))) from error
+        return made
+
+    def search_minheap(self, question: Mapping[str, Any]) -> str:
+        """Have a minheap searched there; returns the path of the file of all attempts.
+
+        Raises:
+            HostError: no heap is enough.
+        """
+        answer = self.ask("minheap", question, _SEARCH_S)
+        path = answer.get("attempts")
+        if not isinstance(path, str) or not path.startswith(f"{self.host.root}/") or ".." in path.split("/"):
+            raise self._wrong("minheap", _short(json.dumps(answer)))
+        return path
+
+
+def _short(text: str | bytes) -> str:
+    shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return shown if len(shown) <= 300 else f"{shown[:300]}... ({len(shown)} characters)"

@@ -1,0 +1,305 @@
+"""A segment measured on a host that goes on by itself: started, followed, found again after the network or this machine was away."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from regatta.errors import HostError, RegattaError
+from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
+from regatta.fleet.agent import Agent
+from regatta.fleet.remote.base import Unreachable
+from regatta.fleet.taking_over import TakenOver
+from regatta.store.folder import Folder, write_json
+from regatta.store.identity import identity_of
+from regatta.store.runner_state import process_start
+
+#: how long a host may be out of reach before the job gives up; the host measures on, and the next run fetches the rest
+PATIENCE_S = 3600.0
+_LONGEST_WAIT_S = 30.0
+#: `follow` says something every five seconds
+_SILENCE_S = 60.0
+_SHORT_S = 120.0
+
+
+class Gone(Exception):
+    """The runner on the host is gone and has left no word: it was killed, or the host was."""
+
+
+class Stopped(Exception):
+    """This process was told to stop; so was the host."""
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP stop the host in order too; what only dies leaves it measuring."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise Stopped
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class DetachedSegment:
+    """One segment of one host, from this machine's side."""
+
+    def __init__(self, folder: Folder, agent: Agent, number: int, retry_failed: bool) -> None:
+        self.folder = folder
+        self.agent = agent
+        self.name = agent.host.name
+        self.number = number
+        self.retry_failed = retry_failed
+        self.header = folder.host_header(self.name)
+        self.there = f"{agent.host.root}/experiments/{folder.name}-{identity_of(folder)}"
+        self.clock: dict[str, int] = {}
+        self._patience_s = float(os.environ.get("REGATTA_PATIENCE_S", PATIENCE_S))
+
+    def run(self) -> dict[str, Any]:
+        """Measure to the end of the segment; returns its receipt.
+
+        Raises:
+            Stopped: told to stop; the host has stopped too, or could not be told.
+            Unreachable: the host was away for too long.
+            HostError, StoreError: the runner's own error, told with the host's name.
+        """
+        taken = TakenOver(self.folder, self.name, Acceptance(self.header, self.number), self.number)
+        try:
+            with _told_to_stop():
+                try:
+                    return self._until_the_end(taken)
+                except Stopped:
+                    self._stop()
+                    raise
+        finally:
+            taken.close()
+
+    def _until_the_end(self, taken: TakenOver) -> dict[str, Any]:
+        last_contact = time.monotonic()
+        wait_s = 1.0
+        deaths = 0
+
+        def heard() -> None:
+            nonlocal last_contact, wait_s
+            last_contact, wait_s = time.monotonic(), 1.0
+
+        while True:
+            try:
+                self._begin()
+                heard()
+                ended = self._follow(taken, heard)
+                return self._finish(ended, taken)
+            except Gone:
+                deaths += 1
+                if deaths > 3:
+                    raise HostError(
+                        f"host {self.name}", "a runner that lives", "one that is killed again and again",
+                        f"see {self.there}/logs there",
+                    ) from None  # fmt: skip
+                self._say("the runner is gone; starting it again")
+            except Unreachable as error:
+                away_s = time.monotonic() - last_contact
+                if away_s > self._patience_s:
+                    raise
+                self._say(f"{error.problems[0].got}; it measures on, trying again")
+                time.sleep(min(wait_s, max(0.1, self._patience_s - away_s)))
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def _say(self, text: str) -> None:
+        print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+
+    def _words(self, *words: str) -> list[str]:
+        return [*words, "--folder", self.there]
+
+    def _hello(self) -> dict[str, Any]:
+        before = time.time_ns()
+        told = self.agent.object(self._words("detached", "hello"), timeout_s=_SHORT_S)
+        after = time.time_ns()
+        if not isinstance(told.get("utc_ns"), int) or not isinstance(told.get("journal"), dict):
+            raise HostError(f"host {self.name}", "its clock and journal", json.dumps(told)[:300])
+        self.clock = {
+            "host_utc_ns": told["utc_ns"],
+            "controller_utc_ns": (before + after) // 2,
+            "round_trip_ns": after - before,
+        }
+        return told
+
+    def _begin(self) -> None:
+        """Bring the plan and what the host's journal lacks, and start the runner, unless it runs already."""
+        told = self._hello()
+        now = told.get("running")
+        if not now:
+            self._bring(told)
+            words = self._words("detached", "start", "--segment", str(self.number), "--holder", _holder())
+            told = self.agent.object(
+                [*words, *(["--retry-failed"] if self.retry_failed else [])], timeout_s=_SHORT_S
+            )
+            # A second try must not run again what failed in the first.
+            self.retry_failed = False
+            now = told.get("running")
+        segment = now.get("segment") if isinstance(now, dict) else None
+        if segment != self.number:
+            raise HostError(
+                f"host {self.name}", f"to measure segment {self.number}", f"it measures {segment}",
+                "wait for its end: `regatta status`",
+            )  # fmt: skip
+
+    def _bring(self, told: Mapping[str, Any]) -> None:
+        plan = self.folder.host_plan(self.name)
+        if told.get("plan_id") != self.header["plan_id"] or not told.get("has_rows"):
+            # The rows first: a header never names rows that are not there.
+            for part in ("rows.i32", "plan.json"):
+                self.agent.remote.put(plan / part, f"{self.there}/plan/{part}")
+        journal = self.folder.journal / self.name
+        for path in sorted(journal.glob("*.jsonl")):
+            theirs = told["journal"].get(path.name, -1)
+            ours = TakenOver.last_sequence(path)
+            # A host that was made anew gets back what it measured: nothing is measured twice.
+            if ours >= 0 and (not isinstance(theirs, int) or theirs < ours):
+                self._say(f"gives {path.name} back to the host, which has lost it")
+                self.agent.remote.put(path, f"{self.there}/journal/{path.name}")
+        decisions = self.folder.decisions(self.name)
+        if decisions.exists() and not told.get("has_decisions"):
+            self.agent.remote.put(decisions, f"{self.there}/journal/{decisions.name}")
+
+    def _follow(self, taken: TakenOver, heard: Callable[[], None]) -> dict[str, Any]:
+        """Take records over until the segment has ended; returns how it did."""
+        words = self._words("follow", "--segment", str(self.number), "--after", str(taken.last))
+        process = self.agent.remote.open(self.agent.argv(words))
+        try:
+            for line in _lines(process, self.name):
+                heard()
+                kind, text = line[:1], line[2:]
+                if kind == b"R":
+                    taken.take(text)
+                elif kind == b"S":
+                    self._show(text)
+                elif kind == b"E":
+                    return _object(text, self.name)
+                elif kind == b"G":
+                    raise Gone
+            told = process.stderr.read(4096).decode("utf-8", "replace") if process.stderr else ""
+            raise Unreachable(f"host {self.name}", "records", told.strip()[-300:] or "the connection is lost")
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def _show(self, text: bytes) -> None:
+        """Write the host's state where `regatta status` and the progress bar look, with this process as its own."""
+        try:
+            state = json.loads(text)
+            shown = {
+                "experiment": self.folder.name,
+                "host": self.name,
+                "segment": self.number,
+                "total": int(state["total"]),
+                "started_utc_s": int(state["started_utc_s"]),
+                "cell": None if state.get("cell") is None else str(state["cell"])[:200],
+                "index": None if state.get("index") is None else int(state["index"]),
+                "since_utc_s": float(state["since_utc_s"]),
+                "counts": {str(k)[:20]: int(v) for k, v in dict(state["counts"]).items()},
+                "pid": os.getpid(),
+                "pid_start": process_start(os.getpid()),
+                "written_utc_s": int(time.time()),
+            }
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return
+        write_json(self.folder.state / f"{self.name}.json", shown, indent=None)
+
+    def _finish(self, ended: Mapping[str, Any], taken: TakenOver) -> dict[str, Any]:
+        """The receipt of what was measured, or the runner's error."""
+        code = ended.get("exit_code")
+        problems = [str(text)[:4000] for text in ended.get("problems") or [] if isinstance(text, str)]
+        if code != 0:
+            error = RegattaError(
+                f"host {self.name}", "the segment to be measured",
+                "; ".join(problems) or f"exit {code}", f"see {self.there}/logs there",
+            )  # fmt: skip
+            error.exit_code = code if code in (1, 2, 3) else RegattaError.exit_code
+            raise error
+        taken.finish(ended, self.agent, self.there)
+        receipt = ended.get("receipt")
+        if not isinstance(receipt, dict) or receipt.get("segment") != self.number:
+            raise HostError(
+                f"host {self.name}", f"the receipt of segment {self.number}", json.dumps(receipt)[:300]
+            )
+        return {
+            **{key: receipt.get(key) for key in _RECEIPT},
+            "experiment": self.header["experiment"],
+            "host": self.name,
+            "segment": self.number,
+            "clock": self.clock,
+            "refused": taken.refused,
+        }
+
+    def _stop(self) -> None:
+        try:
+            self.agent.object(self._words("detached", "stop"), timeout_s=_SHORT_S)
+            self._say("stopped")
+        except RegattaError as error:
+            self._say(f"could not be told to stop, and measures on: {error}")
+
+
+#: what a receipt of the host says beside its identity
+_RECEIPT = (
+    "plan_id", "planned", "not_needed", "measured_now", "statuses", "torn_bytes_dropped", "orphans_ended",
+    "no_accounting",
+)  # fmt: skip
+
+
+def _holder() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"
+
+
+def _object(text: bytes, host: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise HostError(f"host {host}", "how the segment ended", str(error)) from error
+    if not isinstance(value, dict):
+        raise HostError(f"host {host}", "how the segment ended", type(value).__name__)
+    return value
+
+
+def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
+    """Lines of a stream that may stall or never end: one that is silent is cut, one that is too long is refused."""
+    import select
+
+    assert process.stdout is not None
+    fd = process.stdout.fileno()
+    rest = bytearray()
+    while True:
+        ready, _, _ = select.select([fd], [], [], _SILENCE_S)
+        if not ready:
+            raise Unreachable(f"host {host}", "a word now and then", f"none for {_SILENCE_S:g} s")
+        data = os.read(fd, 1 << 20)
+        if not data:
+            return
+        rest += data
+        if len(rest) > LONGEST_LINE_BYTES + 2 and b"\n" not in rest:
+            raise HostError(
+                f"host {host}", f"lines of at most {LONGEST_LINE_BYTES >> 20} MiB", "one without an end",
+                "do not trust this host before you know why",
+            )  # fmt: skip
+        *lines, last = bytes(rest).split(b"\n") if b"\n" in data else (bytes(rest),)
+        rest = bytearray(last)
+        yield from lines

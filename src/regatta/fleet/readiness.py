@@ -1,0 +1,153 @@
+"""Hosts made ready for an experiment: each is asked what it has, brought what it lacks, and asked again."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from regatta.errors import HostError, RegattaError
+from regatta.fleet.agent import Agent
+from regatta.fleet.ansible import run_playbook
+from regatta.fleet.remote.connect import connect, way_to
+from regatta.fleet.resolving import resolve
+from regatta.fleet.staging import Staged, stage
+from regatta.fleet.supplying import Stock, make_stock
+from regatta.model.experiment import Experiment
+from regatta.model.host import Host, Wish
+from regatta.model.resolved import ResolvedHost
+from regatta.spec.inventory import inventory_path
+
+#: hosts that are talked to at once
+_AT_ONCE = 32
+_PLAYBOOK = "site.yml"
+T = TypeVar("T")
+
+
+@dataclass
+class Readiness:
+    """What became of an experiment's hosts."""
+
+    hosts: dict[str, ResolvedHost] = field(default_factory=dict)
+    #: those that cannot be measured on now, with the reason; the rest goes on
+    left_out: dict[str, str] = field(default_factory=dict)
+    #: the ways to those that are not this machine
+    agents: dict[str, Agent] = field(default_factory=dict)
+
+
+def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readiness:
+    """Make every host of an experiment ready that can be.
+
+    Args:
+        experiment: whose hosts are meant.
+        home: what `find_home` found.
+        wish: what the profile asks for.
+
+    Raises:
+        HostError: not one of the hosts is ready, or what is made here fails; a host that is this machine fails as a whole.
+    """
+    stock = make_stock(experiment, home)
+    found = Readiness()
+    for host in experiment.hosts:
+        try:
+            if way_to(host, wish) == "local":
+                found.hosts[host.name] = resolve(experiment, host, stock.supplies_here(platform.machine()))
+            else:
+                found.agents[host.name] = Agent(connect(host, wish))
+        except HostError as error:
+            if len(experiment.hosts) == 1:
+                raise
+            found.left_out[host.name] = _why(error)
+    if found.agents:
+        _reach(experiment, home, stock, found)
+    if not found.hosts:
+        raise HostError(
+            experiment.spec_path, "at least one host that is ready",
+            "\n  ".join(f"{name}: {reason}" for name, reason in found.left_out.items()), "see above",
+        )  # fmt: skip
+    # In the order of the inventory, whoever answered first.
+    found.hosts = {host.name: found.hosts[host.name] for host in experiment.hosts if host.name in found.hosts}
+    for name, reason in found.left_out.items():
+        print(f"left out: {name}: {reason}", file=sys.stderr, flush=True)
+    return found
+
+
+def _reach(experiment: Experiment, home: Path, stock: Stock, found: Readiness) -> None:
+    """The hosts that are not this machine, all at once."""
+    architectures = _each(found, found.agents, lambda agent: _architecture(agent.facts()["facts"]))
+    staged = {name: stage(stock, name) for name in sorted(set(architectures.values()))}
+    questions = {
+        name: _question(staged[architecture], found.agents[name].host)
+        for name, architecture in architectures.items()
+    }
+    answers = _each(found, questions, lambda agent: agent.resolve(questions[agent.host.name]))
+    lacking = {name: answer for name, answer in answers.items() if isinstance(answer, list)}
+    if lacking:
+        _bring(home, lacking, architectures, staged, found)
+        again = [name for name in lacking if name not in found.left_out]
+        answers |= _each(found, again, lambda agent: agent.resolve(questions[agent.host.name]))
+    for name, answer in answers.items():
+        if name in found.left_out:
+            continue
+        if isinstance(answer, list):
+            found.left_out[name] = f"it still lacks {', '.join(answer[:4])}"
+        else:
+            found.hosts[name] = answer
+
+
+def _architecture(facts: Mapping[str, str]) -> str:
+    return facts["architecture"]
+
+
+def _question(staged: Staged, host: Host) -> dict[str, object]:
+    return {"experiment": staged.experiment, "host": host, "supplies": staged.supplies_for(host)}
+
+
+def _bring(
+    home: Path,
+    lacking: Mapping[str, Sequence[str]],
+    architectures: Mapping[str, str],
+    staged: Mapping[str, Staged],
+    found: Readiness,
+) -> None:
+    """Have Ansible bring what hosts lack, those of one architecture at a time."""
+    for name, things in lacking.items():
+        print(f"{name} lacks {len(things)}: {', '.join(things[:3])}{' ...' if len(things) > 3 else ''}", file=sys.stderr)  # fmt: skip
+    for architecture, supplies in staged.items():
+        names = [name for name in lacking if architectures[name] == architecture]
+        if not names:
+            continue
+        outcomes = run_playbook(
+            home, _PLAYBOOK, inventory_path(home), names, {"regatta_supplies": supplies.variables()}
+        )
+        for name in names:
+            outcome = outcomes.get(name)
+            if outcome is None or not outcome.ok:
+                told = outcome.unreachable or outcome.failed if outcome else "no word of it"
+                found.left_out[name] = f"{_PLAYBOOK}: {told}"
+
+
+def _each(found: Readiness, names: Iterable[str], ask: Callable[[Agent], T]) -> dict[str, T]:
+    """Ask hosts at once; those that fail are left out, with the reason."""
+
+    def one(name: str) -> T | RegattaError:
+        try:
+            return ask(found.agents[name])
+        except RegattaError as error:
+            return error
+
+    wanted = [name for name in names if name not in found.left_out]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = dict(zip(wanted, pool.map(one, wanted), strict=True))
+    for name, answer in answers.items():
+        if isinstance(answer, RegattaError):
+            found.left_out[name] = _why(answer)
+    return {name: answer for name, answer in answers.items() if not isinstance(answer, RegattaError)}
+
+
+def _why(error: RegattaError) -> str:
+    return "; ".join(str(problem) for problem in error.problems)

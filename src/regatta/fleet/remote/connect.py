@@ -1,0 +1,38 @@
+"""From a host of the inventory to the way that a profile asks for."""
+
+from __future__ import annotations
+
+from regatta.errors import HostError
+from regatta.fleet.remote.base import Remote
+from regatta.fleet.remote.here import Here
+from regatta.fleet.remote.ssh import Ssh
+from regatta.model.host import Host, Way, Wish
+
+
+def way_to(host: Host, wish: Wish) -> Way:
+    """How the host is reached in a profile.
+
+    Raises:
+        HostError: not at all.
+    """
+    way = host.way(wish)
+    if way is None:
+        raise HostError(
+            f"host {host.name}", "this machine (`ansible_connection: local`), as profile local measures on it", "another",
+            "use `--profile ssh`, or `--profile cluster` where Slurm has it",
+        )  # fmt: skip
+    return way
+
+
+def connect(host: Host, wish: Wish) -> Remote:
+    """The way to a host; nothing is sent yet.
+
+    Raises:
+        HostError: there is none in this profile.
+    """
+    way = way_to(host, wish)
+    if way == "slurm":
+        from regatta.fleet.remote.slurm import SlurmRemote
+
+        return SlurmRemote(host)
+    return Here(host) if way == "local" else Ssh(host)

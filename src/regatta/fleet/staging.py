@@ -1,0 +1,211 @@
+"""What hosts are to be brought, as files named by their contents: supplies of a host, and the same for Ansible to copy."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from regatta.cache import cache_dir, file_sha256, made_directory
+from regatta.fleet.resolving import wanted_builds
+from regatta.fleet.sources import source_files
+from regatta.fleet.supplying import Stock
+from regatta.fleet.user_files import sha256_of
+from regatta.fleet.zipapp import zipapp_file
+from regatta.model.experiment import Benchmark, Experiment
+from regatta.model.host import Host
+from regatta.model.resolved import File
+from regatta.model.supplies import Supplies
+
+
+@dataclass(frozen=True)
+class StagedObject:
+    """One file or folder as it is copied: `objects/<sha256>/` on a host holds the file, or the folder's contents."""
+
+    name: str
+    sha256: str
+    #: the file, or a tar of the folder
+    staged: str
+    kind: str
+
+    def place(self, root: str) -> str:
+        """Its path on a host."""
+        folder = f"{root}/objects/{self.sha256}"
+        return folder if self.kind == "folder" else f"{folder}/{self.name}"
+
+    def to_variables(self) -> dict[str, Any]:
+        """As the roles read it."""
+        return {"name": self.name, "sha256": self.sha256, "staged": self.staged, "kind": self.kind}
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What hosts of one architecture are to be brought."""
+
+    experiment: Experiment
+    environment: dict[str, str]
+    runtimes: dict[str, StagedObject]
+    missing: dict[str, str]
+    builds: dict[str, dict[str, StagedObject]]
+    inputs: dict[str, dict[str, StagedObject]]
+    #: benchmark label -> name -> object, path inside it ("" for the object itself), digest
+    files: dict[str, dict[str, tuple[StagedObject, str, str]]]
+    sources: StagedObject | None
+    packages: tuple[str, ...]
+
+    def supplies_for(self, host: Host) -> Supplies:
+        """The same with a host's own paths."""
+        root = host.root
+        return Supplies(
+            home=self.sources.place(root) if self.sources else f"{root}/objects",
+            environment=self.environment,
+            runtimes={name: staged.place(root) for name, staged in self.runtimes.items()},
+            missing=self.missing,
+            builds=_placed(self.builds, root),
+            inputs=_placed(self.inputs, root),
+            files={
+                label: {
+                    name: File(f"{staged.place(root)}/{inside}" if inside else staged.place(root), digest)
+                    for name, (staged, inside, digest) in named.items()
+                }
+                for label, named in self.files.items()
+            },
+            may_install=False,
+        )
+
+    def variables(self) -> dict[str, Any]:
+        """`regatta_supplies` of the roles runner, runtimes and workloads."""
+        zipapp = zipapp_file()
+        workloads = {
+            staged.sha256: staged
+            for part in (self.builds, self.inputs)
+            for named in part.values()
+            for staged in named.values()
+        }
+        workloads |= {
+            staged.sha256: staged for named in self.files.values() for staged, _, _ in named.values()
+        }
+        if self.sources:
+            workloads[self.sources.sha256] = self.sources
+        runtimes = {staged.sha256: staged for staged in self.runtimes.values()}
+        return {
+            "zipapp": {"path": str(zipapp), "sha256": file_sha256(zipapp)},
+            "runtimes": {
+                "packages": list(self.packages),
+                "objects": [staged.to_variables() for staged in runtimes.values()],
+            },
+            "workloads": {
+                "packages": [],
+                "objects": [staged.to_variables() for staged in workloads.values()],
+            },
+        }
+
+
+def stage(stock: Stock, architecture: str) -> Staged:
+    """Stage everything that hosts of an architecture need.
+
+    Raises:
+        HostError: a runtime did not arrive.
+    """
+    runtimes, missing = stock.runtimes_for(architecture)
+    experiment = stock.experiment
+    local = [(name, b) for name, b in wanted_builds(experiment).items() if name not in stock.builds]
+    return Staged(
+        experiment=_with_staged_sources(experiment) if local else experiment,
+        environment=dict(stock.environment),
+        runtimes={name: _object(Path(path)) for name, path in runtimes.items()},
+        missing=missing,
+        builds=_objects(stock.builds),
+        inputs=_objects(stock.inputs),
+        files={label: dict(_user_objects(named)) for label, named in stock.files.items()},
+        sources=_sources(stock.home, experiment, [name for name, _ in local]) if local else None,
+        packages=tuple(
+            sorted({r.package for r in experiment.runtimes if r.provider == "apt" and r.name not in missing})
+        ),
+    )
+
+
+def _placed(objects: dict[str, dict[str, StagedObject]], root: str) -> dict[str, dict[str, File]]:
+    return {
+        key: {name: File(staged.place(root), staged.sha256) for name, staged in named.items()}
+        for key, named in objects.items()
+    }
+
+
+def _objects(files: dict[str, dict[str, File]]) -> dict[str, dict[str, StagedObject]]:
+    return {
+        key: {name: _object(Path(file.path)) for name, file in named.items()} for key, named in files.items()
+    }
+
+
+def _object(path: Path) -> StagedObject:
+    digest = sha256_of(path)
+    if path.is_dir():
+        return StagedObject(path.name, digest, str(_tar(digest, [(path, ".")])), "folder")
+    return StagedObject(path.name, digest, str(path), "file")
+
+
+def _user_objects(named: dict[str, File]) -> Iterator[tuple[str, tuple[StagedObject, str, str]]]:
+    """Files that the user brings; what must lie beside one of them travels with it in one folder."""
+    for name, file in named.items():
+        if "/" in name:
+            continue
+        path = Path(file.path)
+        beside = {key: other for key, other in named.items() if key.startswith(f"{name}/")}
+        if not beside:
+            yield name, (_object(path), "", file.sha256)
+            continue
+        parts = [file, *beside.values()]
+        digest = hashlib.sha256(
+            "\n".join(f"{Path(p.path).name} {p.sha256}" for p in parts).encode()
+        ).hexdigest()
+        members = [(Path(p.path), os.path.relpath(p.path, path.parent)) for p in parts]
+        staged = StagedObject(path.name, digest, str(_tar(digest, members)), "folder")
+        for key, part in (("", file), *beside.items()):
+            yield key or name, (staged, os.path.relpath(part.path, path.parent), part.sha256)
+
+
+def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
+    """A tar of files and folders under the names they shall have, made once."""
+
+    def make(directory: Path) -> None:
+        with tarfile.open(directory / "contents.tar", "w", dereference=True) as archive:
+            for path, name in members:
+                archive.add(path, name, filter=_anonymous)
+
+    return made_directory(cache_dir() / "staged" / digest, make) / "contents.tar"
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+def _with_staged_sources(experiment: Experiment) -> Experiment:
+    """The experiment with each build's sources where the staged folder has them."""
+
+    def moved(benchmark: Benchmark) -> Benchmark:
+        builds = {name: replace(b, directory=name) for name, b in benchmark.builds.items()}
+        return replace(benchmark, builds=builds)
+
+    return replace(experiment, benchmarks=tuple(moved(b) for b in experiment.benchmarks))
+
+
+def _sources(home: Path, experiment: Experiment, names: list[str]) -> StagedObject:
+    """Sources of builds that each host makes itself, a folder a build."""
+    builds = wanted_builds(experiment)
+    members = []
+    digest = hashlib.sha256()
+    for name in names:
+        top = home / builds[name].directory
+        for path in source_files(home, builds[name].directory):
+            inside = f"{name}/{path.relative_to(top)}"
+            members.append((path, inside))
+            digest.update(f"{inside}\0{path.stat().st_mode & 0o111:o}\0{file_sha256(path)}\n".encode())
+    sha256 = digest.hexdigest()
+    return StagedObject("sources", sha256, str(_tar(sha256, members)), "folder")

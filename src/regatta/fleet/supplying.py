@@ -1,0 +1,80 @@
+"""What the machine that runs the command makes or finds for the hosts of an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regatta.errors import NotForThisHostError
+from regatta.fleet.builds import build, generate_input
+from regatta.fleet.fetching import fetch
+from regatta.fleet.resolving import measured_environment, wanted_builds
+from regatta.fleet.user_files import find_user_files
+from regatta.model.experiment import Experiment
+from regatta.model.resolved import File
+from regatta.model.supplies import Supplies
+
+
+@dataclass
+class Stock:
+    """What was made or found here, and serves hosts of every architecture; runtimes are fetched as they are asked for."""
+
+    experiment: Experiment
+    home: Path
+    environment: Mapping[str, str]
+    #: builds that are the same for every architecture
+    builds: dict[str, dict[str, File]]
+    inputs: dict[str, dict[str, File]]
+    files: dict[str, dict[str, File]]
+    _fetched: dict[str, tuple[dict[str, str], dict[str, str]]] = field(default_factory=dict)
+
+    def runtimes_for(self, architecture: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Runtime -> folder or archive, and runtime -> why there is none for this architecture.
+
+        Raises:
+            HostError: one did not arrive.
+        """
+        if architecture not in self._fetched:
+            there, missing = {}, {}
+            for runtime in self.experiment.runtimes:
+                try:
+                    path = fetch(runtime, architecture)
+                except NotForThisHostError as error:
+                    missing[runtime.name] = str(error)
+                    continue
+                if path is not None:
+                    there[runtime.name] = str(path)
+            self._fetched[architecture] = there, missing
+        return self._fetched[architecture]
+
+    def supplies_here(self, architecture: str) -> Supplies:
+        """Supplies of this machine itself."""
+        runtimes, missing = self.runtimes_for(architecture)
+        return Supplies(
+            str(self.home), self.environment, runtimes, missing, self.builds, self.inputs, self.files
+        )
+
+
+def make_stock(experiment: Experiment, home: Path) -> Stock:
+    """Find what the user brings, make the builds that serve every architecture, generate the inputs.
+
+    Raises:
+        HostError: a file is missing, or a build or generator fails.
+    """
+    files = find_user_files(experiment, home)
+    portable = {name: b for name, b in wanted_builds(experiment).items() if b.portable}
+    return Stock(
+        experiment,
+        home,
+        measured_environment(experiment),
+        {name: build(b, home) for name, b in portable.items()},
+        {
+            benchmark.label: {
+                name: generate_input(source, benchmark, home, experiment.seed)
+                for name, source in benchmark.inputs.items()
+            }
+            for benchmark in experiment.benchmarks
+        },
+        files,
+    )

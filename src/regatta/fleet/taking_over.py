@@ -1,0 +1,107 @@
+"""Records of a host taken over into the journal here: each is looked at first, and what is refused is named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import HostError
+from regatta.fleet.acceptance import Acceptance
+from regatta.fleet.agent import Agent
+from regatta.model.record import DamagedLine
+from regatta.store.decisions import DECISIONS, DECISIONS_VERSION
+from regatta.store.folder import Folder, write_json
+from regatta.store.journal import Damage, read_file
+from regatta.store.journal_copy import JournalCopy
+
+#: of the lines that were refused, so many are named
+_NAMED = 20
+_LARGEST_KEPT_BYTES = 1 << 30
+
+
+class TakenOver:
+    """The journal file of one segment as far as it is here."""
+
+    def __init__(self, folder: Folder, host: str, acceptance: Acceptance, segment: int) -> None:
+        self._directory = folder.journal / host
+        self._host = host
+        self._acceptance = acceptance
+        self._copy = JournalCopy(self._directory / f"{segment:05d}.jsonl")
+        self._refused: dict[int, str] = {}
+
+    @property
+    def last(self) -> int:
+        """Sequence number of the last record that is here; -1: none."""
+        return self._copy.last
+
+    @property
+    def refused(self) -> list[str]:
+        """Lines that were no records of this plan, and why; the first of them."""
+        named = list(self._refused.values())
+        more = len(named) - _NAMED
+        return [*named[:_NAMED], *([f"and {more} more"] if more > 0 else [])]
+
+    @staticmethod
+    def last_sequence(path: Path) -> int:
+        """Sequence number of the last whole record of a file; -1: none."""
+        numbers = (item["sequence"] for item in read_file(path) if not isinstance(item, Damage))
+        return max(numbers, default=-1)
+
+    def take(self, line: bytes) -> None:
+        """Take one line over, or note why not.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        try:
+            record = self._acceptance.record(line, self.last)
+        except DamagedLine as error:
+            # The same line comes again after each broken connection.
+            if self._refused.setdefault(zlib.crc32(line), str(error)) == str(error):
+                print(f"{self._host}: a record is refused: {error}", file=sys.stderr, flush=True)
+            return
+        self._copy.append(line, record)
+
+    def finish(self, ended: Mapping[str, Any], agent: Agent, there: str) -> None:
+        """Bring what belongs to the records: the CPUs they were made on, decisions about rounds, files that are kept.
+
+        Raises:
+            HostError: a file is not what its record says.
+            Unreachable: the way is broken.
+        """
+        cores, decisions = ended.get("cores"), ended.get("decisions")
+        if isinstance(cores, dict) and cores:
+            write_json(self._directory / "cores.json", cores)
+        if isinstance(decisions, dict) and decisions:
+            if decisions.get("v") != DECISIONS_VERSION or not isinstance(decisions.get("groups"), dict):
+                raise HostError(f"host {self._host}: decisions", f"version {DECISIONS_VERSION}", json.dumps(decisions)[:200])  # fmt: skip
+            write_json(self._directory / DECISIONS, decisions)
+        for item in read_file(self._copy.path):
+            if isinstance(item, Damage):
+                continue
+            for kept in item.get("kept", ()):
+                if "sha256" in kept:
+                    self._fetch(agent, there, f"{item['invocation_id']}-a{item['attempt']}", kept)
+
+    def _fetch(self, agent: Agent, there: str, folder: str, kept: Mapping[str, Any]) -> None:
+        target = self._directory / "kept" / folder / kept["name"]
+        if target.exists():
+            return
+        agent.remote.get(f"{there}/journal/kept/{folder}/{kept['name']}", target, _LARGEST_KEPT_BYTES)
+        with target.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != kept["sha256"]:
+            target.unlink()
+            raise HostError(
+                f"host {self._host}: {target.name} of {folder}", f"SHA-256 {kept['sha256']}", digest,
+                "see what changed it there",
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """Close the file."""
+        self._copy.close()

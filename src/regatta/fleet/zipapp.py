@@ -1,0 +1,71 @@
+"""The one file that travels to hosts: the runner, and all that a host does for itself. Plain standard library inside."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import regatta
+from regatta.cache import cache_dir, made_directory
+
+_PARTS = (
+    "__init__.py",
+    "cache.py",
+    "engine.py",
+    "errors.py",
+    "units.py",
+    "adapters/*.py",
+    "fleet/__init__.py",
+    "fleet/builds.py",
+    "fleet/commands.py",
+    "fleet/facts.py",
+    "fleet/minheaps.py",
+    "fleet/probes.py",
+    "fleet/quiet/*.py",
+    "fleet/resolving.py",
+    "fleet/runtimes.py",
+    "fleet/sources.py",
+    "fleet/training.py",
+    "model/*.py",
+    "planner/__init__.py",
+    "planner/cells.py",
+    "planner/header.py",
+    "planner/minheap.py",
+    "runner/*.py",
+    "store/__init__.py",
+    "store/comparison_rounds.py",
+    "store/contents.py",
+    "store/decisions.py",
+    "store/journal.py",
+    "store/round_values.py",
+    "store/runner_state.py",
+)
+_MAIN = "import sys\nfrom regatta.runner.__main__ import main\nsys.exit(main())\n"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def zipapp_bytes() -> bytes:
+    """The zipapp; the same sources give the same bytes."""
+    package = Path(regatta.__file__).parent
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
+        for pattern in _PARTS:
+            for source in sorted(package.glob(pattern)):
+                name = f"regatta/{source.relative_to(package)}"
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def zipapp_file() -> Path:
+    """The zipapp as a file of this machine's cache, `regatta-<16 digits of its SHA-256>.pyz`: what runs on a host is known by its name."""
+    data = zipapp_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    name = f"regatta-{digest[:16]}.pyz"
+
+    def make(directory: Path) -> None:
+        (directory / name).write_bytes(data)
+
+    return made_directory(cache_dir() / "zipapps" / digest[:24], make) / name

@@ -1,0 +1,34 @@
+"""What tells two experiments of one name apart on a host: results that were thrown away do not come back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+
+from regatta.errors import StoreError
+from regatta.store.folder import Folder, replacing
+
+_IDENTITY = re.compile(r"[0-9a-f]{12}")
+
+
+def identity_of(folder: Folder) -> str:
+    """The identity of an experiment's folder, made at first use: 12 hexadecimal digits, in `.identity`.
+
+    Raises:
+        StoreError: it cannot be written, or holds something else.
+    """
+    path = folder.path / ".identity"
+    if not path.exists():
+        with replacing(path.with_name(f".identity.{os.getpid()}")) as temporary:
+            temporary.write_text(secrets.token_hex(6) + "\n")
+        made = path.with_name(f".identity.{os.getpid()}")
+        # Whoever comes first gives it; a link never replaces what is there.
+        with contextlib.suppress(FileExistsError):
+            os.link(made, path)
+        made.unlink()
+    text = path.read_text(encoding="utf-8").strip()
+    if not _IDENTITY.fullmatch(text):
+        raise StoreError(str(path), "12 hexadecimal digits", repr(text[:40]), "remove the file")
+    return text
