@@ -27,7 +27,15 @@ _SAMPLED_LINES = 10
 _OF_A_KIND = 4
 
 #: one with nothing but control groups, to have a partition of them
-PARTED = replace(INTEL, name="parted", files=ARM.files, governors="", swaps=(), irqs={}, units={})
+PARTED = replace(
+    INTEL,
+    name="parted",
+    files={"proc/sys/kernel/random/boot_id": "one"},
+    governors="",
+    swaps=(),
+    irqs={},
+    units={},
+)
 
 
 class Killed(BaseException):
@@ -117,7 +125,7 @@ def test_making_quiet_can_be_killed_at_every_write(
     for kills in killed_everywhere(place, apply, ticking_disk):
         assert not place.run(restore).failed, f"killed at {kills}"
         assert snapshot(place.root) == place.at_first, f"killed at {kills}"
-    assert kills > 30
+    assert kills > 20
 
 
 @pytest.mark.parametrize("machine", [INTEL, AMD], ids=lambda machine: machine.name)
