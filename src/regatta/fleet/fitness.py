@@ -1,0 +1,114 @@
+"""How fit a host is to measure on, from its facts and from what its knobs say. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+Level = Literal["good", "fair", "poor"]
+LEVELS: tuple[Level, ...] = ("good", "fair", "poor")
+Finding = tuple[Level, str]
+
+
+def fitness(facts: Mapping[str, str], quiet: Mapping[str, Any] | None) -> list[Finding]:
+    """What speaks for and against a host, the gravest first.
+
+    Args:
+        facts: as the host told them (`regatta.fleet.facts`).
+        quiet: the JSON of the verb `quiet status` there; None: it could not be asked.
+
+    Returns:
+        (level, sentence) each; `poor`: measure elsewhere, or mend it; `fair`: intervals will be wider; `good`: as it should be.
+    """
+    findings = _of_facts(facts)
+    if quiet is None:
+        findings.append(("fair", "whether it is quiet is not known: its knobs could not be asked"))
+    else:
+        findings += _of_knobs(quiet)
+    return sorted(findings, key=lambda finding: -LEVELS.index(finding[0]))
+
+
+def overall(findings: Sequence[Finding]) -> Level:
+    """The gravest level; `good` where nothing was found."""
+    return max((level for level, _ in findings), key=LEVELS.index, default="good")
+
+
+def _of_facts(facts: Mapping[str, str]) -> list[Finding]:
+    findings: list[Finding] = []
+    if facts.get("machine") == "virtual machine":
+        findings.append(
+            (
+                "fair",
+                "it is a virtual machine: other guests share its processor, and steal time tells of some only",
+            )
+        )
+    if facts.get("cpus") == "1":
+        findings.append(("poor", "it has one CPU: whatever else runs takes it from what is measured"))
+    return findings
+
+
+def _of_knobs(quiet: Mapping[str, Any]) -> list[Finding]:
+    findings: list[Finding] = []
+    well: list[str] = []
+    for knob in _knobs(quiet):
+        name, state = knob["name"].replace("_", " "), knob["state"]
+        told = "; ".join(map(str, knob["told"]))
+        level: Level = knob["level"]
+        # What cannot be set, or is not wanted, may do no harm; what is set wrong does.
+        doubtful: Level = "good" if level == "good" else "fair"
+        if state == "quiet":
+            well.append(name)
+        elif state == "noisy":
+            findings.append((level, f"{name} is not quiet ({_values(knob)}): {knob['effect']}"))
+        elif state == "not available":
+            findings.append(
+                (doubtful, f"{name} is not available{f' ({told})' if told else ''}: {knob['effect']}")
+            )
+        elif state == "not asked":
+            findings.append((doubtful, f"{name} is left as it is, for {told}: {knob['effect']}"))
+        elif state == "left":
+            findings.append((doubtful, f"{name} is left as it is by request: {knob['effect']}"))
+        findings += [("fair", sentence) for sentence in map(str, knob["refused"])]
+    if well:
+        findings.append(("good", f"quiet: {', '.join(well)}"))
+    return findings
+
+
+def _values(knob: Mapping[str, Any]) -> str:
+    """Of the places that differ from what is wanted, the first, and how many more there are."""
+    differing = [place for place in knob["places"] if place["now"] != place["wanted"]]
+    if not differing:
+        return f"wanted: {knob['aim']}"
+    first, further = differing[0], len(differing) - 1
+    text = f"{first['where']} is {first['now']}, wanted {first['wanted']}"
+    return f"{text}, and {further} more" if further else text
+
+
+def _knobs(quiet: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The knobs' answers, with what a host's answer lacks or has of another kind filled in: it comes from outside."""
+    kinds: dict[str, Any] = {
+        "name": "?",
+        "state": "",
+        "level": "fair",
+        "aim": "",
+        "effect": "",
+        "places": [],
+        "told": [],
+        "refused": [],
+    }
+    found = []
+    knobs = quiet.get("knobs")
+    for knob in knobs if isinstance(knobs, list) else []:
+        if isinstance(knob, Mapping):
+            entry = {
+                name: knob[name] if isinstance(knob.get(name), type(default)) else default
+                for name, default in kinds.items()
+            }
+            entry["level"] = entry["level"] if entry["level"] in LEVELS else "fair"
+            entry["places"] = [
+                {name: str(place.get(name, "")) for name in ("where", "now", "wanted")}
+                for place in entry["places"]
+                if isinstance(place, Mapping)
+            ]
+            found.append(entry)
+    return found
