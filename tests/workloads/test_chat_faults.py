@@ -155,7 +155,9 @@ def test_the_client_notices_a_server_that_ends(tmp_path: Path) -> None:
         options = ("--connections", 1, "--rate", 100, "--warmup-seconds", 30)
         run = chat_runs.client(tmp_path, *address, *options, java=java_runs.jvm(17))
     assert run.code == 1
-    assert "the server closed the connection" in run.stderr or "Connection reset" in run.stderr
+    # It may be reading, or writing already when the system knows of the end.
+    told = ("the server closed the connection", "Connection reset", "Broken pipe")
+    assert any(words in run.stderr for words in told), run.stderr
 
 
 @pytest.mark.parametrize(
