@@ -123,11 +123,11 @@ class Containers:
             Interrupted: the runner was told to stop.
         """
         self._check_engine(cells)
-        kinds: dict[str, list[dict[str, Any]]] = {}
+        kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
         for cell in cells:
-            kinds.setdefault(cell["isolation"]["image_id"], []).append(cell)
-        for image_id, group in kinds.items():
-            name = group[0]["isolation"]["image"]
+            key = (cell["isolation"]["image"], cell["isolation"]["image_id"])
+            kinds.setdefault(key, []).append(cell)
+        for (name, image_id), group in kinds.items():
             found = self.engine.image(name)
             if found["Id"] != image_id:
                 raise HostError(
