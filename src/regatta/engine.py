@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import socket
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -202,13 +203,15 @@ def open_engine() -> Engine:
     return Engine(path or DEFAULT_SOCKET)
 
 
-def image_ids(names: list[str]) -> dict[str, str]:
+def image_ids(names: Iterable[str]) -> dict[str, str]:
     """Name to id of images on this machine.
 
     Raises:
         HostError: there is no engine, or it lacks an image.
     """
-    if not names:
-        return {}
-    engine = open_engine()
-    return {name: str(engine.image(name)["Id"]) for name in names}
+    found: dict[str, str] = {}
+    engine: Engine | None = None
+    for name in names:
+        engine = engine or open_engine()
+        found[name] = str(engine.image(name)["Id"])
+    return found

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from regatta.cache import file_sha256
+from regatta.engine import image_ids
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.builds import build
 from regatta.fleet.facts import host_class, local_facts
@@ -49,7 +50,8 @@ def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedH
     """Put together what planning needs to know of this host; what is not built yet is built.
 
     Raises:
-        HostError: a build fails, a program is not installed, or not one of the runtimes exists for this host.
+        HostError: a build fails, a program is not installed, not one of the runtimes exists for this host, or a Docker
+            image is not here.
     """
     there, missing = provision_runtimes(experiment, supplies)
     facts = local_facts()
@@ -67,6 +69,7 @@ def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedH
         files=supplies.files,
         cores=cores_of(experiment, host),
         memory_mib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
+        images=image_ids(experiment.images()),
     )
     return probe_benchmarks(experiment, resolved)
 
