@@ -34,6 +34,8 @@ _RESULTS_LABEL = "regatta.results"
 _START_S = 60.0
 #: those that Docker can set; the address space is limited by the gate
 _ULIMITS = {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_CORE: "core"}
+#: weight of an ordinary process, and the most that the kernel takes
+_SHARES, _MOST_SHARES = 1024, 262144
 _UNTOLD_RUSAGE = "wait4 tells of one's own children only; the rest is the control group's"
 
 
@@ -249,6 +251,8 @@ class Containers:
             "AutoRemove": True,
             "NetworkMode": isolation["network"],
             "CpusetCpus": ",".join(map(str, sorted(self._cores))),
+            # Beside other processes as heavy as a bare one with a thread on each of its CPUs; Docker's own is one in all.
+            "CpuShares": min(_SHARES * len(self._cores), _MOST_SHARES),
             "Mounts": mounts_of(cell, self._scratch, gate.directory),
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
