@@ -289,7 +289,8 @@ def _isolation(
         raise SpecError(
             [Problem(f"host {host.name}", f"the Docker image {image}", "none", "make it, or name another")]
         )
-    on_path = {file.path for file in host.programs.values()}
+    # One with a folder in its name is brought, like everything else; it is a file of this host, not of any system.
+    on_path = {file.path for name, file in host.programs.items() if "/" not in name}
     return CellIsolation(
         "docker",
         image,
