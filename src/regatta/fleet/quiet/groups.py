@@ -119,6 +119,10 @@ class Services(Knob):
             return "yes" if "cpuset" in (host.read(f"{folder}/{_CONTROL}") or "").split() else "no"
         return cpu_list_text(parse_cpu_list(host.read(f"{folder}/{_CPUS}") or "")) or _ALL
 
+    def describe(self, host: QuietHost, key: str) -> str:
+        kind, _, folder = key.partition(":")
+        return f"/{folder}" + (" (cpusets of its groups)" if kind == "enable" else "")
+
     def put(self, host: QuietHost, key: str, value: str) -> None:
         kind, _, folder = key.partition(":")
         if kind == "enable":
