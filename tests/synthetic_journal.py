@@ -24,11 +24,12 @@ def cell(
     heap_mib: int | None = 64,
     metric: str = "elapsed",
     better: str = "lower",
+    platform: str = "local",
 ) -> dict[str, Any]:
     """A cell of `plan.json`; its id is a hash of what it is."""
     parts = {
         "benchmark": benchmark, "runtime": runtime, "collector": collector, "modifiers": modifiers,
-        "heap_factor": heap_factor, "heap_mib": heap_mib, "platform": "local", "metric": metric, "better": better,
+        "heap_factor": heap_factor, "heap_mib": heap_mib, "platform": platform, "metric": metric, "better": better,
     }  # fmt: skip
     cell_id = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
     label = f"{benchmark} · {runtime} {collector} {modifiers} · {heap_mib} MiB"
@@ -73,7 +74,7 @@ def record(
         "cell_id": of["cell_id"],
         "experiment": "made-up",
         "host": host,
-        "platform": "local",
+        "platform": of["platform"],
         "plan_id": plan_id,
         "seed": 1,
         "order": order,
@@ -136,8 +137,12 @@ def write_plan(
         "experiment": "made-up",
         "plan_id": plan_id,
         "host": host,
-        "platform": "local",
+        "platform": cells[0]["platform"] if cells else "local",
+        "rounds": rounds,
         "discarded_rounds": discarded_rounds,
+        "rows": rounds * len(cells),
+        "segments": [[0, rounds * len(cells)]],
+        "stopping": None,
         "cells": list(cells),
     }
     (folder / "plan.json").write_text(json.dumps(plan))

@@ -17,14 +17,16 @@ from regatta.analysis.effects import effect_words, judge_effects
 from regatta.analysis.facts import Facts, read_facts
 from regatta.analysis.families import judge_families
 from regatta.analysis.headline import headline
-from regatta.analysis.hosts import host_words, judge_hosts
+from regatta.analysis.host_words import host_words
 from regatta.analysis.levels import level_words, variance_by_level
 from regatta.analysis.memory import memory_words
 from regatta.analysis.methods import GEORGES_2007, REGATTA, check_method, method_words
 from regatta.analysis.names import Names
 from regatta.analysis.outliers import find_outliers, outlier_words
+from regatta.analysis.over_hosts import judge_hosts, planned_platforms
 from regatta.analysis.overheads import judge_overheads
 from regatta.analysis.pairs import pairs_of
+from regatta.analysis.platforms import impossible_by_platform, shortfalls_of_hosts
 from regatta.analysis.replay import judge_control
 from regatta.analysis.samples import load_samples
 from regatta.analysis.scaling import judge_scaling, usable_cpus
@@ -39,6 +41,8 @@ from regatta.analysis.suites import judge_suites
 from regatta.model.answer import Answer
 from regatta.model.experiment import Baseline
 from regatta.store.database import Progress, open_database
+from regatta.store.folder import Folder
+from regatta.store.left_out import hosts_left_out
 
 
 def answer_experiment(
@@ -94,9 +98,10 @@ def answer_experiment(
     families, unblocked = judge_families(samples, facts.level, names, method)
     gates = judge_gates(samples, facts.level)
     outliers = find_outliers(samples, baseline or facts.baseline, facts.level, names, stops.pilot_pairs)
-    over_hosts = judge_hosts(
-        samples, pairs, comparisons, facts.level, facts.theta_percent, names, random_hosts
-    )
+    folder = Folder(experiment_dir)
+    platforms = planned_platforms(folder, samples, facts)
+    impossible = impossible_by_platform(facts.impossible, platforms)
+    over_hosts = judge_hosts(samples, platforms, pairs, comparisons, families, facts, names, random_hosts)
     effects = judge_effects(samples, anova_type, facts.level, names)
     depending = dependences(cells, facts.level)
     overheads = judge_overheads(samples, facts.level, facts.seed)
@@ -105,7 +110,7 @@ def answer_experiment(
     stopped = judge_stops(stops, samples, facts.level, names)
     compilation = judge_control(families, facts.controlled, facts.steady.method)
     findings = {
-        "What ran": coverage_words(cells, samples.failures, facts.impossible),
+        "What ran": coverage_words(cells, samples.failures, impossible),
         "The paper's own way": method_words(
             method, [f.contrast for f in found], [r.contrast for r in ratios]
         ),
@@ -141,8 +146,15 @@ def answer_experiment(
         comparisons=tuple(comparisons),
         families=tuple(families),
         failures=tuple(samples.failures),
-        impossible=facts.impossible,
-        warnings=(*_kept_minheaps(facts), *shortfalls(samples, facts.steady), *apart, *lacking, *unblocked),
+        impossible=impossible,
+        warnings=(
+            *_kept_minheaps(facts),
+            *shortfalls_of_hosts(samples, platforms, {**facts.left_out, **hosts_left_out(folder)}),
+            *shortfalls(samples, facts.steady),
+            *apart,
+            *lacking,
+            *unblocked,
+        ),
         planned=sum(cell.planned for cell in samples.measured_cells),
         recorded=samples.recorded,
         headline=tuple(

@@ -14,7 +14,7 @@ from regatta.model.suites import SuiteComparison
 
 #: columns of `rows_of`, the same for every kind of row
 COLUMNS = (
-    "kind", "host", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib", "metric", "parameters",
+    "kind", "platform", "host", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib", "metric", "parameters",
     "a", "b", "n", "value", "low", "high", "unit", "level", "p", "p_holm", "practical", "method", "reason",
 )  # fmt: skip
 
@@ -164,7 +164,6 @@ def _cell(cell: CellAnswer) -> dict[str, Any]:
     estimate = cell.estimate
     return {
         "cell_id": cell.cell_id,
-        "platform": cell.platform,
         **_place(cell),
         "collector": cell.collector,
         "parameters": dict(cell.parameters),
@@ -224,7 +223,7 @@ def _family(family: Family) -> dict[str, Any]:
 
 
 def _place(of: CellAnswer | Comparison | Family | SuiteComparison | HostComparison) -> dict[str, Any]:
-    names = ("host", "benchmark", "runtime", "modifiers", "heap_factor", "heap_mib", "metric")
+    names = ("platform", "host", "benchmark", "runtime", "modifiers", "heap_factor", "heap_mib", "metric")
     return {name: getattr(of, name) for name in names if hasattr(of, name)}
 
 

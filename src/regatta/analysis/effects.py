@@ -50,7 +50,7 @@ class _Part:
 
 
 def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Effects:
-    """One table for each metric that is compared, Java and native programs apart.
+    """One table for each metric that is compared and each platform, Java and native programs apart.
 
     Args:
         samples: of the experiment; all valid values of the cells' own metrics count, blocks or not.
@@ -62,16 +62,22 @@ def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Ef
         Beside what `judge_manovas` gives, tables of at least two factors with at least two levels, over benchmark (with its parameters), heap, collector, runtime,
         modifiers and host. What cannot be estimated, because combinations are missing, is NaN with a reason.
     """
-    groups: dict[tuple[str, str, bool], list[Series]] = {}
+    groups: dict[tuple[str, str, str, bool], list[Series]] = {}
     for cell in samples.cells:
         for series in _one_a_process(cell, samples.series.get(cell.number, ())):
             if len(series.values):
-                groups.setdefault((cell.metric, cell.better, bool(cell.collector)), []).append(series)
+                key = (cell.platform, cell.metric, cell.better, bool(cell.collector))
+                groups.setdefault(key, []).append(series)
     tables = []
-    for (metric, _, _), many in groups.items():
+    several = len({cell.platform for cell in samples.cells}) > 1
+    for (platform, metric, _, _), many in groups.items():
         part = _Part(metric, many, _factors(many))
         if len(part.factors) >= 2:
-            tables.append(_table(part, kind, level))
+            table = _table(part, kind, level)
+            if several:
+                words = tuple(f"on {platform}: {sentence}" for sentence in table.words)
+                table = replace(table, platform=platform, words=words)
+            tables.append(table)
     return Effects(tuple(tables), tuple(judge_manovas(samples, names, level)))
 
 

@@ -30,7 +30,10 @@ class Facts:
     runtimes: Mapping[str, str] = field(default_factory=dict)
     #: suite -> where its kept minheaps come from; empty: they were measured for each runtime
     minheaps_of: Mapping[str, str] = field(default_factory=dict)
-    impossible: tuple[tuple[str, str], ...] = ()
+    #: cells that could not exist: label, reason, and on which hosts where that is known
+    impossible: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    #: host -> why it was left out before anything was planned on it
+    left_out: Mapping[str, str] = field(default_factory=dict)
     theta_percent: float = _DEFAULT_THETA_PERCENT
     #: sets of modifiers under which compilation is controlled
     controlled: tuple[str, ...] = ()
@@ -82,12 +85,21 @@ def _facts(document: Mapping[str, Any]) -> Facts:
             for host, facts in (document.get("hosts") or {}).items()
         },
         runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
-        impossible=tuple((str(cell), str(reason)) for cell, reason in document.get("impossible") or ()),
+        impossible=_impossible(document),
+        left_out={str(host): str(why) for host, why in (document.get("left_out") or {}).items()},
         theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
         controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
         minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},
         labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
     )
+
+
+def _impossible(document: Mapping[str, Any]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """An entry is (cell, reason) or (cell, reason, host); each cell and reason once."""
+    hosts: dict[tuple[str, str], dict[str, None]] = {}
+    for cell, reason, *host in document.get("impossible") or ():
+        hosts.setdefault((str(cell), str(reason)), {}).update(dict.fromkeys(map(str, host)))
+    return tuple((cell, reason, tuple(own)) for (cell, reason), own in hosts.items())
 
 
 def _steady(steady: Mapping[str, Any]) -> SteadyState:

@@ -11,7 +11,7 @@ import numpy as np
 from regatta.analysis.blocks import LEAST_BLOCKS, block_table
 from regatta.analysis.comparisons import comparison_groups
 from regatta.analysis.estimates import estimate_of
-from regatta.analysis.family_words import GEORGES_TUKEY, family_words
+from regatta.analysis.family_words import GEORGES_TUKEY, Told, family_words
 from regatta.analysis.methods import GEORGES_2007, REGATTA
 from regatta.analysis.names import Names
 from regatta.analysis.samples import PlannedCell, Samples, Series
@@ -202,7 +202,9 @@ def _judged(
     else:
         invocations = counted(int(np.diag(fit.counts).sum()), "invocation")
         many = counted(values.blocks, "block") if values.blocks else invocations
-        words = family_words(asked.present, fit, pairs, asked.place, many, names)
+        first = asked.present[0]
+        told = Told(first.cell, first.unit, asked.place, many, names.host(first.cell))
+        words = family_words(_ranked(collectors, fit, first.cell.better == "lower"), pairs, told)
     if asked.absent:
         words += f"; {listed(asked.absent)} {'has' if len(asked.absent) == 1 else 'have'} no valid invocation"
     way = f"{fit.method}+tukey"
@@ -217,6 +219,12 @@ def _judged(
         words=words,
         reason=fit.reason,
     )
+
+
+def _ranked(collectors: Sequence[str], fit: Anova, lower_is_better: bool) -> list[str]:
+    """The best first. Only among those that are tied by blocks does the order mean anything."""
+    effects = fit.effects if lower_is_better else -fit.effects
+    return [collectors[place] for place in np.argsort(effects, kind="stable").tolist()]
 
 
 def _share_of(mean: float) -> Callable[[float], float]:

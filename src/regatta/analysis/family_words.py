@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from regatta.analysis.methods import GEORGES_2007
-from regatta.analysis.names import Names
-from regatta.analysis.samples import Series
+from regatta.analysis.samples import PlannedCell
 from regatta.analysis.words import bound_words, compared, difference, listed, shows_difference, superlative
 from regatta.model.answer import Estimate, TukeyPair
 from regatta.model.experiment import Better
-from regatta.stats.anova import Anova
 from regatta.stats.tukey import TUKEY
 
 #: how pairs by the paper's way are marked
@@ -22,7 +18,12 @@ GEORGES_TUKEY = f"{GEORGES_2007}-{TUKEY}"
 
 
 def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> str:
-    """The one that is shown to be better than every other with values; "" when none is."""
+    """The one that is shown to be better than every other with values; "" when none is.
+
+    Where no chain of blocks ties some to the others, there is none for all; a single one that nothing ties is passed over.
+    """
+    if len(tied_sets(pairs, names)) > 1:
+        return ""
     for name in names:
         ratios = [
             _ratio(pairs, name, other)
@@ -35,40 +36,62 @@ def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> 
     return ""
 
 
-def family_words(
-    series: Sequence[Series], fit: Anova, pairs: Sequence[TukeyPair], place: str, many: str, names: Names
-) -> str:
-    """Who leads, by how much over the second, or who cannot be told from whom."""
-    cell = series[0].cell
-    ranked = [series[i].cell.collector for i in _ranking(fit, cell.better == "lower")]
-    tied = {name for pair in pairs if not math.isnan(pair.ratio.low) for name in (pair.a_name, pair.b_name)}
-    ranked, apart = [n for n in ranked if n in tied], [n for n in ranked if n not in tied]
+def tied_sets(pairs: Sequence[TukeyPair], ranked: Sequence[str]) -> list[list[str]]:
+    """Sets of at least two that can be compared with each other, each in the order of `ranked`."""
+    sets: list[set[str]] = []
+    for pair in pairs:
+        if math.isnan(pair.ratio.low):
+            continue
+        both = {pair.a_name, pair.b_name}
+        touched = [own for own in sets if own & both]
+        sets = [own for own in sets if not own & both] + [both.union(*touched)]
+    ordered = [[name for name in ranked if name in own] for own in sets]
+    return sorted((own for own in ordered if own), key=lambda own: ranked.index(own[0]))
+
+
+@dataclass(frozen=True)
+class Told:
+    """Where a family was measured and how often, in words. `on`: the host, or "" where the sentence says it elsewhere."""
+
+    cell: PlannedCell
+    unit: str
+    place: str
+    many: str
+    on: str
+
+
+def family_words(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) -> str:
+    """Who leads, by how much over the second, or who cannot be told from whom.
+
+    Args:
+        ranked: the collectors with values, the best first.
+        pairs: among them; NaN where nothing ties the two.
+        told: where it was.
+    """
+    sets = tied_sets(pairs, ranked)
+    tied = {name for own in sets for name in own}
+    apart = [name for name in ranked if name not in tied]
+    if not sets:
+        return f"the collectors cannot be told apart on {told.place}: {listed(apart)} cannot be compared with any: no block in common"
+    words = "; ".join(_told(own, pairs, told) for own in sets)
+    if len(sets) > 1:
+        words += f"; no block ties {', nor '.join(listed(own) for own in sets)} to the others"
     if apart:
-        beside = f"{listed(apart)} cannot be compared with {'them' if len(ranked) > 1 else 'any'}: no block in common"
-        rest = [one for one in series if one.cell.collector in tied]
-        if len(rest) < 2:
-            return f"the collectors cannot be told apart on {place}: {beside}"
-        return f"{_told(rest, ranked, pairs, place, many, names)}; {beside}"
-    return _told(series, ranked, pairs, place, many, names)
+        words += f"; {listed(apart)} cannot be compared with them: no block in common"
+    return words
 
 
-def _told(
-    series: Sequence[Series],
-    ranked: Sequence[str],
-    pairs: Sequence[TukeyPair],
-    place: str,
-    many: str,
-    names: Names,
-) -> str:
+def _told(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) -> str:
     """The same of collectors that are tied by common blocks, the best first."""
-    cell, unit = series[0].cell, series[0].unit
+    cell, unit = told.cell, told.unit
     best, others = ranked[0], ranked[1:]
     ratios = {name: _ratio(pairs, best, name) for name in others}
     beside = [name for name in others if not shows_difference(ratios[name])]
-    where = f"on {place}, {many}, on {names.host(cell)}"
+    ending = f"{told.many}, on {told.on}" if told.on else told.many
+    where = f"on {told.place}, {ending}"
     if not beside:
         lead = difference(others[0], ratios[others[0]], cell.metric, unit, cell.better)
-        return f"{best} {superlative(cell.metric, unit, cell.better)} on {place}: {lead}, {many}, on {names.host(cell)}"
+        return f"{best} {superlative(cell.metric, unit, cell.better)} on {told.place}: {lead}, {ending}"
     leaders = [best, *beside]
     between = [_ratio(pairs, a, b) for i, a in enumerate(leaders) for b in leaders[i + 1 :]]
     alike = not any(shows_difference(ratio) for ratio in between)
@@ -76,19 +99,13 @@ def _told(
     word = "between" if len(leaders) == 2 else "among"
     if len(leaders) == len(ranked) and alike:
         return f"no difference shown {word} {listed(leaders)} {where}; {bound}"
-    told = f"{word} them" if alike else f"from {best}"
+    told_of = f"{word} them" if alike else f"from {best}"
     behind = [
         compared(name, best, _ratio(pairs, name, best), cell.metric, unit, cell.better)
         for name in others
         if name not in beside
     ]
-    return "; ".join([f"{listed(leaders)} lead {where}: no difference shown {told} ({bound})", *behind])
-
-
-def _ranking(fit: Anova, lower_is_better: bool) -> list[int]:
-    effects = fit.effects if lower_is_better else -fit.effects
-    order: list[int] = np.argsort(effects, kind="stable").tolist()
-    return order
+    return "; ".join([f"{listed(leaders)} lead {where}: no difference shown {told_of} ({bound})", *behind])
 
 
 def _ratio(pairs: Sequence[TukeyPair], a: str, b: str) -> Estimate:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 
 from regatta.analysis.family_words import winner
+from regatta.analysis.headline_hosts import headline_of_hosts
 from regatta.analysis.names import Names, configuration
 from regatta.analysis.samples import PlannedCell
 from regatta.analysis.words import counted, measured
@@ -42,7 +43,7 @@ def headline(
         comparisons: with the baseline, for cells that are in no family.
         families: of collectors.
         names: for the sentences.
-        over_hosts: what several hosts say together, which comes first where it is little.
+        over_hosts: what several hosts say together; where there are several, each platform is told by itself.
         first: what comes before the rest: scores, and what load does.
         what_ran: all that is said where no cell was to run twice: one number each says nothing of which is faster.
         under_load: cells of which it is told what load does: their means alone are not told.
@@ -50,9 +51,9 @@ def headline(
     if what_ran and all(cell.planned - cell.discarded_rounds <= 1 for cell in cells):
         return [*what_ran]
     better = {_place(cell): cell.better for cell in cells}
-    together = [one.words for one in over_hosts.comparisons]
-    sentences = [*first, *(together if len(together) <= _MANY_PLACES else [])]
-    sentences += _overview(families, better)
+    if len(over_hosts.hosts) > 1:
+        return _capitalised([*first, *headline_of_hosts(cells, answers, names, over_hosts, under_load)])
+    sentences = [*first, *_overview(families, better)]
     of_place: dict[_Place, list[Family]] = {}
     for family in families:
         of_place.setdefault(_place(family), []).append(family)
@@ -76,6 +77,10 @@ def headline(
             sentences += [c.words for c in found[key]]
         elif key in found or (key not in baselines and cell.cell_id not in under_load):
             sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
+    return _capitalised(sentences)
+
+
+def _capitalised(sentences: Sequence[str]) -> list[str]:
     return [
         sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
         for sentence in sentences
@@ -95,7 +100,6 @@ def _overview(families: Sequence[Family], better: Mapping[_Place, Better]) -> li
     if wins[""]:
         leading.append(f"no single leader is shown at {wins['']}")
     what = {
-        "host": len({family.host for family in families}),
         "benchmark": len({family.benchmark for family in families}),
         "heap": len({(family.heap_factor, family.heap_mib) for family in families}),
         "runtime": len({family.runtime for family in families}),

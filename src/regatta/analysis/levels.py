@@ -174,7 +174,9 @@ def _over_hosts(rows: Sequence[_Reduced], samples: Samples) -> list[CellLevels]:
     groups: dict[tuple[object, ...], list[_Reduced]] = {}
     for row in rows:
         cell = row.cell
-        key = (cell.benchmark, configuration(cell), cell.heap, cell.metric, row.unit, row.parameters)
+        key = (
+            cell.platform, cell.benchmark, configuration(cell), cell.heap, cell.metric, row.unit, row.parameters,
+        )  # fmt: skip
         groups.setdefault(key, []).append(row)
     found = []
     for many in groups.values():

@@ -71,7 +71,12 @@ def too_small(theta_percent: float) -> str:
 
 def f_words(f: float, df_between: float, df_error: float, p: float) -> str:
     """`F(2, 27) = 5.1, p 0.013`."""
-    return f"F({df_between:g}, {df_error:g}) = {f:.3g}, p {p_words(p)}"
+    return f"F({_df(df_between)}, {_df(df_error)}) = {f:.3g}, p {p_words(p)}"
+
+
+def _df(df: float) -> str:
+    """Degrees of freedom: `27`, or `17.9` where they are estimated."""
+    return f"{df:g}" if df == round(df) else f"{df:.1f}"
 
 
 def p_words(p: float) -> str:

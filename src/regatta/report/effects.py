@@ -92,7 +92,8 @@ def _anova(table: EffectTable) -> Table:
     ]
     rows.append(("error", str(table.df_error), _number(table.ss_error, 4), "", "", "", "", table.reason))
     factors = ", ".join(f"{name} ({len(levels)})" for name, levels in table.factors)
-    title = f"{table.metric}: {factors}; type {table.kind}, {table.n:,} values"
+    where = f"on {table.platform}, " if table.platform else ""
+    title = f"{where}{table.metric}: {factors}; type {table.kind}, {table.n:,} values"
     return Table(title, columns, rows, frozenset(range(1, 7)))
 
 

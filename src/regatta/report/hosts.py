@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from regatta.model.answer import Answer
-from regatta.model.hosts import HostComparison, HostFamily
+from regatta.model.hosts import HostComparison, HostFamily, HostTest, PlatformFamily
 from regatta.report.axes import Group
 from regatta.report.labels import heap_label, parameters_text
 from regatta.report.looks import Looks
@@ -25,10 +26,11 @@ def hosts_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | No
     if len(over.hosts) > 1:
         meant = "hosts like these (Student's t on the hosts' means)" if over.random else "these hosts"
         words = (
-            f"Each host's ratio, and the ratio for {meant}. The F test asks whether the difference is the same on every "
-            f"host; where it is not, look at each.{band_words(answer.theta_percent)}"
+            f"Each host's ratio, and the ratio for {meant}, each platform by itself. The F test asks whether the difference is "
+            f"the same on every host of the platform; where it is not, look at each.{band_words(answer.theta_percent)}"
         )
         columns = (
+            "platform",
             "benchmark",
             "heap",
             "metric",
@@ -41,7 +43,8 @@ def hosts_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | No
             "p",
         )
         rows = [_pair(one) for one in over.comparisons] + [_family(one) for one in over.families]
-        tables = [Table("", columns, rows, frozenset({4, 6, 9}))] if rows else []
+        tables = [Table("", columns, rows, frozenset({5, 7, 10}))] if rows else []
+        tables += _leaders(over.leaders)
     return Topic(
         "hosts",
         "Hosts",
@@ -67,7 +70,11 @@ def _groups(answer: Answer) -> list[Group]:
             ratio_span(ratios, answer.theta_percent),
             answer.theta_percent,
         )
-        rows = {f"{one.a_name} / {one.b_name}": _rows(one) for one in many}
+        several = len({one.platform for one in many}) > 1
+        rows = {
+            (f"{one.platform}: " if several else "") + f"{one.a_name} / {one.b_name}": _rows(one)
+            for one in many
+        }
         if figures := ratio_figures(rows, frame):
             groups.append(Group(place, figures))
     return groups
@@ -77,22 +84,55 @@ def _rows(one: HostComparison) -> list[RatioRow]:
     rows = [
         RatioRow(own.host, own.ratio, math.nan, "@c0", "circle", (f"on {own.host}",)) for own in one.per_host
     ]
-    rows.append(RatioRow("all hosts", one.ratio, one.p, "@ink", "diamond", ("pooled",)))
+    if len(one.per_host) > 1:
+        rows.append(RatioRow("together", one.ratio, one.p, "@ink", "diamond", ("pooled",)))
     return rows
+
+
+def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
+    """Who leads on which platform, where collectors are compared."""
+    rows = [
+        (
+            one.platform,
+            one.benchmark,
+            one.runtime,
+            heap_label(one.heap_factor, one.heap_mib),
+            _metric(one),
+            ", ".join(one.hosts) or ABSENT,
+            one.winner or "none is shown",
+            _f(one.interaction),
+            show_p(one.interaction.p),
+        )
+        for one in leaders
+    ]
+    columns = (
+        "platform",
+        "benchmark",
+        "runtime",
+        "heap",
+        "metric",
+        "hosts",
+        "leads",
+        "host × collector",
+        "p",
+    )
+    title = "Collectors over the hosts of a platform (Games and Howell: all intervals of a row hold together)"
+    return [Table(title, columns, rows, frozenset({8}))] if rows else []
 
 
 def _pair(one: HostComparison) -> tuple[str, ...]:
     test = one.interaction
     return (
+        one.platform,
         one.benchmark,
         heap_label(one.heap_factor, one.heap_mib),
         _metric(one),
         f"{one.a_name} / {one.b_name}",
-        str(len(one.per_host)),
+        _hosts(one),
         reading(one.ratio),
         show_p(one.p),
         one.practical,
-        _f(test.f, test.df_interaction, test.df_error) or test.reason,
+        _f(test),
         show_p(test.p),
     )
 
@@ -100,6 +140,7 @@ def _pair(one: HostComparison) -> tuple[str, ...]:
 def _family(one: HostFamily) -> tuple[str, ...]:
     test = one.interaction
     return (
+        one.platform,
         one.benchmark,
         heap_label(one.heap_factor, one.heap_mib),
         _metric(one),
@@ -108,15 +149,24 @@ def _family(one: HostFamily) -> tuple[str, ...]:
         ABSENT,
         ABSENT,
         "",
-        _f(test.f, test.df_interaction, test.df_error) or test.reason,
+        _f(test),
         show_p(test.p),
     )
 
 
-def _metric(one: HostComparison | HostFamily) -> str:
+def _hosts(one: HostComparison) -> str:
+    """`3`, or `2 of 3`."""
+    used, every = len(one.hosts), len(one.per_host)
+    return str(used) if used == every else f"{used} of {every}"
+
+
+def _metric(one: HostComparison | HostFamily | PlatformFamily) -> str:
     given = parameters_text(one.parameters)
     return f"{one.metric} ({given})" if given else one.metric
 
 
-def _f(f: float, df: int, df_error: int) -> str:
-    return "" if math.isnan(f) else f"F({df}, {df_error}) = {significant(f, 3)}"
+def _f(test: HostTest) -> str:
+    if math.isnan(test.f):
+        return test.reason
+    df = f"{test.df_error:g}" if test.df_error == round(test.df_error) else f"{test.df_error:.1f}"
+    return f"F({test.df_interaction}, {df}) = {significant(test.f, 3)}"

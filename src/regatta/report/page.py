@@ -18,6 +18,7 @@ from regatta.report.summary import (
     measured_when,
     methods,
     perturbed_cells,
+    platforms_of_hosts,
 )
 from regatta.report.topic import Topic
 from regatta.report.topics import topics_of
@@ -64,6 +65,7 @@ def render(answer: Answer) -> str:
         title=answer.experiment,
         question=answer.question,
         answer=answer,
+        platforms=platforms_of_hosts(answer),
         valued=any(math.isfinite(cell.estimate.point) for cell in answer.cells),
         counts=count(answer),
         level=show_percent(answer.level),

@@ -55,6 +55,11 @@ def measured_when(answer: Answer) -> str:
     return f"{first:%Y-%m-%d %H:%M} to {end} UTC"
 
 
+def platforms_of_hosts(answer: Answer) -> dict[str, str]:
+    """Host -> platform; nothing where there is one host."""
+    return {host: platform.name for platform in answer.over_hosts.platforms for host in platform.hosts}
+
+
 def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
     """Cells with perturbed invocations, each cell once."""
     found: dict[tuple[str, str], tuple[CellAnswer, dict[tuple[str, int], str], set[tuple[str, int]]]] = {}

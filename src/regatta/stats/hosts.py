@@ -82,13 +82,15 @@ class HostInteraction:
 class PooledEffect:
     """A difference over several hosts, and the test of whether it is the same on all.
 
-    `hosts`: on how many it rests; `taken`: for each of the effects that were given, whether it is among them.
+    `hosts`: on how many it rests; `taken`: for each of the effects that were given, whether it is among them; `error`:
+    standard error of the contrast, NaN when undefined.
     """
 
     contrast: Contrast
     interaction: HostInteraction
     hosts: int
     taken: tuple[bool, ...]
+    error: float = NAN
 
 
 def paired_effect(differences: ArrayLike) -> HostEffect:
@@ -150,6 +152,7 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
     n = sum(one.n for one in used)
     means = np.array([one.effect for one in used])
     point = float(means.mean())
+    error = NAN
     if random:
         contrast = _over_host_means(means, n, point, level)
     elif all(one.constant for one in used):
@@ -157,8 +160,9 @@ def pool_hosts(effects: Sequence[HostEffect], level: float = 0.95, random: bool 
         contrast = Contrast(undefined(n, level, method, reason, point), NAN)
     else:
         variance, df = _satterthwaite([part for one in used for part in one.parts(1.0 / len(used))])
-        contrast = _contrast(point, math.sqrt(variance), df, n, level, method)
-    return PooledEffect(contrast, interaction, len(used), taken)
+        error = math.sqrt(variance)
+        contrast = _contrast(point, error, df, n, level, method)
+    return PooledEffect(contrast, interaction, len(used), taken, error)
 
 
 def differing_hosts(effects: Sequence[HostEffect], level: float = 0.95) -> list[int]:

@@ -72,6 +72,7 @@ def test_every_answer_among_many_has_its_place_in_the_report(tmp_path: Path) -> 
         "apps · heap 2× (64 MiB) · on host-1",
     ]
     assert len(found["hosts"].tables[0].rows) == 4 + 2
+    assert found["hosts"].tables[0].columns[0] == "platform"
     assert len(found["hosts"].groups) == 2
     assert found["effects"].tables[0].rows[-1][0] == "error"
     assert len(found["levels"].tables[0].rows) == 6 * 3
@@ -80,7 +81,7 @@ def test_every_answer_among_many_has_its_place_in_the_report(tmp_path: Path) -> 
             assert all(len(row) == len(table.columns) for row in table.rows), topic.anchor
     page = render(answer)
     assert "<b>lzw" not in page.split("<body", 1)[1].split("<script", 1)[0]
-    assert "on these 2 hosts" in page
+    assert "on local (2 hosts)" in page
 
 
 def test_one_host_has_a_sentence_and_no_table(tmp_path: Path) -> None:

@@ -1,0 +1,147 @@
+"""Hosts of two platforms: comparisons inside a host, together over the hosts of one platform, and never further."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from fleet_experiment import HOSTS, Fleet, write_fleet
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.documents import COLUMNS, document_of, rows_of
+from regatta.model.answer import Answer
+
+SMALL = {"programs": ("apps/h2:small",), "collectors": ("serial", "g1", "z"), "rounds": 8}
+
+
+def told(answer: Answer, beginning: str) -> list[str]:
+    return [sentence for sentence in answer.headline if sentence.startswith(beginning)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    return answer_experiment(write_fleet(tmp_path_factory.mktemp("fleet") / "made-up", Fleet(**SMALL)))
+
+
+def test_each_platform_is_answered_by_itself_and_emulated_ones_are_named(whole: Answer) -> None:
+    arm, x86 = told(whole, "on arm (1 host, emulated): "), told(whole, "on x86 (2 hosts): ")
+    assert len(arm) + len(x86) == len(whole.headline)
+    assert "g1 is fastest on h2 at 2 x minheap" in arm[0]
+    assert arm[0].endswith("faster than serial, 8 blocks")
+    assert "16 blocks; that it depends on the host is not shown (F(2, " in x86[0]
+    assert arm[1].startswith("on arm (1 host, emulated): lat_syscall: ")
+    assert x86[1].startswith("on x86 (2 hosts): lat_syscall: elapsed from 64")
+    assert "(ryzen) to 80" in x86[1]
+    words = whole.findings["Hosts"]
+    assert words[0].startswith("2 platforms, each answered by itself")
+    assert "graviton is emulated: times are the emulator's, not a processor's" in words
+    assert any(one.startswith("ryzen is a virtual machine") for one in words)
+
+
+def test_no_number_rests_on_hosts_of_two_platforms(whole: Answer) -> None:
+    over = whole.over_hosts
+    platforms = {host: platform for host, (platform, _) in HOSTS.items()}
+    for one in (*over.comparisons, *over.leaders):
+        assert {platforms[host] for host in one.hosts} == {one.platform}
+    # On arm no second factor varies.
+    assert {one.platform for one in whole.effects.tables} == {"x86"}
+    assert dict(whole.effects.tables[0].factors)["host"] == ("ryzen", "xeon")
+    assert all(words.startswith("on x86: ") for table in whole.effects.tables for words in table.words)
+    assert all(one.words.startswith(("on x86 (2 hosts): ", "on arm (1 host")) for one in over.comparisons)
+
+
+def test_what_one_host_of_a_platform_says_is_said_of_the_platform_unchanged(whole: Answer) -> None:
+    alone = next(one for one in whole.over_hosts.comparisons if one.platform == "arm")
+    own = next(one for one in whole.comparisons if one.host == "graviton")
+    assert (alone.ratio, alone.p) == (own.ratio, own.p)
+    leader = next(one for one in whole.over_hosts.leaders if one.platform == "arm")
+    assert leader.pairs == next(one for one in whole.families if one.host == "graviton").pairs
+    assert leader.winner == "g1"
+
+
+def test_documents_and_rows_name_the_platform(whole: Answer) -> None:
+    document = json.loads(json.dumps(document_of(whole), allow_nan=False))
+    assert [one["name"] for one in document["over_hosts"]["platforms"]] == ["arm", "x86"]
+    rows = list(rows_of(whole))
+    assert {row["platform"] for row in rows if row["kind"] == "hosts"} == {"arm", "x86"}
+    assert all(set(row) <= set(COLUMNS) for row in rows)
+
+
+def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path) -> None:
+    fleet = Fleet(**SMALL, hosts={**HOSTS, "epyc": ("x86", 0.9)}, odd={"ryzen": {"g1": 1.12}})
+    answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
+    g1 = next(one for one in answer.over_hosts.comparisons if one.platform == "x86")
+    assert g1.differing == ("ryzen",)
+    assert "; ryzen differs from the others (F(2, " in g1.words
+    assert g1.words.endswith(" slower on ryzen")
+    (leader,) = [one for one in answer.headline if "x86" in one and "h2" in one]
+    assert "ryzen differs from the others (" in leader or "leads on ryzen" in leader
+
+
+def test_two_hosts_that_disagree_are_both_told(tmp_path: Path) -> None:
+    fleet = Fleet(**SMALL, odd={"ryzen": {"g1": 1.12}})
+    answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
+    g1 = next(one for one in answer.over_hosts.comparisons if one.platform == "x86")
+    assert g1.differing == ()
+    assert "; ryzen and xeon differ (F(1, " in g1.words
+    assert " slower on ryzen, " in g1.words
+    assert g1.words.endswith(" faster on xeon")
+    leader = next(one for one in answer.over_hosts.leaders if one.platform == "x86")
+    assert "ryzen and xeon differ (F(2, " in leader.words
+    assert leader.words.endswith("serial leads on ryzen, g1 leads on xeon")
+
+
+def test_a_host_without_records_and_one_with_fewer_rounds_are_told_and_the_rest_is_answered(
+    tmp_path: Path,
+) -> None:
+    fleet = Fleet(**SMALL, recorded={"ryzen": 3, "graviton": 0})
+    answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
+    assert told(answer, "on arm (0 of 1 host): nothing has been measured yet")
+    (leader, *_) = told(answer, "on x86 (2 hosts): g1 is fastest")
+    assert ", 11 blocks; " in leader
+    assert "graviton has no records yet: nothing is said of it" in answer.warnings
+    assert any("ryzen 3, others up to 8" in warning for warning in answer.warnings)
+    json.dumps(document_of(answer), allow_nan=False)
+
+
+def test_a_host_with_a_single_round_takes_no_part_and_the_others_keep_their_blocks(tmp_path: Path) -> None:
+    answer = answer_experiment(write_fleet(tmp_path / "made-up", Fleet(**SMALL, recorded={"ryzen": 1})))
+    g1 = next(one for one in answer.over_hosts.comparisons if one.platform == "x86")
+    assert g1.hosts == ("xeon",)
+    assert g1.words.startswith("on x86 (1 of 2 hosts: xeon): ")
+    assert g1.words.endswith(", 8 blocks; ryzen has too few to take part")
+    own = next(one for one in answer.comparisons if one.host == "xeon")
+    assert (g1.ratio.low, g1.ratio.high) == pytest.approx((own.ratio.low, own.ratio.high), rel=1e-9)
+
+
+def test_hosts_that_were_left_out_and_what_a_platform_lacks_are_told_with_their_reasons(
+    tmp_path: Path,
+) -> None:
+    fleet = Fleet(**SMALL, left_out={"ryzen": "unreachable: no route\nto host"}, lacking={"arm": ["z"]})
+    answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
+    assert "ryzen was left out: unreachable: no route to host" in answer.warnings
+    assert not any("ryzen has no records" in warning for warning in answer.warnings)
+    assert told(answer, "on x86 (1 of 2 hosts: xeon): g1 is fastest")
+    ((_, reason),) = answer.impossible
+    assert reason == "on arm: no build of z for arm"
+    assert any("on arm: no build of z for arm (1 cell)" in one for one in answer.findings["What ran"])
+    z = [one for one in answer.over_hosts.comparisons if one.a_name.endswith(" z")]
+    assert [one.platform for one in z] == ["x86"]
+
+
+def test_hosts_left_out_before_planning_are_told_too(tmp_path: Path) -> None:
+    folder = write_fleet(tmp_path / "made-up", Fleet(**SMALL))
+    facts = json.loads((folder / "plan" / "experiment.json").read_text())
+    facts["left_out"] = {"pi": "it has no Python"}
+    (folder / "plan" / "experiment.json").write_text(json.dumps(facts))
+    assert "pi was left out: it has no Python" in answer_experiment(folder).warnings
+
+
+def test_random_hosts_speak_of_hosts_like_these_and_one_host_of_nobody_else(tmp_path: Path) -> None:
+    folder = write_fleet(tmp_path / "made-up", Fleet(**SMALL))
+    arm, _, x86, _ = answer_experiment(folder, random_hosts=True).over_hosts.comparisons
+    assert x86.words.startswith("on hosts like those of x86 (2 hosts): ")
+    assert math.isnan(arm.ratio.low)
+    assert "one host says nothing of others" in arm.words
