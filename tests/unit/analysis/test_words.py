@@ -88,23 +88,21 @@ def _record(
 
 def test_no_text_in_the_sources_says_no_difference_without_shown() -> None:
     for path in SOURCES.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        docstrings = {id(node) for owner in nodes for node in _docstring(owner)}
         spoken = {
             node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and not _is_docstring(node, tree)
+            for node in nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
         }
         for text in spoken:
             assert not re.search(r"no difference(?! shown)", text, re.IGNORECASE), f"{path}: {text}"
 
 
-def _is_docstring(node: ast.Constant, tree: ast.Module) -> bool:
-    return any(
-        isinstance(owner, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and owner.body
-        and isinstance(owner.body[0], ast.Expr)
-        and owner.body[0].value is node
-        for owner in ast.walk(tree)
-    )
+def _docstring(owner: ast.AST) -> list[ast.expr]:
+    match owner:
+        case ast.Module() | ast.ClassDef() | ast.FunctionDef() if owner.body and isinstance(
+            owner.body[0], ast.Expr
+        ):
+            return [owner.body[0].value]
+    return []

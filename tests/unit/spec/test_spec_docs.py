@@ -62,7 +62,7 @@ def test_every_schema_is_json_schema_with_only_known_keys(kind: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "path"), FILES, ids=[path.stem for _, path in FILES])
 def test_the_files_of_the_repository_fit_their_schema(kind: Any, path: Path) -> None:
-    jsonschema.validate(read_yaml(path).value, schema_of(kind))
+    jsonschema.Draft202012Validator(schema_of(kind)).validate(read_yaml(path).value)
 
 
 def test_the_schema_tells_editors_of_mistakes() -> None:
@@ -90,7 +90,7 @@ def test_every_example_fits_its_key() -> None:
         for owner in owners:
             for key, value in owner.get("properties", {}).items():
                 for shown in value.get("examples", []):
-                    jsonschema.validate(shown, value | defs)
+                    jsonschema.Draft202012Validator(value | defs).validate(shown)
                     assert parse_yaml(flow_yaml(shown).encode(), key).value == shown
 
 
