@@ -8,6 +8,8 @@ from regatta.fleet.fingerprint import write_fingerprint
 from regatta.planner.layout import segment_count
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
+from regatta.store.folder import Folder
+from regatta.store.receipts import withdraw_left_out
 
 try:
     HOME = find_home()
@@ -39,6 +41,7 @@ def spec_of(wildcards):
 
 # Written here and only where it differs, so that its time is the time of the last change that matters.
 for experiment in EXPERIMENTS.values():
+    withdraw_left_out(Folder(Path(RESULTS) / experiment.name))
     write_fingerprint(
         experiment,
         HOME,

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from regatta.errors import HostError, RegattaError
 from regatta.fleet.agent import Agent
 from regatta.fleet.ansible import run_playbook
+from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.connect import connect, way_to
 from regatta.fleet.resolving import resolve
-from regatta.fleet.staging import Staged, stage
+from regatta.fleet.staging import Staged, no_supplies, stage
 from regatta.fleet.supplying import Stock, make_stock
 from regatta.model.experiment import Experiment
 from regatta.model.host import Host, Wish
@@ -78,7 +79,7 @@ def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readines
 
 def _reach(experiment: Experiment, home: Path, stock: Stock, found: Readiness) -> None:
     """The hosts that are not this machine, all at once."""
-    architectures = _each(found, found.agents, lambda agent: _architecture(agent.facts()["facts"]))
+    architectures = _facts(home, found)
     staged = {name: stage(stock, name) for name in sorted(set(architectures.values()))}
     questions = {
         name: _question(staged[architecture], found.agents[name].host)
@@ -87,7 +88,13 @@ def _reach(experiment: Experiment, home: Path, stock: Stock, found: Readiness) -
     answers = _each(found, questions, lambda agent: agent.resolve(questions[agent.host.name]))
     lacking = {name: answer for name, answer in answers.items() if isinstance(answer, list)}
     if lacking:
-        _bring(home, lacking, architectures, staged, found)
+        for architecture, supplies in staged.items():
+            _bring(
+                home,
+                {name: things for name, things in lacking.items() if architectures[name] == architecture},
+                supplies.variables(),
+                found,
+            )
         again = [name for name in lacking if name not in found.left_out]
         answers |= _each(found, again, lambda agent: agent.resolve(questions[agent.host.name]))
     for name, answer in answers.items():
@@ -99,6 +106,29 @@ def _reach(experiment: Experiment, home: Path, stock: Stock, found: Readiness) -
             found.hosts[name] = answer
 
 
+def _facts(home: Path, found: Readiness) -> dict[str, str]:
+    """Architecture of every host that answers; a new host gets its folder and our file first."""
+    new: dict[str, list[str]] = {}
+
+    def ask(agent: Agent) -> str:
+        try:
+            return _architecture(agent.facts()["facts"])
+        except Unreachable:
+            raise
+        except HostError as error:
+            new[agent.host.name] = [_why(error)]
+            return ""
+
+    answers = _each(found, list(found.agents), ask)
+    if new:
+        _bring(home, new, no_supplies(), found)
+        answers |= _each(
+            found, [name for name in new if name not in found.left_out],
+            lambda agent: _architecture(agent.facts()["facts"]),
+        )  # fmt: skip
+    return {name: answer for name, answer in answers.items() if name not in found.left_out}
+
+
 def _architecture(facts: Mapping[str, str]) -> str:
     return facts["architecture"]
 
@@ -108,27 +138,20 @@ def _question(staged: Staged, host: Host) -> dict[str, object]:
 
 
 def _bring(
-    home: Path,
-    lacking: Mapping[str, Sequence[str]],
-    architectures: Mapping[str, str],
-    staged: Mapping[str, Staged],
-    found: Readiness,
+    home: Path, lacking: Mapping[str, Sequence[str]], supplies: Mapping[str, Any], found: Readiness
 ) -> None:
-    """Have Ansible bring what hosts lack, those of one architecture at a time."""
+    """Have Ansible bring what hosts lack; those on which that fails are left out."""
+    if not lacking:
+        return
     for name, things in lacking.items():
         print(f"{name} lacks {len(things)}: {', '.join(things[:3])}{' ...' if len(things) > 3 else ''}", file=sys.stderr)  # fmt: skip
-    for architecture, supplies in staged.items():
-        names = [name for name in lacking if architectures[name] == architecture]
-        if not names:
-            continue
-        outcomes = run_playbook(
-            home, _PLAYBOOK, inventory_path(home), names, {"regatta_supplies": supplies.variables()}
-        )
-        for name in names:
-            outcome = outcomes.get(name)
-            if outcome is None or not outcome.ok:
-                told = outcome.unreachable or outcome.failed if outcome else "no word of it"
-                found.left_out[name] = f"{_PLAYBOOK}: {told}"
+    names = list(lacking)
+    outcomes = run_playbook(home, _PLAYBOOK, inventory_path(home), names, {"regatta_supplies": supplies})
+    for name in names:
+        outcome = outcomes.get(name)
+        if outcome is None or not outcome.ok:
+            told = outcome.unreachable or outcome.failed if outcome else "no word of it"
+            found.left_out[name] = f"{_PLAYBOOK}: {told}"
 
 
 def _each(found: Readiness, names: Iterable[str], ask: Callable[[Agent], T]) -> dict[str, T]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,6 @@ class Staged:
 
     def variables(self) -> dict[str, Any]:
         """`regatta_supplies` of the roles runner, runtimes and workloads."""
-        zipapp = zipapp_file()
         workloads = {
             staged.sha256: staged
             for part in (self.builds, self.inputs)
@@ -92,17 +91,27 @@ class Staged:
         if self.sources:
             workloads[self.sources.sha256] = self.sources
         runtimes = {staged.sha256: staged for staged in self.runtimes.values()}
-        return {
-            "zipapp": {"path": str(zipapp), "sha256": file_sha256(zipapp)},
-            "runtimes": {
-                "packages": list(self.packages),
-                "objects": [staged.to_variables() for staged in runtimes.values()],
-            },
-            "workloads": {
-                "packages": [],
-                "objects": [staged.to_variables() for staged in workloads.values()],
-            },
-        }
+        return _variables(self.packages, runtimes.values(), workloads.values())
+
+
+def no_supplies() -> dict[str, Any]:
+    """The same for a host of which nothing is known yet: our file alone."""
+    return _variables((), (), ())
+
+
+def _variables(
+    packages: Iterable[str], runtimes: Iterable[StagedObject], workloads: Iterable[StagedObject]
+) -> dict[str, Any]:
+    zipapp = zipapp_file()
+    return {
+        "zipapp": {"path": str(zipapp), "sha256": file_sha256(zipapp)},
+        "runtimes": {"packages": list(packages), "objects": [staged.to_variables() for staged in runtimes]},
+        "workloads": {
+            "packages": [],
+            "objects": [staged.to_variables() for staged in workloads],
+            "sources": None,
+        },
+    }
 
 
 def stage(stock: Stock, architecture: str) -> Staged:

@@ -7,6 +7,7 @@ those of the segments after it, and the verdict over all.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -51,6 +52,8 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
             _withdraw_from(folder, _receipts(folder, host)[0])
         for path in _receipts(folder, host):
             journal = folder.journal / host / f"{path.stem}.jsonl"
+            if _left_out(path):
+                continue
             try:
                 touched = journal.stat().st_mtime_ns > path.stat().st_mtime_ns
             except FileNotFoundError:
@@ -58,6 +61,26 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
             if touched:
                 _withdraw_from(folder, path)
                 break
+
+
+def withdraw_left_out(folder: Folder) -> None:
+    """Have hosts that were left out asked again: they may be there now."""
+    left_out = [
+        host for host in _hosts(folder) if any(_left_out(path) for path in _receipts(folder, host)[:1])
+    ]
+    provisioned = folder.receipts / "provision.json"
+    if left_out or _left_out(provisioned):
+        provisioned.unlink(missing_ok=True)
+    for host in left_out:
+        _withdraw_from(folder, _receipts(folder, host)[0])
+
+
+def _left_out(receipt: Path) -> bool:
+    try:
+        value = json.loads(receipt.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(value, dict) and bool(value.get("left_out"))
 
 
 def _decisions_are_gone(folder: Folder, host: str) -> bool:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Sequence
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from regatta.errors import HostError
 from regatta.fleet.remote.base import MAXIMUM_ANSWER_BYTES, Answer, Remote, Unreachable
 from regatta.store.folder import replacing
+
+#: of what it told, the end
+_TOLD_BYTES = 65536
 
 
 class Here(Remote):
@@ -43,48 +51,54 @@ class Here(Remote):
             shutil.copyfile(source, temporary)
 
 
-def run_bounded(
-    where: str,
-    argv: list[str],
-    stdin: bytes | Path,
-    timeout_s: float,
-    environment: dict[str, str] | None = None,
-) -> Answer:
+def run_bounded(where: str, argv: list[str], stdin: bytes | Path, timeout_s: float) -> Answer:
     """Run a process of this machine to its end, reading no more of it than an answer may have.
 
     Raises:
         Unreachable: it cannot be started or does not end in time.
         HostError: it prints too much.
     """
-    source = stdin.open("rb") if isinstance(stdin, Path) else None
-    try:
-        process = subprocess.Popen(
-            argv,
-            stdin=source if source is not None else subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-        )
-    except OSError as error:
-        raise Unreachable(
-            where, f"`{argv[0]}` to start", str(error.strerror), f"install {argv[0]}"
-        ) from error
-    finally:
-        if source is not None:
-            source.close()
-    try:
-        given = stdin if isinstance(stdin, bytes) and stdin else None
-        out, err = process.communicate(given, timeout=timeout_s)
-    except subprocess.TimeoutExpired as error:
-        raise Unreachable(
-            where, f"an answer within {timeout_s:g} s", "none", "see whether it is up"
-        ) from error
-    finally:
-        if process.poll() is None:
+    with _readable(stdin) as source, tempfile.TemporaryFile() as told:
+        try:
+            process = subprocess.Popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=told)
+        except OSError as error:
+            fix = f"install {argv[0]}"
+            raise Unreachable(where, f"`{argv[0]}` to start", str(error.strerror), fix) from error
+        # What is read later than its time is up comes to its end by the kill.
+        timer = threading.Timer(timeout_s, process.kill)
+        timer.start()
+        output = process.stdout
+        assert output is not None
+        try:
+            out = output.read(MAXIMUM_ANSWER_BYTES + 1)
+            late = False
+            if len(out) <= MAXIMUM_ANSWER_BYTES:
+                process.wait()
+                late = not timer.is_alive()
+        finally:
+            timer.cancel()
             process.kill()
-            process.communicate()
-    if len(out) > MAXIMUM_ANSWER_BYTES:
-        raise HostError(
-            where, f"an answer of at most {MAXIMUM_ANSWER_BYTES >> 20} MiB", f"{len(out) >> 20} MiB"
-        )
-    return Answer(process.returncode, out, err[-65536:].decode("utf-8", "replace"))
+            process.wait()
+            output.close()
+        if len(out) > MAXIMUM_ANSWER_BYTES:
+            limit = f"an answer of at most {MAXIMUM_ANSWER_BYTES >> 20} MiB"
+            raise HostError(where, limit, "more", "do not trust this host before you know why")
+        if late and process.returncode == -signal.SIGKILL:
+            fix = "see whether it is up"
+            raise Unreachable(where, f"an answer within {timeout_s:g} s", "none", fix)
+        size = told.seek(0, os.SEEK_END)
+        told.seek(max(0, size - _TOLD_BYTES))
+        return Answer(process.returncode, out, told.read().decode("utf-8", "replace"))
+
+
+@contextmanager
+def _readable(stdin: bytes | Path) -> Iterator[IO[bytes]]:
+    """What a process reads, as a file."""
+    if isinstance(stdin, Path):
+        with stdin.open("rb") as file:
+            yield file
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(stdin)
+        file.seek(0)
+        yield file
