@@ -113,6 +113,13 @@ class SmallExperiment:
         done = self.regatta("plan", "spec.yml", "--write")
         assert done.returncode == 0, done.stderr
 
+    def step_by_step(self) -> None:
+        """Plan, and measure what is missing, by the commands that the jobs of `regatta run` are: without a workflow, answer and report."""
+        self.plan()
+        for number in self.segments():
+            done = self.regatta(*self.segment_arguments(number))
+            assert done.returncode == 0, done.stderr
+
     def segment_arguments(self, number: int) -> list[str]:
         """What a job of the workflow runs."""
         return ["segment", str(self.folder.path), "--host", HOST, "--segment", str(number), "--receipt", str(self.receipt(number))]  # fmt: skip

@@ -131,7 +131,7 @@ def test_the_same_command_again_measures_nothing(small: SmallExperiment) -> None
     before, decisions = small.records(), small.folder.decisions(HOST).read_bytes()
     small.run()
     withdraw_all_receipts(small.folder)
-    small.run()
+    small.step_by_step()
     assert small.records() == before
     assert small.folder.decisions(HOST).read_bytes() == decisions
 
@@ -143,7 +143,7 @@ def test_a_decision_that_is_gone_is_named_and_made_again_the_same(small: SmallEx
     verified = small.verify()
     assert verified.returncode == 1
     assert "nobody has decided how many rounds they need" in verified.stderr
-    small.run()
+    small.step_by_step()
     assert small.records() == before
     assert json.loads(path.read_bytes()) == json.loads(decisions)
     assert small.verify().returncode == 0
@@ -161,7 +161,7 @@ def test_more_rounds_at_most_measure_what_was_cut_short_alone(small: SmallExperi
     before = needed_of(small)
     small.spec["invocations"]["adaptive"]["maximum"] = MAXIMUM + 4
     small.write()
-    small.run()
+    small.step_by_step()
     assert needed_of(small) == [*before[:2], MAXIMUM + 4]
     assert small.verify().returncode == 0
 
@@ -172,7 +172,7 @@ def test_a_new_alternative_is_measured_beside_the_old_ones_as_far_as_the_maximum
     """Its pilot ran without them: no block of it holds both sides, so that nothing else could stop the group."""
     small.spec["modifiers"]["quiet"] = {"environment": {"QUIET": "1"}}
     small.write()
-    small.run()
+    small.step_by_step()
     assert needed_of(small) == [MAXIMUM] * 3
     assert rounds_of(small) == dict.fromkeys(("steady", "noisy", "wild"), MAXIMUM + DISCARDED)
     assert small.verify().returncode == 0
@@ -181,7 +181,7 @@ def test_a_new_alternative_is_measured_beside_the_old_ones_as_far_as_the_maximum
 def test_fixed_rounds_afterwards_measure_the_missing_ones_alone(small: SmallExperiment) -> None:
     small.spec["invocations"] = {"fixed": MAXIMUM}
     small.write()
-    small.run()
+    small.step_by_step()
     assert rounds_of(small) == dict.fromkeys(("steady", "noisy", "wild"), MAXIMUM + DISCARDED)
     assert answer_experiment(small.folder.path).stopping == ()
 
@@ -200,7 +200,7 @@ def test_a_kill_between_the_last_record_and_the_decision_changes_nothing(
     for number in small.segments()[1:]:
         small.journal(number).unlink()
     pilot = small.records()
-    small.run()
+    small.step_by_step()
     assert needed_of(small) == expected
     assert small.records()[: len(pilot)] == pilot
     assert small.verify().returncode == 0
@@ -224,7 +224,7 @@ def test_the_time_left_is_the_most_until_it_is_decided(tmp_path: Path) -> None:
     assert [one["n"] for one in proposal["comparisons"]] == [PILOT] * 3
     assert proposal["rounds"] > MAXIMUM
     assert proposal["words"].startswith("intervals within 1 % take ")
-    small.run()
+    small.step_by_step()
     answer = answer_experiment(small.folder.path)
     assert "cover less than they say" in answer.findings["Stopping"][-1]
     assert {c.ratio.method for c in answer.comparisons} == {"paired-log-t"}

@@ -244,7 +244,7 @@ def test_receipts_newer_than_the_look_at_the_journal_stay(copy: Runner) -> None:
 def test_a_whole_experiment_is_whole_again_by_the_same_command(tmp_path: Path) -> None:
     """The way of a person: damage on the disk, `verify` names it, `run` mends it, `verify` is content; no damage is in the answer."""
     small = SmallExperiment(tmp_path, invocations={"fixed": 6}, segment={"rounds": 3})
-    small.run()
+    small.step_by_step()
     path = small.journal(1)
     lines = path.read_bytes().splitlines(keepends=True)
     record = json.loads(lines[2])

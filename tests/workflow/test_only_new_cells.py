@@ -54,12 +54,20 @@ def small(measured: Path, tmp_path: Path) -> Iterator[SmallExperiment]:
     copy.assert_idle()
 
 
-def new_records(small: SmallExperiment, edit: Edit) -> list[dict[str, Any]]:
-    """Edit, run, and give the records that this made. What was there must be there as it was."""
+def new_records(
+    small: SmallExperiment,
+    edit: Edit,
+    go_on: Callable[[SmallExperiment], object] = SmallExperiment.step_by_step,
+) -> list[dict[str, Any]]:
+    """Edit, go on, and give the records that this made. What was there must be there as it was.
+
+    `go_on` is what measures: job by job where only the plan and the runner matter, `SmallExperiment.run` where it matters
+    what the workflow makes anew.
+    """
     before = small.records()
     edit(small)
     small.write()
-    small.run()
+    go_on(small)
     after = small.records()
     old = {(r["invocation_id"], r["attempt"]) for r in before}
     assert [r for r in after if (r["invocation_id"], r["attempt"]) in old] == before
@@ -69,7 +77,7 @@ def new_records(small: SmallExperiment, edit: Edit) -> list[dict[str, Any]]:
 
 
 def test_another_question_measures_nothing(small: SmallExperiment) -> None:
-    assert new_records(small, lambda s: s.spec.update(question="And now?")) == []
+    assert new_records(small, lambda s: s.spec.update(question="And now?"), SmallExperiment.run) == []
     assert "And now?" in small.folder.report.read_text()
 
 
@@ -127,7 +135,7 @@ def test_another_build_of_a_program_is_measured_anew_and_not_mixed(small: SmallE
         (s.root / "own" / "own.sh").write_text("# faster\nexit 0\n")
 
     before = {r["cell_id"] for r in small.records()}
-    new = new_records(small, rebuild)
+    new = new_records(small, rebuild, SmallExperiment.run)
     assert len(new) == 2 * ROUNDS
     assert not {r["cell_id"] for r in new} & before
     benchmarks = {c["cell_id"]: c["benchmark"] for c in small.header()["cells"]}

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runner_plans import wait_until
@@ -17,35 +18,50 @@ from regatta.store.runner_state import process_start
 PROGRAM = "#!/bin/sh\nexit 0\n"
 
 
+PARTS: dict[str, Any] = {"modifiers": {}, "invocations": {"fixed": 2}}
+
+
 @pytest.fixture
 def experiment(tmp_path: Path) -> SmallExperiment:
-    return SmallExperiment(tmp_path, modifiers={}, invocations={"fixed": 2})
+    return SmallExperiment(tmp_path, **PARTS)
 
 
-def test_editing_the_suite_alone_measures_what_it_says_now(experiment: SmallExperiment) -> None:
-    experiment.run()
-    experiment.suite["benchmarks"]["quick"]["command"] = ["true", "--version"]
-    (experiment.root / "suite.yml").write_text(json.dumps(experiment.suite))
-    experiment.run()
-    assert len(experiment.records()) == 9, "three of the changed benchmark came to the six"
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished experiment whose spec is an include, to be copied."""
+    small = SmallExperiment(tmp_path_factory.mktemp("measured"), **PARTS)
+    (small.root / "base.yml").write_text(json.dumps(small.spec))
+    (small.root / "spec.yml").write_text("include: base.yml\n")
+    small.run()
+    return small.root
 
 
-def test_editing_an_include_alone_measures_the_new_rounds(experiment: SmallExperiment) -> None:
-    (experiment.root / "base.yml").write_text(json.dumps(experiment.spec))
-    (experiment.root / "spec.yml").write_text("include: base.yml\n")
-    experiment.run()
-    experiment.spec["invocations"]["fixed"] = 6
-    (experiment.root / "base.yml").write_text(json.dumps(experiment.spec))
-    experiment.run()
-    assert len(experiment.records()) == 14
+@pytest.fixture
+def finished(measured: Path, tmp_path: Path) -> SmallExperiment:
+    small = SmallExperiment(tmp_path, **PARTS)
+    shutil.copytree(measured, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".snakemake"))
+    return small
 
 
-def test_touching_the_spec_does_nothing(experiment: SmallExperiment) -> None:
-    experiment.run()
-    plan = experiment.folder.experiment.stat().st_mtime_ns
-    os.utime(experiment.root / "spec.yml")
-    experiment.run()
-    assert experiment.folder.experiment.stat().st_mtime_ns == plan
+def test_editing_the_suite_alone_measures_what_it_says_now(finished: SmallExperiment) -> None:
+    finished.suite["benchmarks"]["quick"]["command"] = ["true", "--version"]
+    (finished.root / "suite.yml").write_text(json.dumps(finished.suite))
+    finished.run()
+    assert len(finished.records()) == 9, "three of the changed benchmark came to the six"
+
+
+def test_editing_an_include_alone_measures_the_new_rounds(finished: SmallExperiment) -> None:
+    finished.spec["invocations"]["fixed"] = 6
+    (finished.root / "base.yml").write_text(json.dumps(finished.spec))
+    finished.run()
+    assert len(finished.records()) == 14
+
+
+def test_touching_the_spec_does_nothing(finished: SmallExperiment) -> None:
+    plan = finished.folder.experiment.stat().st_mtime_ns
+    os.utime(finished.root / "spec.yml")
+    finished.run()
+    assert finished.folder.experiment.stat().st_mtime_ns == plan
 
 
 def test_a_program_that_was_replaced_in_the_middle_is_another_cell_from_then_on(
@@ -58,11 +74,11 @@ def test_a_program_that_was_replaced_in_the_middle_is_another_cell_from_then_on(
     experiment.spec["environment"] = {"set": {"PATH": f"{program.parent}:/usr/bin:/bin"}}
     experiment.suite["benchmarks"] = {"own": {"command": ["own-program"]}}
     experiment.write()
-    experiment.run()
+    experiment.step_by_step()
     program.write_text(PROGRAM + "# another build\n")
     experiment.spec["invocations"]["fixed"] = 3
     experiment.write()
-    experiment.run()
+    experiment.step_by_step()
     cells = [record["cell_id"] for record in experiment.records()]
     assert len(set(cells)) == 2
     assert (cells.count(cells[0]), cells.count(cells[-1])) == (3, 4)
@@ -106,10 +122,10 @@ def test_the_terminal_it_is_started_from_is_no_part_of_what_is_measured(experime
     experiment.suite["benchmarks"] = {"env": {"command": ["env"]}}
     experiment.write()
     experiment.environment |= {"LANG": "tr_TR.UTF-8", "SECRET": "token"}
-    experiment.run()
+    experiment.step_by_step()
     before = {record["cell_id"] for record in experiment.records()}
     experiment.environment |= {"LANG": "C", "PATH": experiment.environment["PATH"] + ":/elsewhere"}
-    experiment.run()
+    experiment.step_by_step()
     assert {record["cell_id"] for record in experiment.records()} == before
     environment = experiment.header()["environment"]["set"]
     assert "SECRET" not in environment

@@ -109,7 +109,7 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> SmallExperiment:
         },
     }
     small.write()
-    small.run()
+    small.step_by_step()
     return small
 
 
