@@ -1,0 +1,401 @@
+"""A node of Slurm by `srun`: each command is an exclusive allocation of its own; the file system is shared.
+
+A whole segment is one command, and so one allocation. srun waits for the node by itself and is told when it is granted, so
+that nothing is polled while others use it. What srun promises and does not keep is mended here: with its controller restarted
+or its machine gone, an allocation with nothing in it stays and keeps the node for ever (`end_orphans`); after a node's
+failure it may say that all went well (`ending`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from regatta.errors import HostError
+from regatta.fleet.remote.base import MAXIMUM_ANSWER_BYTES, Answer, Unreachable
+from regatta.fleet.remote.here import Here
+from regatta.fleet.remote.slurm_queue import (
+    CONTROLLER_PATIENCE_S,
+    PASSED_ON,
+    Job,
+    Owner,
+    end_orphans,
+    environment,
+    jobs,
+    lost_controller,
+    no_controller,
+    node,
+    patiently,
+    pauses,
+    program,
+    tell,
+)
+from regatta.model.host import Host, SlurmPlace
+from regatta.store.folder import replacing
+
+#: srun's exit code for its own errors, which no command of ours has
+_SRUN_FAILED = 213
+#: what the runner ends with when it was told to stop (`regatta.runner.segment_command`)
+_STOPPED = 130
+# A runner that is told to stop ends within seconds. Slurm looks at its jobs' limits twice a minute, and so tells up to
+# half a minute earlier than this.
+_NOTICE_S = 20
+#: how long a segment waits for a node that is out of service, and how long one that is only silent is waited for always
+NODE_PATIENCE_S = 600.0
+_SILENCE_S = 60.0
+_LOOK_S = 0.5
+
+_SHARED = "import os, sys; print(os.environ['SLURMD_NODENAME']); print(open(sys.argv[1]).read().strip())"
+_OWN_LINES = re.compile(r"^(srun|slurmstepd[^:]*): ")
+_QUEUED, _GRANTED = "queued and waiting for resources", "has been allocated resources"
+
+#: `done`: the command ended by itself, `not-started`: it never ran; the others: it was cut off, and may be started again
+End = Literal["done", "not-started", "time-limit", "cancelled", "preempted", "node-failed"]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an allocation ended."""
+
+    end: End
+    #: Slurm's own word, and the node; empty when Slurm has forgotten
+    state: str = ""
+    node: str = ""
+
+
+def job_name(host: Host) -> str:
+    """The name of all jobs for a host: hosts that share their folder are told apart, and so are folders."""
+    digest = hashlib.sha256(f"{host.root}\0{host.name}".encode()).hexdigest()[:8]
+    return f"regatta-{digest}-{host.name}"
+
+
+def end_orphans_of(hosts: Sequence[Host]) -> None:
+    """See `end_orphans`: for all these hosts by one question.
+
+    Raises:
+        NoController: Slurm's controller does not answer for minutes.
+    """
+    names = [job_name(host) for host in hosts]
+    if names:
+        patiently(lambda: end_orphans(names), CONTROLLER_PATIENCE_S)
+
+
+class SlurmRemote(Here):
+    """A node of Slurm: the one that the inventory names, or one with the feature it names, which is then kept."""
+
+    #: seconds that `open` waits for a node that is out of service; `run` does not wait
+    node_patience_s = NODE_PATIENCE_S
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._place = host.slurm or SlurmPlace()
+        self._name = job_name(host)
+        self._node = ""
+        self._serial = 0
+        #: by serial number, whether they have ended or not
+        self._started: dict[int, subprocess.Popen[bytes]] = {}
+
+    # ---- the five verbs; `put` and `get` are those of this machine ---------------------------------------------------
+
+    def run(self, argv: Sequence[str], stdin: bytes | Path = b"", timeout_s: float = 600.0) -> Answer:
+        """See `Remote.run`. `timeout_s` counts from when the node is granted: others' jobs are waited for."""
+        named = f"--nodelist={self.node()}"
+        return self._answer(argv, stdin, timeout_s, [named])
+
+    def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """See `Remote.open`. What srun says of the queue is on the standard error, too; `ending` tells how it ended.
+
+        Raises:
+            NoController: Slurm's controller does not answer for minutes.
+            HostError: the node is out of service, and stays so for `node_patience_s`.
+        """
+        named = f"--nodelist={self.node()}"
+        self._make_way(self.node_patience_s)
+        return self._start(argv, [named, *self._limit(None)], subprocess.DEVNULL, subprocess.PIPE)
+
+    def close(self) -> None:
+        """Nothing is held between commands; allocations of this process whose srun is gone are given back."""
+        # Whoever measures here next does so too: what Slurm does not answer now is no error.
+        if self._started:
+            with contextlib.suppress(HostError):
+                end_orphans([self._name], self._is_finished)
+
+    # ---- the node ----------------------------------------------------------------------------------------------------
+
+    def node(self) -> str:
+        """The host's node. The first time, Slurm is asked for one, and whether it sees our files; that is remembered in
+        the host's folder.
+
+        Raises:
+            HostError: there is none, or it does not share our file system.
+        """
+        if self._node:
+            return self._node
+        folder = Path(self.host.root) / "slurm"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with (folder / "lock").open("a") as lock:
+                # Hosts that ask for the same feature at once get different nodes.
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._node = self._kept(folder) or self._choose(folder)
+        except OSError as error:
+            raise HostError(
+                f"{self.host.name}: {folder}", "a folder to write on a file system that the nodes share",
+                str(error.strerror), "set `regatta_root` in the inventory",
+            ) from error  # fmt: skip
+        return self._node
+
+    def _kept(self, folder: Path) -> str:
+        kept = _read(folder / f"{self.host.name}.json")
+        return str(kept.get("node", "")) if kept.get("asked") == self._asked() else ""
+
+    def _asked(self) -> dict[str, Any]:
+        asked = asdict(self._place)
+        del asked["time_limit_min"]
+        return asked
+
+    def _choose(self, folder: Path) -> str:
+        token = secrets.token_hex(16)
+        wanted = [f"--nodelist={self._place.node}"] if self._place.node else []
+        others = sorted({str(_read(path).get("node", "")) for path in folder.glob("*.json")} - {""})
+        if not wanted and others:
+            wanted = [f"--exclude={','.join(others)}"]
+        with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".seen-") as file:
+            file.write(token)
+            file.flush()
+            os.chmod(file.name, 0o644)
+            self._node = self._place.node
+            answer = self._answer([self.host.python, "-I", "-c", _SHARED, file.name], b"", 120, wanted)
+        words = answer.stdout.decode("utf-8", "replace").split()
+        if answer.returncode != 0 or words[1:] != [token]:
+            raise HostError(
+                f"{self.host.name}: {folder}", f"a file system that node {words[0] if words else ''} shares",
+                answer.last_line() if answer.returncode else "another folder there",
+                "set `regatta_root` in the inventory to a folder that every node has",
+            )  # fmt: skip
+        with replacing(folder / f"{self.host.name}.json") as temporary:
+            temporary.write_text(
+                json.dumps({"node": words[0], "asked": self._asked()}) + "\n", encoding="utf-8"
+            )
+        return words[0]
+
+    # ---- allocations -------------------------------------------------------------------------------------------------
+
+    def _answer(
+        self, argv: Sequence[str], stdin: bytes | Path, timeout_s: float, wanted: list[str]
+    ) -> Answer:
+        deadline = time.monotonic() + CONTROLLER_PATIENCE_S
+        for pause in pauses():
+            self._make_way(0)
+            answer = self._once(argv, stdin, timeout_s, [*wanted, *self._limit(timeout_s)])
+            if not (answer.returncode == _SRUN_FAILED and lost_controller(answer.stderr)):
+                break
+            if time.monotonic() + pause > deadline:
+                raise no_controller()
+            time.sleep(pause)
+        self._refuse(answer)
+        kept = "".join(line for line in answer.stderr.splitlines(True) if not _OWN_LINES.match(line))
+        return Answer(answer.returncode, answer.stdout, kept)
+
+    def _make_way(self, patience_s: float) -> None:
+        """End what was left behind, and see that the node is in service."""
+        patiently(lambda: end_orphans([self._name], self._is_finished), CONTROLLER_PATIENCE_S)
+        if not self._node:
+            return
+        start = time.monotonic()
+        for pause in pauses():
+            now = patiently(lambda: node(self._node), CONTROLLER_PATIENCE_S)
+            if now.in_service and now.responding:
+                return
+            waited_s = time.monotonic() - start
+            if waited_s + pause > (max(patience_s, _SILENCE_S) if now.in_service else patience_s):
+                raise HostError(
+                    f"{self.host.name} (node {self._node})", "a node in service", str(now),
+                    f"mend it, then `scontrol update NodeName={self._node} State=RESUME`, and start the same command again",
+                )  # fmt: skip
+            tell(f"node {self._node} is {now}; looks again in {pause:.0f} s")
+            time.sleep(pause)
+
+    def _is_finished(self, owner: Owner) -> bool:
+        if owner != Owner.me(owner.serial):
+            return False
+        process = self._started.get(owner.serial)
+        return owner.serial <= self._serial and (process is None or process.poll() is not None)
+
+    def _limit(self, timeout_s: float | None) -> list[str]:
+        """The time limit: the inventory's, or shorter for what is known to be short."""
+        minutes = self._place.time_limit_min
+        if timeout_s is not None:
+            minutes = min(minutes or 1 << 30, math.ceil(timeout_s / 60) + 2)
+        return [f"--time={minutes}"] if minutes else []
+
+    def _start(
+        self, argv: Sequence[str], options: list[str], stdin: int | IO[bytes], stderr: int | IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        self._serial += 1
+        own = [f"--job-name={self._name}", f"--comment={Owner.me(self._serial)}"]
+        asked = [f"--constraint={self._place.constraint}"] if self._place.constraint else []
+        asked += [f"--partition={self._place.partition}"] if self._place.partition else []
+        # The whole node with all of its memory; which of its CPUs are used is the runner's to say.
+        size = ["--exclusive", "--nodes=1", "--ntasks=1", "--mem=0", "--cpu-bind=none", "--mpi=none"]
+        passed = [f"--export={','.join(PASSED_ON)}", "--chdir=/", f"--signal=TERM@{_NOTICE_S}"]
+        given = ["--input=none"] if stdin == subprocess.DEVNULL else []
+        command = [program("srun"), *own, *size, *passed, *asked, *options, *given, *argv]
+        try:
+            process = subprocess.Popen(
+                command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
+                env={**environment(), "SLURM_EXIT_ERROR": str(_SRUN_FAILED)},
+            )  # fmt: skip
+        except OSError as error:
+            raise Unreachable(self.host.name, "`srun` to start", str(error.strerror)) from error
+        self._started[self._serial] = process
+        return process
+
+    def _once(self, argv: Sequence[str], stdin: bytes | Path, timeout_s: float, options: list[str]) -> Answer:
+        """Run a command once, counting the time from when its node is granted."""
+        with tempfile.TemporaryFile() as told, _source(stdin) as source:
+            process = self._start(argv, options, source, told)
+            given = stdin if isinstance(stdin, bytes) and stdin else None
+            granted_at = None
+            try:
+                while True:
+                    try:
+                        out, _ = process.communicate(given, timeout=_LOOK_S)
+                        break
+                    except subprocess.TimeoutExpired:
+                        given = None  # what was given is still being sent
+                    text = _read_all(told)
+                    if _QUEUED in text and _GRANTED not in text:
+                        continue
+                    granted_at = granted_at or time.monotonic()
+                    if time.monotonic() - granted_at > timeout_s:
+                        what = f"an answer within {timeout_s:g} s"
+                        raise Unreachable(self.host.name, what, "none", "see whether it is up")
+            finally:
+                _end(process)
+            text = _read_all(told)
+        if len(out) > MAXIMUM_ANSWER_BYTES:
+            most, got = MAXIMUM_ANSWER_BYTES >> 20, len(out) >> 20
+            raise HostError(self.host.name, f"an answer of at most {most} MiB", f"{got} MiB")
+        return Answer(process.returncode, out, text)
+
+    def _refuse(self, answer: Answer) -> None:
+        """Raise what an answer says about Slurm, rather than about the command."""
+        where = f"{self.host.name}{f' (node {self._node})' if self._node else ''}"
+        told = answer.stderr
+        why = re.search(r"^srun: (?:error|fatal): (.*)$", told, re.MULTILINE)
+        text = why[1][:400] if why else answer.last_line()
+        again = "see `sinfo`, then start the same command again"
+        if "Node failure on" in told or "launch failed" in told:
+            raise Unreachable(where, "a node that answers", text, again)
+        if "DUE TO TIME LIMIT" in told:
+            fix = "raise `regatta_slurm_time_limit_min` in the inventory"
+            raise HostError(where, "an end within the job's time limit", "none", fix)
+        if answer.returncode == _SRUN_FAILED:
+            raise HostError(
+                where, "a node from Slurm", text.removeprefix("Unable to allocate resources: "),
+                "see the host's `regatta_slurm_*` in the inventory, and `sinfo`",
+            )  # fmt: skip
+        if re.search(r"CANCELLED AT|allocation .* has been revoked", told) and answer.returncode != 0:
+            raise Unreachable(
+                where, "a job that runs to its end", "it was cancelled", "start the same command again"
+            )
+
+    # ---- how it ended ------------------------------------------------------------------------------------------------
+
+    def ending(self, process: subprocess.Popen[bytes], told: str = "") -> Ending:
+        """How what `open` has started came to its end, once it has.
+
+        Args:
+            process: what `open` returned.
+            told: what it said on its standard error.
+
+        Raises:
+            NoController: Slurm's controller does not answer for minutes.
+        """
+        process.wait()
+        serial = next((number for number, known in self._started.items() if known is process), 0)
+        if process.returncode == 0 and "Node failure on" not in told:
+            return Ending("done")
+        found = patiently(lambda: jobs([self._name], ended_too=True), CONTROLLER_PATIENCE_S)
+        job = next((job for job in reversed(found) if job.comment == str(Owner.me(serial))), None)
+        return _ending(job, process.returncode, told)
+
+    def stop(self) -> None:
+        """Have what this process has started end in order: a signal to srun itself would kill it at once."""
+        own = [str(Owner.me(serial)) for serial, process in self._started.items() if process.poll() is None]
+        found = [job.job_id for job in jobs([self._name]) if job.comment in own]
+        if found:
+            subprocess.run(
+                [program("scancel"), "--quiet", "--signal=TERM", *found], stdin=subprocess.DEVNULL,
+                capture_output=True, env=environment(), check=False, timeout=60,
+            )  # fmt: skip
+
+
+def _ending(job: Job | None, returncode: int, told: str) -> Ending:
+    state, place = (job.state, job.node) if job else ("", "")
+    if state in ("NODE_FAIL", "BOOT_FAIL") or "Node failure on" in told:
+        return Ending("node-failed", state, place)
+    if "launch failed" in told or (job and job.reason == "JobLaunchFailure"):
+        return Ending("not-started", state, place)
+    if state in ("TIMEOUT", "DEADLINE") or "DUE TO TIME LIMIT" in told:
+        return Ending("time-limit", state, place)
+    if state == "PREEMPTED" or "DUE TO PREEMPTION" in told:
+        return Ending("preempted", state, place)
+    if state in ("CANCELLED", "REVOKED") or "allocation has been revoked" in told:
+        return Ending("cancelled", state, place)
+    if returncode == _SRUN_FAILED:
+        return Ending("not-started", state, place)
+    if returncode == _STOPPED and job and job.limit_s is not None:
+        # The runner stopped in order. Unless somebody of this side asked it to, it was the notice before the limit.
+        return Ending("time-limit", state, place)
+    return Ending("done", state, place)
+
+
+@contextlib.contextmanager
+def _source(stdin: bytes | Path) -> Iterator[int | IO[bytes]]:
+    """What a command reads: a file, what will be sent, or nothing."""
+    if isinstance(stdin, Path):
+        with stdin.open("rb") as file:
+            yield file
+    else:
+        yield subprocess.PIPE if stdin else subprocess.DEVNULL
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End srun if it still runs; told nicely, it gives its allocation back."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.communicate(timeout=15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+
+
+def _read_all(file: IO[bytes]) -> str:
+    """The end of what was written to a file. The writer's place in it is its own."""
+    size = os.fstat(file.fileno()).st_size
+    return os.pread(file.fileno(), 65536, max(0, size - 65536)).decode("utf-8", "replace")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,342 @@
+"""What Slurm says of its jobs and nodes: few questions, each for all that is asked about."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from regatta.errors import HostError
+from regatta.fleet.remote.base import Unreachable
+
+#: in seconds: how long a controller of Slurm's that does not answer is asked again, and how long one question may take
+CONTROLLER_PATIENCE_S = 600.0
+_QUESTION_S = 120.0
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 60.0
+#: how long a job may have no step before it counts as one whose srun is gone (the two are milliseconds apart)
+_STEPLESS_S = 10
+_STEPLESS_ELSEWHERE_S = 300
+#: how long a stopped runner may take to end what it measures
+_STOP_S = 60.0
+
+_NO_CONTROLLER = "Unable to contact slurm controller"
+_ENDED = frozenset(
+    {"BOOT_FAIL", "CANCELLED", "COMPLETED", "COMPLETING", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"}
+    | {"PREEMPTED", "REVOKED", "TIMEOUT"}
+)
+_WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
+#: states, as sinfo has them, in which a node is given to nobody
+_OUT_OF_SERVICE = ("down", "drain", "fail", "error", "unknown", "inval", "maint", "reboot", "perfctrs")
+
+_T = TypeVar("_T")
+
+
+class NoController(Unreachable):
+    """Slurm's controller does not answer, now. Jobs that run go on."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of ours, as the queue has it."""
+
+    job_id: str
+    name: str
+    state: str
+    node: str
+    reason: str
+    elapsed_s: int
+    #: None: no limit
+    limit_s: int | None
+    #: who started it (`Owner`)
+    comment: str
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it runs or will run."""
+        return self.state in _ENDED
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it has no node yet."""
+        return self.state in _WAITING
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that has started a job, and the how manieth of its jobs that is."""
+
+    machine: str
+    pid: int
+    #: in the kernel's ticks since boot: a later process with the same number is another one
+    since: str
+    serial: int = 0
+
+    @classmethod
+    def me(cls, serial: int) -> Owner:
+        """This process."""
+        return cls(socket.gethostname(), os.getpid(), _since(os.getpid()), serial)
+
+    @classmethod
+    def of(cls, job: Job) -> Owner | None:
+        """Who started a job; None where its comment is not ours."""
+        machine, *rest = job.comment.split(":")
+        if len(rest) != 3 or not rest[0].isdigit() or not rest[2].isdigit():
+            return None
+        return cls(machine, int(rest[0]), rest[1], int(rest[2]))
+
+    def __str__(self) -> str:
+        return f"{self.machine}:{self.pid}:{self.since}:{self.serial}"
+
+    def is_gone(self) -> bool | None:
+        """Whether the process has ended; None where that cannot be seen from here."""
+        if self.machine != socket.gethostname():
+            return None
+        return _since(self.pid) != self.since
+
+
+def _since(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[19]
+    except OSError:
+        return "gone"
+
+
+def program(name: str) -> str:
+    """The path of one of Slurm's commands.
+
+    Raises:
+        HostError: it is not installed.
+    """
+    found = shutil.which(name)
+    if found is None:
+        raise HostError(
+            name, "Slurm's commands", "none on the path", "start this on a machine of the cluster"
+        )
+    return found
+
+
+def environment() -> dict[str, str]:
+    """What Slurm's commands run with, and what they pass on: nothing of the controller's but who it is and which Slurm.
+
+    A path of its own keeps the controller's virtual environment from the hosts; without `SLURM_JOB_ID` and the like, a
+    controller that runs inside a job of Slurm gets nodes of its own all the same.
+    """
+    kept = {name: os.environ[name] for name in (*PASSED_ON, "SLURM_CONF", "TZ") if name in os.environ}
+    return {**kept, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+#: names of variables that commands on a node have; their values never stand in an argument
+PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL")
+
+
+def ask(argv: Sequence[str]) -> str:
+    """Run one of Slurm's questions; returns what it prints.
+
+    Raises:
+        NoController: nobody answers.
+        HostError: Slurm refuses.
+    """
+    words = [program(argv[0]), *argv[1:]]
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", env=environment(),
+            timeout=_QUESTION_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise no_controller() from None
+    if _NO_CONTROLLER in done.stderr or "Connection refused" in done.stderr:
+        raise no_controller()
+    if done.returncode != 0:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        raise HostError(
+            argv[0], "an answer of Slurm", lines[-1][:400] if lines else f"exit {done.returncode}",
+            "see whether `sinfo` works here",
+        )  # fmt: skip
+    return done.stdout
+
+
+def no_controller() -> NoController:
+    """The error of a controller that does not answer."""
+    return NoController(
+        "Slurm", "its controller to answer", "no answer", "see `scontrol ping`; what is measured is kept"
+    )
+
+
+def lost_controller(told: str) -> bool:
+    """Whether srun could not ask for an allocation: nothing has been started."""
+    return _NO_CONTROLLER in told
+
+
+def patiently(question: Callable[[], _T], patience_s: float) -> _T:
+    """Ask again, less and less often, while Slurm's controller does not answer.
+
+    Raises:
+        NoController: not within `patience_s`.
+    """
+    deadline = time.monotonic() + patience_s
+    for pause in pauses():
+        try:
+            return question()
+        except NoController:
+            if time.monotonic() + pause > deadline:
+                raise
+            tell(f"Slurm's controller does not answer; asks again in {pause:.0f} s")
+            time.sleep(pause)
+    raise AssertionError("pauses never end")
+
+
+def pauses() -> Iterator[float]:
+    """Seconds to wait before each next try: growing, and not the same for everybody who waits."""
+    pause = _FIRST_PAUSE_S
+    while True:
+        yield pause * random.uniform(0.8, 1.2)
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+
+
+def tell(text: str) -> None:
+    """Talk to whoever reads the log."""
+    print(f"slurm: {text}", file=sys.stderr, flush=True)
+
+
+# ---- jobs ------------------------------------------------------------------------------------------------------------
+
+
+def jobs(names: Iterable[str], ended_too: bool = False) -> list[Job]:
+    """All jobs of these names, by one question; the newest last.
+
+    Raises:
+        NoController, HostError: see `ask`.
+    """
+    found = []
+    states = ["--states=all"] if ended_too else []
+    form = "--format=%i|%j|%T|%N|%r|%M|%l|%k"
+    for line in ask(["squeue", "--noheader", *states, f"--name={','.join(names)}", form]).splitlines():
+        fields = line.strip().split("|", 7)
+        if len(fields) == 8:
+            job_id, name, state, node, reason, elapsed, limit, comment = fields
+            found.append(
+                Job(job_id, name, state, node, reason, _seconds(elapsed) or 0, _seconds(limit), comment)
+            )
+    return sorted(found, key=lambda job: int(job.job_id) if job.job_id.isdigit() else 0)
+
+
+def _seconds(text: str) -> int | None:
+    """Slurm's days-hours:minutes:seconds; None for what is no time, such as UNLIMITED."""
+    days, _, clock = text.rpartition("-")
+    parts = clock.split(":")
+    if not all(part.isdigit() for part in (*parts, days or "0")):
+        return None
+    seconds = 0
+    for part in parts:
+        seconds = 60 * seconds + int(part)
+    return seconds + 86400 * int(days or "0")
+
+
+def _with_steps(found: Iterable[Job]) -> set[str]:
+    """Which of these jobs have something that runs."""
+    ids = [job.job_id for job in found]
+    if not ids:
+        return set()
+    lines = ask(["squeue", "--noheader", "--steps", f"--jobs={','.join(ids)}", "--format=%i"]).split()
+    return {line.partition(".")[0] for line in lines}
+
+
+def end_orphans(names: Iterable[str], finished: Callable[[Owner], bool] = lambda owner: False) -> None:
+    """End what was started under these names by processes that are gone: what still measures in order, then its allocation.
+
+    Whoever was killed may leave a job that waits for a node that nobody would use, a step that measures for nobody, or an
+    allocation with nothing in it, which would keep the node for ever. What a living process has started is left alone.
+
+    Args:
+        names: of jobs.
+        finished: whether a job of this process has done its work already.
+
+    Raises:
+        NoController, HostError: see `ask`.
+    """
+    alive = [job for job in jobs(names) if not job.ended]
+    running = [job for job in alive if not job.waiting]
+    busy = _with_steps(running)
+    orphans = [job for job in alive if _is_orphan(job, job.job_id in busy, finished)]
+    measuring = [job for job in orphans if job.job_id in busy]
+    for job in orphans:
+        tell(
+            f"ends job {job.job_id} ({job.state.lower()}{f', {job.node}' if job.node else ''}): its starter is gone"
+        )
+    if measuring:
+        _cancel(measuring, "--signal=TERM")
+        deadline = time.monotonic() + _STOP_S
+        while _with_steps(measuring) and time.monotonic() < deadline:
+            time.sleep(0.5)
+    if orphans:
+        _cancel(orphans)
+
+
+def _is_orphan(job: Job, has_step: bool, finished: Callable[[Owner], bool]) -> bool:
+    owner = Owner.of(job)
+    if owner is None:
+        return False
+    gone = owner.is_gone()
+    if gone is None:
+        # Started on another machine: only what has had nothing in it for long is surely left behind.
+        return not job.waiting and not has_step and job.elapsed_s >= _STEPLESS_ELSEWHERE_S
+    if gone or finished(owner):
+        return True
+    return owner.pid != os.getpid() and not job.waiting and not has_step and job.elapsed_s >= _STEPLESS_S
+
+
+def _cancel(found: Sequence[Job], *options: str) -> None:
+    # Quiet: one that has ended by itself meanwhile is no error.
+    ask(["scancel", "--quiet", *options, *[job.job_id for job in found]])
+
+
+# ---- nodes -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node's state, as sinfo has it, and why, where somebody has said so."""
+
+    name: str
+    state: str
+    reason: str
+
+    @property
+    def in_service(self) -> bool:
+        """Whether Slurm gives it to jobs."""
+        return not self.state.startswith(_OUT_OF_SERVICE)
+
+    @property
+    def responding(self) -> bool:
+        """Whether it has answered Slurm lately."""
+        return not self.state.endswith("*")
+
+    def __str__(self) -> str:
+        why = f" ({self.reason})" if self.reason not in ("", "none") else ""
+        return f"{self.state.rstrip('*')}{why}{'' if self.responding else ', not responding'}"
+
+
+def node(name: str) -> Node:
+    """How a node is.
+
+    Raises:
+        NoController: nobody answers.
+        HostError: there is no such node.
+    """
+    lines = ask(["sinfo", "--noheader", "--Node", f"--nodes={name}", "--format=%N|%T|%E"]).splitlines()
+    for line in lines:
+        fields = line.strip().split("|", 2)
+        if len(fields) == 3:
+            return Node(*fields)
+    raise HostError(
+        f"node {name}", "a node of Slurm's", "none of that name", "see `sinfo --Node` for its nodes"
+    )
