@@ -26,7 +26,7 @@ suite: perf
 description: Programs that do nothing
 benchmarks:
 """
-_NEVER_PERTURBED = """\
+NEVER_PERTURBED = """\
 perturbation:
   {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, io_pressure_percent: null,
    frequency_drop_percent: null, swapped_pages: null, throttle_events: null}
@@ -123,7 +123,7 @@ def write_spec(
         + f"modifier_sets: [{', '.join(f'[{m}]' for m in names)}]\n"
         # Not startup, whose first round is run beside those asked for and left out.
         + f"iterations: {{method: fixed}}\ninvocations: {{fixed: {rounds}}}\nsegment: {{rounds: {rounds_per_segment}}}\n"
-        + _NEVER_PERTURBED
+        + NEVER_PERTURBED
     )
     return spec
 
