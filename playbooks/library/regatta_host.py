@@ -96,6 +96,7 @@ def main() -> None:
     fact = {
         "system": system.sysname,
         "machine": system.machine,
+        "executable": sys.executable,
         "python": list(sys.version_info[:3]),
         "uid": os.getuid(),
         "user": user_name(os.getuid()),
