@@ -149,7 +149,7 @@ def answer_experiment(
         impossible=impossible,
         warnings=(
             *_kept_minheaps(facts),
-            *shortfalls_of_hosts(samples, platforms, {**facts.left_out, **hosts_left_out(folder)}),
+            *shortfalls_of_hosts(samples, platforms, hosts_left_out(folder)),
             *shortfalls(samples, facts.steady),
             *apart,
             *lacking,

@@ -32,8 +32,6 @@ class Facts:
     minheaps_of: Mapping[str, str] = field(default_factory=dict)
     #: cells that could not exist: label, reason, and on which hosts where that is known
     impossible: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
-    #: host -> why it was left out before anything was planned on it
-    left_out: Mapping[str, str] = field(default_factory=dict)
     theta_percent: float = _DEFAULT_THETA_PERCENT
     #: sets of modifiers under which compilation is controlled
     controlled: tuple[str, ...] = ()
@@ -86,7 +84,6 @@ def _facts(document: Mapping[str, Any]) -> Facts:
         },
         runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
         impossible=_impossible(document),
-        left_out={str(host): str(why) for host, why in (document.get("left_out") or {}).items()},
         theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
         controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
         minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},

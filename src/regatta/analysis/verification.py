@@ -15,6 +15,7 @@ from regatta.model.record import STATUSES
 from regatta.store.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, journal_files, read_file
+from regatta.store.left_out import hosts_left_out
 
 _NONE = -1
 _NAMED_AT_MOST = 5
@@ -60,14 +61,23 @@ class Verdict:
     incomplete: dict[str, list[int]]
     #: block groups that have no decision how many rounds they need, as sentences
     undecided: list[str] = field(default_factory=list)
+    #: host -> why it was left out
+    left_out: dict[str, str] = field(default_factory=dict)
+    #: host of which nothing is recorded -> invocations planned on it
+    silent: dict[str, int] = field(default_factory=dict)
 
     @property
     def problems(self) -> list[str]:
         """Sentences for what makes the verification fail."""
-        found = []
+        found = [f"{host}: left out: {why}" for host, why in self.left_out.items()]
+        found += [
+            f"{host}: nothing is recorded of {count} planned invocations"
+            for host, count in self.silent.items()
+            if host not in self.left_out
+        ]
         for cell in self.cells:
             where = f"{cell.host}: {cell.label} [{cell.cell_id}]"
-            if cell.missing:
+            if cell.missing and cell.host not in self.silent:
                 found.append(f"{where}: {cell.missing} planned invocations have no record")
             for status, count in cell.statuses.items():
                 if status not in ("ok", "perturbed"):
@@ -168,12 +178,14 @@ def verify_experiment(folder: Folder) -> Verdict:
     doubled: list[str] = []
     seen: set[tuple[str, str, int]] = set()
     recorded = unplanned = reruns = 0
+    heard: set[str] = set()
     for path, line, item in _numbered_lines(folder):
         if isinstance(item, Damage):
             kind = "torn" if item.torn else "damaged"
             damage.append(f"{item.path}:{item.line}: {kind} line: {item.reason}")
             continue
         recorded += 1
+        heard.add(item["host"])
         key = (item["host"], item["invocation_id"], item["attempt"])
         if key in seen:
             doubled.append(
@@ -210,6 +222,10 @@ def verify_experiment(folder: Folder) -> Verdict:
             host: found for host, ledger in ledgers.items() if (found := ledger.incomplete_segments())
         },
         undecided=[sentence for ledger in ledgers.values() for sentence in ledger.undecided()],
+        left_out=hosts_left_out(folder),
+        silent={
+            host: sum(ledger.rounds) for host, ledger in ledgers.items() if ledger.cells and host not in heard
+        },
     )
 
 

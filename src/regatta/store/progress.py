@@ -11,6 +11,7 @@ from regatta.model.record import FAILURES
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.store.folder import Folder
 from regatta.store.journal import read_records
+from regatta.store.left_out import hosts_left_out
 from regatta.store.runner_state import read_state
 
 
@@ -60,6 +61,8 @@ class HostProgress:
     cell: str = ""
     since_s: float = 0.0
     pid: int | None = None
+    #: why it was left out; empty where it was not
+    left_out: str = ""
 
 
 @dataclass
@@ -87,7 +90,9 @@ class Progress:
         lines = []
         for h in self.hosts:
             line = f"{h.host}: {h.recorded}/{h.planned}, {h.failed} failed"
-            if h.recorded < h.planned and h.remaining_s is not None:
+            if h.left_out:
+                line += f"; left out: {h.left_out}"
+            elif h.recorded < h.planned and h.remaining_s is not None:
                 line += f", {'at most' if h.undecided else 'about'} {h.remaining_s / 60:.1f} min left"
             if h.adaptive:
                 line += f"; rounds decided for {h.adaptive - h.undecided} of {h.adaptive} block groups"
@@ -104,6 +109,7 @@ def read_progress(folder: Folder) -> Progress:
         StoreError: the plan cannot be read.
     """
     recorded = recorded_cells(folder)
+    left_out = hosts_left_out(folder)
     hosts = []
     for host in folder.planned_hosts():
         header = folder.host_header(host)
@@ -127,6 +133,7 @@ def read_progress(folder: Folder) -> Progress:
         if times:
             remaining_s += unknown * statistics.fmean(times)
         progress = HostProgress(host, sum(planned), done, failed, remaining_s if known else None)
+        progress.left_out = left_out.pop(host, "")
         progress.adaptive = len(groups_of(header))
         progress.undecided = len(undecided_groups(header, decisions))
         state = read_state(folder.state / f"{host}.json")
@@ -136,4 +143,5 @@ def read_progress(folder: Folder) -> Progress:
                 progress.cell = state["cell"]
                 progress.since_s = max(0.0, time.time() - state["since_utc_s"])
         hosts.append(progress)
+    hosts += [HostProgress(host, 0, 0, 0, None, left_out=why) for host, why in left_out.items()]
     return Progress(folder.name, hosts)
