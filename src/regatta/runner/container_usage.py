@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regatta.runner.cgroup import mounts, paths_of
 
-#: version 1 tells its kinds of time in ns, version 2 in us
+#: Version 1 tells its times in ns, version 2 in us. Version 1 counts user and system by samples at the clock's ticks, the sum exactly.
 _CPU = {
     1: {"all": ("cpuacct.usage", ""), "user": ("cpuacct.usage_user", ""), "system": ("cpuacct.usage_sys", "")},
     2: {"all": ("cpu.stat", "usage_usec"), "user": ("cpu.stat", "user_usec"), "system": ("cpu.stat", "system_usec")},
@@ -125,12 +125,12 @@ class ContainerGroups:
         if since["oom"] is None:
             untold["oom_kills"] = "the control group does not count them"
         total = since["all"] or 0
+        user_s, system_s = _split(total, since["user"] or 0, since["system"] or 0)
         minor = None if since["faults"] is None else since["faults"] - (since["major"] or 0)
         if minor is None:
             untold["minor_faults"] = "the control group does not count them"
         return ContainerUsage(
-            self.version, total, (since["user"] or 0) / 1e9, (since["system"] or 0) / 1e9, peak, since["oom"],
-            minor, since["major"], untold,
+            self.version, total, user_s, system_s, peak, since["oom"], minor, since["major"], untold
         )  # fmt: skip
 
     def close(self) -> None:
@@ -138,6 +138,13 @@ class ContainerGroups:
         for fd in self._fds.values():
             os.close(fd)
         self._fds.clear()
+
+
+def _split(total_ns: int, user_ns: int, system_ns: int) -> tuple[float, float]:
+    """User and system time in s: the total in the proportion of what was sampled, as the kernel does it for `wait4`."""
+    sampled = user_ns + system_ns
+    user_s = total_ns / 1e9 * (user_ns / sampled if sampled else 1.0)
+    return user_s, total_ns / 1e9 - user_s
 
 
 def _find(pid: int, container: str) -> tuple[int, list[Path]]:
