@@ -341,7 +341,7 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
     (machine.bin / "git").symlink_to(git)
     tools = machine.clone / ".venv" / "bin"
     tools.mkdir(parents=True)
-    for name in ("ruff", "mypy", "lint-imports", "snakefmt", "shellcheck", "clang-format"):
+    for name in ("ruff", "mypy", "lint-imports", "snakefmt", "shellcheck", "clang-format", "ansible-lint"):
         _script(tools / name, "echo complaint; exit 1" if name == failing else "")
     subprocess.run([git, "init", "-q", machine.clone], check=True)
     done = machine.run(by=[machine.clone / "tools" / "check"])
@@ -354,6 +354,7 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
         "snakefmt",
         "shellcheck",
         "clang-format",
+        "ansible-lint",
     ]
     assert [line[8:].removesuffix(" (no files)") for line in lines] == expected
     assert [line[8:] for line in lines if line.startswith("FAILED")] == ([failing] if failing else [])
