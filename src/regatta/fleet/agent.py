@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from regatta.errors import HostError, Problem, RegattaError
-from regatta.fleet.remote.base import Answer, Remote
+from regatta.fleet.remote.base import Answer, Remote, Unreachable
 from regatta.fleet.zipapp import zipapp_file
 from regatta.model.cell import Cell
 from regatta.model.experiment import Experiment
@@ -20,11 +21,31 @@ from regatta.model.resolved import File, ResolvedHost
 
 _RESOLVED = TypeAdapter(ResolvedHost)
 _FILE = TypeAdapter(File)
-_FACTS = TypeAdapter(dict[str, str])
 #: a build or a probe on a slow machine takes long; a search of a minheap takes hours
 _ASK_S = 3600.0
 _SEARCH_S = 24 * 3600.0
 _LONGEST_TEXT = 4000
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What a host tells of itself."""
+
+    facts: dict[str, str]
+    #: folder -> implementor and version
+    jvms: dict[str, str]
+    #: its clock
+    utc_ns: int
+    #: the name that Slurm gives it; empty elsewhere
+    node: str
+
+    @property
+    def architecture(self) -> str:
+        """As `uname -m` says it."""
+        return self.facts.get("architecture", "")
+
+
+_FACTS = TypeAdapter(HostFacts)
 
 
 class Agent:
@@ -110,25 +131,29 @@ class Agent:
         error.args = ("\n".join(map(str, found)),)
         return error
 
-    def facts(self) -> dict[str, Any]:
-        """`facts`, `utc_ns` and `node` of the host.
+    def facts(self) -> HostFacts:
+        """What the host is and has.
 
         Raises:
             HostError: it cannot be asked, or answers nonsense.
         """
-        answer = self.ask("facts", {}, timeout_s=120)
+        answer = self.ask("facts", {"root": self.host.root}, timeout_s=120)
         try:
-            facts = _FACTS.validate_python(answer.get("facts"), strict=True)
+            return _FACTS.validate_json(json.dumps(answer), strict=True)
         except ValidationError as error:
             raise self._wrong("facts", _short(str(error))) from error
-        utc_ns, node = answer.get("utc_ns"), answer.get("node")
-        if not isinstance(utc_ns, int) or not isinstance(node, str):
-            raise self._wrong("facts", _short(json.dumps(answer)))
-        return {
-            "facts": {k: v[:_LONGEST_TEXT] for k, v in facts.items()},
-            "utc_ns": utc_ns,
-            "node": node[:200],
-        }
+
+    def quiet(self) -> dict[str, Any] | None:
+        """What the host's knobs say; None where they cannot be asked."""
+        words = ["quiet", "status", "--state", f"{self.host.root}/quiet"]
+        for option, cpus in (("--cpus", self.host.cpus), ("--housekeeping", self.host.housekeeping_cpus)):
+            words += [option, ",".join(map(str, cpus))] if cpus else []
+        try:
+            return self.object(words, timeout_s=120)
+        except Unreachable:
+            raise
+        except HostError:
+            return None
 
     def resolve(self, question: Mapping[str, Any]) -> ResolvedHost | list[str]:
         """What is there for an experiment, or what must be brought first.

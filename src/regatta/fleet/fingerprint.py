@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import regatta
+from regatta.fleet.facts import fingerprint, local_facts
 from regatta.fleet.resolving import MEASURED_PATH, measured_environment
 from regatta.fleet.runtimes import installed_program
 from regatta.fleet.sources import generator_files, source_files
@@ -34,6 +35,7 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
         "experiment": digest_of(repr(experiment)),
         "environment": digest_of(measured_environment(experiment)),
         "files": digest_of(files),
+        "host": digest_of(fingerprint(local_facts())),
     }
     try:
         if path.read_text(encoding="utf-8") == _text(value):

@@ -112,7 +112,7 @@ def _facts(home: Path, found: Readiness) -> dict[str, str]:
 
     def ask(agent: Agent) -> str:
         try:
-            return _architecture(agent.facts()["facts"])
+            return agent.facts().architecture
         except Unreachable:
             raise
         except HostError as error:
@@ -124,13 +124,9 @@ def _facts(home: Path, found: Readiness) -> dict[str, str]:
         _bring(home, new, no_supplies(), found)
         answers |= _each(
             found, [name for name in new if name not in found.left_out],
-            lambda agent: _architecture(agent.facts()["facts"]),
+            lambda agent: agent.facts().architecture,
         )  # fmt: skip
     return {name: answer for name, answer in answers.items() if name not in found.left_out}
-
-
-def _architecture(facts: Mapping[str, str]) -> str:
-    return facts["architecture"]
 
 
 def _question(staged: Staged, host: Host) -> dict[str, object]:

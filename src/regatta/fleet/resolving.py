@@ -15,7 +15,7 @@ from regatta.cache import file_sha256
 from regatta.engine import image_ids
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.builds import build
-from regatta.fleet.facts import host_class, local_facts
+from regatta.fleet.facts import fingerprint, host_class, local_facts
 from regatta.fleet.probes import probe_benchmarks
 from regatta.fleet.runtimes import missing_package, provision
 from regatta.model.experiment import Build, Cores, Experiment
@@ -69,6 +69,7 @@ def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedH
         files=supplies.files,
         cores=cores_of(experiment, host),
         memory_mib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
+        fingerprint=fingerprint(facts),
         images=image_ids(experiment.images()),
     )
     return probe_benchmarks(experiment, resolved)

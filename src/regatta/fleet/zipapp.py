@@ -21,6 +21,7 @@ _PARTS = (
     "fleet/builds.py",
     "fleet/commands.py",
     "fleet/facts.py",
+    "fleet/jvms.py",
     "fleet/minheaps.py",
     "fleet/probes.py",
     "fleet/quiet/*.py",

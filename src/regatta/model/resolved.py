@@ -66,3 +66,5 @@ class ResolvedHost:
     cores: Cores = field(default_factory=Cores)
     #: of the whole machine; 0 where it is not known
     memory_mib: int = 0
+    #: of the facts, those whose change makes measurements of before and after another thing: kernel, microcode, mitigations ...
+    fingerprint: Mapping[str, str] = field(default_factory=dict)

@@ -238,6 +238,8 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         "limits": vars(experiment.rlimits),
         "cores": vars(host.cores),
         "host_class": host.host_class,
+        # A kernel that was updated in mid-run makes other cells: no comparison straddles that.
+        "host_fingerprint": dict(host.fingerprint),
     }
     if isolation.identity():
         identity["isolation"] = isolation.identity()

@@ -19,6 +19,7 @@ def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any
         "experiment": experiment.name,
         "host": host.name,
         "platform": host.platform,
+        "host_fingerprint": dict(host.fingerprint),
         "seed": experiment.seed,
         "order": experiment.order,
         "limits": vars(experiment.limits),

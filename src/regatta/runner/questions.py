@@ -56,10 +56,16 @@ def _problems(error: RegattaError) -> dict[str, Any]:
 
 
 def _facts(question: Mapping[str, Any]) -> dict[str, Any]:
-    """What this machine is, its clock, and how quiet it is."""
+    """What this machine is, its clock, its JVMs, and the node that Slurm says it is."""
     from regatta.fleet.facts import local_facts
+    from regatta.fleet.jvms import installed_jvms
 
-    return {"facts": local_facts(), "utc_ns": time.time_ns(), "node": os.environ.get("SLURMD_NODENAME", "")}
+    return {
+        "facts": local_facts(),
+        "jvms": installed_jvms(os.environ["REGATTA_CACHE"], question["root"]),
+        "utc_ns": time.time_ns(),
+        "node": os.environ.get("SLURMD_NODENAME", ""),
+    }
 
 
 def _resolve(question: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError, StoreError
+from regatta.fleet.facts import changes, fingerprint, local_facts
 from regatta.model.record import FAILURES
 from regatta.runner.cgroup import end_stale_groups, open_accounting
 from regatta.runner.decisions import Deciding
@@ -143,6 +144,21 @@ def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
     return {"topology": topology, "measured": measured, "runner": own}
 
 
+def check_host(header: Mapping[str, Any]) -> None:
+    """Compare this host with what the plan was made for.
+
+    Raises:
+        HostError: its kernel, microcode or the like changed; one comparison never has both.
+    """
+    planned = header.get("host_fingerprint")
+    changed = changes(planned, fingerprint(local_facts())) if planned else []
+    if changed:
+        raise HostError(
+            f"host {header['host']}", "to be as it was when the plan was made", "; ".join(changed),
+            "run the same command again: it plans again, and measures what is new",
+        )  # fmt: skip
+
+
 class SegmentRun:
     """One segment, from the lock to the receipt."""
 
@@ -215,6 +231,7 @@ class SegmentRun:
         }
         started_with = journal.sequence
         if due_cells:
+            check_host(header)
             check_files(list(due_cells.values()))
             self._with_bench(journal, in_containers(due_cells.values()))
         statuses: dict[str, int] = {}

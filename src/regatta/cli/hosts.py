@@ -1,0 +1,74 @@
+"""`regatta hosts`: the machines of the inventory, what they are, and what has changed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import json_option, way_option
+from regatta.model.host import Wish
+
+if TYPE_CHECKING:
+    from regatta.fleet.census import HostEntry
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@way_option
+@json_option
+def hosts(names: tuple[str, ...], way: Wish, as_json: bool) -> int:
+    """List the hosts of the inventory (all, or those and the groups named): facts, fitness, what changed since the last time.
+
+    Exit code 3 when one cannot be reached.
+    """
+    from regatta.fleet.census import take_census
+    from regatta.spec.home import find_home
+    from regatta.spec.inventory import inventory_path
+
+    home = find_home()
+    entries = take_census(home, names, way)
+    if as_json:
+        click.echo(json.dumps([entry.to_json() for entry in entries]))
+    elif not entries:
+        click.echo(f"no host in {inventory_path(home)}")
+    else:
+        _show(entries)
+    return 3 if any(entry.problem for entry in entries) else 0
+
+
+def _show(entries: list[HostEntry]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(title=f"{len(entries)} host{'s' * (len(entries) != 1)}", title_justify="left")
+    for column in ("host", "platforms", "way", "processor", "CPUs", "memory", "system", "fitness"):
+        table.add_column(column, overflow="fold")
+    for entry in entries:
+        facts = entry.facts
+        system = " · ".join(filter(None, [facts.get("architecture"), facts.get("os"), facts.get("kernel")]))
+        table.add_row(
+            entry.name, ", ".join(entry.platforms), entry.way, facts.get("cpu", ""), facts.get("cpus", ""),
+            facts.get("memory", ""), system, "out of reach" if entry.problem else entry.fitness,
+        )  # fmt: skip
+    console.print(table)
+    told: dict[str, list[str]] = {}
+    for entry in entries:
+        for line in _lines(entry):
+            told.setdefault(line, []).append(entry.name)
+    for line, names in told.items():
+        console.print(f"{', '.join(names)}: {line}", markup=False, soft_wrap=True)
+
+
+def _lines(entry: HostEntry) -> list[str]:
+    if entry.problem:
+        return [entry.problem]
+    lines = [f"{level}: {sentence}" for level, sentence in entry.findings if level != "good"]
+    lines += [f"changed: {sentence}" for sentence in entry.changed]
+    if entry.jvms:
+        lines.append(f"JVMs: {', '.join(sorted(set(entry.jvms.values())))}")
+    if abs(entry.clock_off_s) > 1:
+        lines.append(f"its clock is {entry.clock_off_s:+.1f} s from this machine's")
+    return lines

@@ -1,0 +1,126 @@
+"""All hosts of the inventory asked at once: what each is, how fit, and what changed since it was asked last."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regatta.cache import cache_dir
+from regatta.errors import Problem, RegattaError, SpecError
+from regatta.fleet.agent import Agent
+from regatta.fleet.facts import changes, fingerprint
+from regatta.fleet.fitness import Finding, fitness, overall
+from regatta.fleet.remote.base import Remote
+from regatta.fleet.remote.connect import connect, way_to
+from regatta.fleet.remote.here import Here
+from regatta.model.host import Host, Wish
+from regatta.spec.inventory import inventory_path, read_inventory
+from regatta.store.folder import write_json
+
+_AT_ONCE = 32
+
+
+@dataclass
+class HostEntry:
+    """One host, as it answered."""
+
+    name: str
+    platforms: list[str]
+    way: str
+    facts: dict[str, str] = field(default_factory=dict)
+    jvms: dict[str, str] = field(default_factory=dict)
+    fitness: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    #: sentences; empty where nothing changed or it was never asked before
+    changed: list[str] = field(default_factory=list)
+    #: its clock less this machine's, as far as the way there lets tell
+    clock_off_s: float = 0.0
+    #: why it could not be asked
+    problem: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON."""
+        return dataclasses.asdict(self)
+
+
+def take_census(home: Path, names: Sequence[str], wish: Wish) -> list[HostEntry]:
+    """Ask every host, or those and the groups named.
+
+    Raises:
+        SpecError: the inventory is wrong, or a name is neither a host nor a group.
+    """
+    problems: list[Problem] = []
+    platforms = read_inventory(home, problems)
+    known = {*platforms, *(host.name for hosts in platforms.values() for host in hosts)}
+    for name in names:
+        if name not in known:
+            problems.append(
+                Problem(str(inventory_path(home)), f"a host or group among {', '.join(sorted(known))}", name)
+            )
+    if problems:
+        raise SpecError(problems)
+    wanted: dict[str, tuple[Host, list[str]]] = {}
+    for platform, hosts in platforms.items():
+        for host in hosts:
+            if not names or platform in names or host.name in names:
+                wanted.setdefault(host.name, (host, []))
+    for platform, hosts in platforms.items():
+        for host in hosts:
+            if host.name in wanted:
+                wanted[host.name][1].append(platform)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda pair: _ask(home, pair[0], pair[1], wish), _in_order(wanted.values())))
+
+
+def _in_order(pairs: Iterable[tuple[Host, list[str]]]) -> list[tuple[Host, list[str]]]:
+    return sorted(pairs, key=lambda pair: (pair[1], pair[0].name))
+
+
+def _ask(home: Path, host: Host, platforms: list[str], wish: Wish) -> HostEntry:
+    entry = HostEntry(host.name, platforms, str(host.way(wish) or "none"))
+    try:
+        way_to(host, wish)
+        agent = Agent(_remote(host, wish))
+        before = time.time_ns()
+        told = agent.facts()
+        after = time.time_ns()
+        quiet = agent.quiet()
+    except RegattaError as error:
+        entry.problem = "; ".join(str(problem) for problem in error.problems)
+        return entry
+    entry.facts, entry.jvms = told.facts, told.jvms
+    entry.findings = fitness(told.facts, quiet)
+    entry.fitness = overall(entry.findings)
+    off_ns = told.utc_ns - (before + after) // 2
+    # Less than the way there and back took cannot be told.
+    entry.clock_off_s = off_ns / 1e9 if abs(off_ns) > after - before else 0.0
+    builds = {f"JVM {folder}": version for folder, version in told.jvms.items()}
+    entry.changed = _changed(home, host.name, {**fingerprint(told.facts), **builds})
+    return entry
+
+
+def _remote(host: Host, wish: Wish) -> Remote:
+    """This machine is asked by the same file, from a folder of its user."""
+    if host.way(wish) != "local":
+        return connect(host, wish)
+    return Here(dataclasses.replace(host, python=sys.executable, root=str(cache_dir() / "here")))
+
+
+def _changed(home: Path, name: str, now: dict[str, str]) -> list[str]:
+    """What differs from the last time, which is then this one."""
+    path = cache_dir() / "hosts" / f"{name}.json"
+    key = str(inventory_path(home))
+    try:
+        kept = json.loads(path.read_bytes())
+        before = kept.get(key) if isinstance(kept, dict) else None
+    except (OSError, ValueError):
+        kept, before = {}, None
+    write_json(path, {**(kept if isinstance(kept, dict) else {}), key: now})
+    return changes(before, now) if isinstance(before, dict) else []
