@@ -16,7 +16,6 @@ from regatta.analysis.words import (
     difference,
     f_words,
     listed,
-    practical,
     shows_difference,
     too_small,
 )
@@ -89,10 +88,13 @@ def comparison_words(
     where = f"on {place}, {counted(ratio.n, what)}"
     if shows_difference(ratio):
         words = f"{compared(a_name, b_name, ratio, cell.metric, found.unit, cell.better)} {where}"
-        if practical(ratio, theta_percent) == "no":
+        if found.practical == "no":
             words += f"; {too_small(theta_percent)}"
     else:
         words = f"no difference shown between {a_name} and {b_name} {where}; {bound_words([ratio])}"
+    test = found.interaction
+    if test.p < 1.0 - ratio.level:
+        words = f"on average {words}"
     parts = [f"{title}: {words}", *_without(found, sides, platform)]
     if len(found.hosts) > 1:
         parts.append(_dependence(found, b_name, ratio.level))

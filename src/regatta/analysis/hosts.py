@@ -18,7 +18,7 @@ from regatta.analysis.pairs import Pair
 from regatta.analysis.platforms import Platform
 from regatta.analysis.samples import PlannedCell, Samples, Series
 from regatta.analysis.words import f_words, practical
-from regatta.model.answer import Comparison
+from regatta.model.answer import Comparison, Estimate
 from regatta.model.hosts import HostComparison, HostFamily, HostRatio, HostTest
 from regatta.stats.estimate import Floats, safe_exp
 from regatta.stats.hosts import (
@@ -124,13 +124,20 @@ def _over_hosts(
         parameters=series.parameters if series else {},
         ratio=ratio,
         p=p,
-        practical=practical(ratio, theta_percent),
+        practical=_practical(ratio, [c for _, c in sides if c.host in hosts], shown, theta_percent),
         per_host=tuple(HostRatio(comparison.host, comparison.ratio) for _, comparison in sides),
         interaction=host_test(pooled.interaction),
         differing=tuple(sides[place][1].host for place in odd),
         words="",
     )
     return comparison_words(found, first, sides, platform, what, theta_percent, names, random)
+
+
+def _practical(ratio: Estimate, own: Sequence[Comparison], depends: bool, theta_percent: float) -> str:
+    """`open` where the difference depends on the host and does not matter, or matters, on some of them only."""
+    pooled = practical(ratio, theta_percent)
+    same = {(one.practical, one.ratio.point < 1.0) for one in own} == {(pooled, ratio.point < 1.0)}
+    return pooled if same or not depends or not pooled else "open"
 
 
 def host_effect(pair: Pair) -> HostEffect:

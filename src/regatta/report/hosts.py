@@ -43,7 +43,7 @@ def hosts_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | No
             "p",
         )
         rows = [_pair(one) for one in over.comparisons] + [_family(one) for one in over.families]
-        tables = [Table("", columns, rows, frozenset({5, 7, 10}))] if rows else []
+        tables = [_without_metric(columns, rows)] if rows else []
         tables += _leaders(over.leaders)
     return Topic(
         "hosts",
@@ -89,6 +89,15 @@ def _rows(one: HostComparison) -> list[RatioRow]:
     return rows
 
 
+def _without_metric(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    """The table; where all rows have one metric, its name stands above it."""
+    metrics = {row[3] for row in rows}
+    if len(metrics) > 1:
+        return Table("", columns, rows, frozenset({5, 7, 10}))
+    shorter = [(*row[:3], *row[4:]) for row in rows]
+    return Table(metrics.pop(), (*columns[:3], *columns[4:]), shorter, frozenset({4, 6, 9}))
+
+
 def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
     """Who leads on which platform, where collectors are compared."""
     rows = [
@@ -100,7 +109,7 @@ def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
             _metric(one),
             ", ".join(one.hosts) or ABSENT,
             one.winner or "none is shown",
-            _f(one.interaction),
+            _f(one.interaction) if len(one.hosts) > 1 else "one host",
             show_p(one.interaction.p),
         )
         for one in leaders
@@ -132,7 +141,7 @@ def _pair(one: HostComparison) -> tuple[str, ...]:
         reading(one.ratio),
         show_p(one.p),
         one.practical,
-        _f(test),
+        _f(test) if len(one.per_host) > 1 else "one host",
         show_p(test.p),
     )
 

@@ -74,6 +74,8 @@ def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path) -> Non
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
     g1 = next(one for one in answer.over_hosts.comparisons if one.platform == "x86")
     assert g1.differing == ("ryzen",)
+    assert ": on average " in g1.words
+    assert g1.practical == "open"
     assert "; ryzen differs from the others (F(2, " in g1.words
     assert g1.words.endswith(" slower on ryzen")
     (leader,) = [one for one in answer.headline if "x86" in one and "h2" in one]
