@@ -1,0 +1,58 @@
+"""`isolation` in a spec, in a modifier and in the registry of runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spec_examples import JAVA
+
+from regatta.errors import Problem
+from regatta.model.experiment import Experiment
+from regatta.model.isolation import DEFAULT_IMAGE, Isolation
+
+Load = Callable[..., Experiment]
+Wrong = Callable[..., tuple[Problem, ...]]
+
+
+def test_a_control_group_is_the_default_and_a_kind_alone_is_enough(load: Load) -> None:
+    assert load(JAVA).isolation == Isolation("cgroup")
+    assert load(JAVA).images() == ()
+    assert load(JAVA, "isolation: none").isolation == Isolation("none")
+    docker = load(JAVA, "isolation: docker")
+    assert docker.isolation == Isolation("docker")
+    assert docker.images() == (DEFAULT_IMAGE,)
+
+
+def test_an_image_is_that_of_the_runtime_in_the_spec_then_the_specs_then_the_registrys(load: Load) -> None:
+    experiment = load(JAVA, "isolation: {kind: docker, memory_mib: 512, network: bridge, image: my/base:1}")
+    assert experiment.isolation == Isolation("docker", 512, "bridge", {}, "my/base:1")
+    name = experiment.runtimes[0].name
+    named = load(JAVA, f"isolation: {{kind: docker, images: {{{name}: other@sha256:12}}}}")
+    assert named.isolation.image_of(name, "registry") == "other@sha256:12"
+    assert named.isolation.image_of("another", "registry") == "registry"
+    assert named.isolation.image_of("another", "") == DEFAULT_IMAGE
+
+
+def test_a_modifier_may_isolate_in_another_way(load: Load) -> None:
+    experiment = load(
+        JAVA,
+        "modifiers: {bare: {isolation: none}, boxed: {isolation: docker}}\nmodifier_sets: [[], [bare], [bare, boxed]]",
+    )
+    kinds = [experiment.isolation_under(chosen).kind for chosen in experiment.modifiers]
+    assert kinds == ["cgroup", "none", "docker"]
+    assert experiment.images() == (DEFAULT_IMAGE,)
+
+
+def test_what_makes_no_sense_is_refused_where_it_stands(wrong: Wrong) -> None:
+    for text, expected in (
+        ("isolation: podman", "one of cgroup, docker, none"),
+        ("isolation: {kind: none, memory_mib: 64}", "`memory_mib` with `kind: docker` only"),
+        ("isolation: {kind: docker, memory_mib: 1}", "16"),
+        ("isolation: {kind: docker, image: 'a b'}", "the name of a Docker image"),
+        ("isolation: {kind: docker, image: --privileged}", "the name of a Docker image"),
+        ("isolation: {kind: docker, images: {no-such: a}}", "a runtime of this spec"),
+        ("isolation: {kind: docker, privileged: true}", ""),
+    ):
+        (problem,) = wrong(JAVA, text)
+        assert "isolation" in problem.where
+        assert expected in problem.expected, problem
