@@ -18,12 +18,13 @@ from pathlib import Path
 from regatta.runner.scratch import remove_tree
 
 _STAY, _GO, _OUT, _ERR, _END = "stay", "go", "out", "err", "end"
-#: Arguments are handed on, never read by the shell. What it adds to the environment is taken out again.
+#: Arguments are handed on, never read by the shell. What it adds to the environment is taken out again. Its own two pipes are
+#: opened while the runner is sure to be there: opening one later could wait for ever for a runner that was killed.
 SCRIPT = (
-    'exec 9<"$0/stay"\n'
-    '(exec 9<&-; [ -z "$1" ] || ulimit -S -v "$1" || exit 125; shift; read -r regatta_gate <"$0/go" || exit 125;'
+    'exec 9<"$0/stay" 8>"$0/end"\n'
+    '(exec 8>&- 9<&-; [ -z "$1" ] || ulimit -S -v "$1" || exit 125; shift; read -r regatta_gate <"$0/go" || exit 125;'
     ' unset regatta_gate PWD OLDPWD SHLVL; exec "$@") >"$0/out" 2>"$0/err"\n'
-    'echo "$?" >"$0/end"\n'
+    'echo "$?" >&8\n'
     "read -r regatta_gate <&9\n"
 )
 SHELL = "/bin/sh"

@@ -17,6 +17,7 @@ from regatta.model.experiment import (
     Runtime,
     SteadyState,
 )
+from regatta.model.host import Host
 from regatta.model.resolved import File, ResolvedHost, ResolvedRuntime
 
 

@@ -1,0 +1,97 @@
+"""What of isolation is in a cell, in its identity and in the plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_experiments import java_benchmark, native_benchmark, resolved_runtime
+
+from regatta.errors import SpecError
+from regatta.model.cell import Cell
+from regatta.model.experiment import Experiment, Modifier, Runtime
+from regatta.model.isolation import DEFAULT_IMAGE, Isolation
+from regatta.model.resolved import File, ResolvedHost
+from regatta.planner.cells import cross
+
+IMAGE_ID = "sha256:" + "1" * 64
+MINHEAPS = {("s/x:small", "a"): 20, ("s/x:small", "b"): 20}
+
+
+@pytest.fixture
+def docker_host(host: ResolvedHost) -> ResolvedHost:
+    return replace(host, images={DEFAULT_IMAGE: IMAGE_ID, "own": "sha256:" + "2" * 64})
+
+
+def cells_of(experiment: Experiment, host: ResolvedHost, isolation: Isolation) -> list[Cell]:
+    return cross(replace(experiment, isolation=isolation), host, MINHEAPS).cells
+
+
+@pytest.fixture
+def small(experiment: Experiment) -> Experiment:
+    runtimes = (*experiment.runtimes, Runtime("native", "native", "none"))
+    return replace(experiment, benchmarks=(java_benchmark("x"), native_benchmark("n")), runtimes=runtimes)
+
+
+def test_a_control_group_changes_neither_identity_nor_plan(
+    small: Experiment, docker_host: ResolvedHost
+) -> None:
+    usual = cross(small, docker_host, MINHEAPS).cells
+    assert [c.cell_id for c in usual] == [c.cell_id for c in cells_of(small, docker_host, Isolation())]
+    assert all("isolation" not in c.to_json(1.0, 1) for c in usual)
+
+
+def test_kind_image_network_and_memory_are_part_of_the_identity(
+    small: Experiment, docker_host: ResolvedHost
+) -> None:
+    docker = Isolation("docker")
+    renamed = replace(docker_host, images={DEFAULT_IMAGE: "sha256:" + "3" * 64})
+    found = [
+        {c.cell_id for c in cells_of(small, host, isolation)}
+        for host, isolation in (
+            (docker_host, Isolation()),
+            (docker_host, Isolation("none")),
+            (docker_host, docker),
+            (renamed, docker),
+            (docker_host, replace(docker, image="own")),
+            (docker_host, replace(docker, network="bridge")),
+            (docker_host, replace(docker, memory_mib=64)),
+        )
+    ]
+    assert len(set().union(*found)) == sum(map(len, found))
+    same = replace(docker_host, images={"another name": IMAGE_ID})
+    assert {c.cell_id for c in cells_of(small, same, replace(docker, image="another name"))} == found[2]
+
+
+def test_a_plan_says_what_a_container_needs(small: Experiment, docker_host: ResolvedHost) -> None:
+    files = (File("/jdk/bin/java", "1"), File("/jdk/lib/modules", "2"), File("/jdk/release", "3"))
+    runtime = replace(resolved_runtime("a"), files=files)
+    host = replace(docker_host, runtimes={**docker_host.runtimes, "a": runtime})
+    planned = {
+        (c.benchmark.name, c.runtime): c.to_json(1.0, 1)
+        for c in cells_of(small, host, Isolation("docker", 64, images={"native": "own"}))
+    }
+    java, native = planned["x", "a"], planned["n", "native"]
+    assert java["isolation"] == {
+        "kind": "docker", "image": DEFAULT_IMAGE, "image_id": IMAGE_ID, "network": "none", "memory_mib": 64,
+        "programs": [], "folders": ["/jdk"],
+    }  # fmt: skip
+    assert (native["isolation"]["image"], native["isolation"]["programs"]) == ("own", ["/bin/true"])
+    assert native["files"] == [], "a program of the image is known by the image"
+
+
+def test_a_modifier_has_an_isolation_of_its_own(small: Experiment, docker_host: ResolvedHost) -> None:
+    boxed = Modifier("boxed", isolation=Isolation("docker"))
+    experiment = replace(small, modifiers=((), (boxed,)))
+    kinds = {
+        (c.benchmark.name, c.modifiers): c.isolation.kind
+        for c in cross(experiment, docker_host, MINHEAPS).cells
+    }
+    assert kinds == {
+        ("x", "none"): "cgroup", ("x", "boxed"): "docker", ("n", "none"): "cgroup", ("n", "boxed"): "docker",
+    }  # fmt: skip
+
+
+def test_an_image_that_nobody_looked_for_is_an_error(small: Experiment, host: ResolvedHost) -> None:
+    with pytest.raises(SpecError, match=f"the Docker image {DEFAULT_IMAGE}"):
+        cells_of(small, host, Isolation("docker"))
