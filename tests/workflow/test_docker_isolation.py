@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from contained import BASE, base_image, contained, containers_of, is_told
 from runner_plans import Runner, cell, end, printed, wait_until, write_plan
+from small_experiments import SmallExperiment
 
 CPU = max(os.sched_getaffinity(0))
 RLIMITS = {"address_space_mib": 4096, "open_files": 777, "processes": None, "core_mib": 0}
@@ -240,3 +241,52 @@ def test_without_an_engine_the_error_says_where_and_how_to_mend_it(tmp_path, mon
     monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2375")
     assert "on this machine" in runner.run().stderr
     assert runner.records() == []
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    """A C program that is built for it, and a Java benchmark in its smallest size, both in containers."""
+    made = SmallExperiment(
+        tmp_path,
+        isolation={"kind": "docker", "memory_mib": 512},
+        modifiers={},
+        benchmarks=[
+            {"suite": "tiny", "benchmark": "empty"},
+            {"suite": "vm", "benchmark": "compress", "size": "s1"},
+        ],
+        runtimes=["temurin-21"],
+        collectors=["serial"],
+        heap={"sizes_mib": [64]},
+        iterations={"method": "fixed", "count": 2, "warmup": 1},
+        invocations={"fixed": 2},
+        timeout_s=60,
+    )
+    # The Java benchmark is built once for all tests.
+    del made.environment["REGATTA_CACHE"]
+    (tmp_path / "empty.c").write_text("int main(void) { return 0; }\n")
+    build = {"directory": ".", "command": ["gcc", "-o", "empty", "empty.c"], "outputs": {"empty": "empty"}}
+    made.suite["builds"] = {"empty": {**build, "needs": ["gcc"]}}
+    made.suite["benchmarks"] = {"empty": {"command": ["{empty.empty}"]}}
+    made.write()
+    return made
+
+
+def test_a_spec_runs_in_containers_from_plan_to_verified_records(experiment, base, docker_engine):
+    experiment.run()
+    experiment.assert_complete()
+    records = experiment.records()
+    assert len(records) == 4
+    for record in records:
+        assert (record["status"], record["isolation"]["image_id"]) == ("ok", base), record["reason"]
+        assert is_told(record)
+    assert {metric for r in records for _, metric, *_ in r["iterations"]} >= {"elapsed", "gc_count"}
+    assert containers_of(docker_engine, experiment.results_file) == []
+
+
+def test_an_image_that_is_not_there_is_told_when_planning(experiment, docker_engine):
+    experiment.spec["isolation"] = {"kind": "docker", "image": "regatta-no-such-image"}
+    experiment.write()
+    done = experiment.regatta("plan", "spec.yml", "--write")
+    assert done.returncode == 3
+    assert "Docker image regatta-no-such-image: expected an image on this host" in done.stderr
+    assert "docker pull regatta-no-such-image" in done.stderr
