@@ -75,7 +75,7 @@ def family_words(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) 
         return f"the collectors cannot be told apart on {told.place}: {listed(apart)} cannot be compared with any: no block in common"
     words = "; ".join(_told(own, pairs, told) for own in sets)
     if len(sets) > 1:
-        words += f"; no block ties {', nor '.join(listed(own) for own in sets)} to the others"
+        words += f"; no block ties {' or '.join(listed(own) for own in sets)} to the others"
     if apart:
         words += f"; {listed(apart)} cannot be compared with them: no block in common"
     return words

@@ -12,6 +12,7 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.analysis.answer import answer_experiment
 from regatta.analysis.documents import document_of
+from regatta.analysis.family_words import winner
 from regatta.stats.anova import block_anova, one_way
 from regatta.stats.multiplicity import benjamini_hochberg
 from regatta.stats.tukey import tukey
@@ -86,3 +87,30 @@ def test_the_papers_way_is_one_way_on_the_values_without_blocks(experiment: Path
             )
         assert f"{fit.df_error + 3} invocations" in family.words
     assert not any("interleaved" in warning for warning in answer.warnings)
+
+
+def test_collectors_that_no_block_ties_are_told_in_their_own_sets_and_have_no_winner(tmp_path: Path) -> None:
+    """serial and g1 were measured by one plan, parallel and z by another, much faster machine state."""
+    names = ("serial", "g1", "parallel", "z")
+    cells = [cell(name) for name in names]
+    rng = np.random.default_rng(12)
+    level = {"serial": 1.0, "g1": 0.8, "parallel": 0.5, "z": 0.4}
+    records = [
+        record(
+            one,
+            r + 10 * (i // 2),
+            [float(1e9 * level[one["collector"]] * np.exp(rng.normal(0, 0.01)))],
+            position=i,
+            plan_id=f"plan-{i // 2}",
+        )
+        for i, one in enumerate(cells)
+        for r in range(8)
+    ]
+    answer = answer_experiment(write_experiment(tmp_path, cells, records, 20))
+    (family,) = answer.families
+    assert family.words.startswith("z is fastest on h2 at 2 x minheap: ")
+    assert "faster than parallel" in family.words
+    assert "; g1 is fastest on h2 at 2 x minheap: " in family.words
+    assert "faster than serial" in family.words
+    assert family.words.endswith("; no block ties z and parallel or g1 and serial to the others")
+    assert winner(family.pairs, family.names, "lower") == ""
