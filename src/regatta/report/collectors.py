@@ -175,4 +175,7 @@ def _row(pair: Mapping[Resource, Overhead]) -> tuple[str, ...]:
 def _texts(ratio: Estimate | None) -> tuple[str, str]:
     if ratio is None or not math.isfinite(ratio.point):
         return ABSENT, ratio.reason if ratio else ""
-    return show_ratio(ratio.point), interval(show_ratio(ratio.low), show_ratio(ratio.high)) or ratio.reason
+    ends = interval(show_ratio(ratio.low), show_ratio(ratio.high))
+    if ends and ratio.reason:
+        return show_ratio(ratio.point), f"{ends}, {ratio.reason}"
+    return show_ratio(ratio.point), ends or ratio.reason

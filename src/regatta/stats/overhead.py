@@ -10,7 +10,7 @@ Source: Cai, Blackburn, Bond and Maas, Distilling the Real Cost of Production Ga
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,8 @@ LOWER_BOUND = "lower-bound-overhead"
 #: fewer rounds do not bear a bootstrap
 LEAST_ROUNDS = 5
 LEAST_RESAMPLES = 2000
+#: why a bound may lie below 1, where it says nothing
+BELOW_ONE = "below 1, which no overhead is: "
 #: the cheapest is chosen from all of these parts but one, and its cost taken from that one
 _PARTS = 5
 
@@ -73,7 +75,7 @@ def lower_bound_overheads(
         larger of two standard errors: the linear one of this ratio, and that of the ratio with the plain minimum over
         rounds drawn again (the minimum taken in each resample). In simulations of normal errors it covers 95 % where one alternative is
         clearly cheapest, and 88 to 93 % where 5 to 105 are exactly equal; percentile and BCa intervals cover 1 to 76 % there.
-        NaN with a reason: no total, no alternative whose identifiable cost is known, fewer than 5 rounds, no spread.
+        A bound below 1 says nothing, for no overhead is less; it is kept, with a reason. NaN with a reason: no total, no alternative whose identifiable cost is known, fewer than 5 rounds, no spread.
 
     Raises:
         ValueError: shapes differ, too few resamples, or `level` is not between 0 and 1.
@@ -103,7 +105,9 @@ def lower_bound_overheads(
     cheapest = int(columns[int(np.argmin(_means(cost[:, columns])))])
     resampled = np.log(_weighted_means(weights, total)) - distilled.resampled[:, None]
     overheads = tuple(
-        _overhead(total[:, column], distilled, resampled[:, column], level)
+        _explained(
+            _overhead(total[:, column], distilled, resampled[:, column], level), bool(eligible[column])
+        )
         for column in range(total.shape[1])
     )
     return LowerBounds(_distilled_interval(distilled, level), cheapest, overheads)
@@ -170,6 +174,18 @@ def _overhead(total: Floats, distilled: _Distilled, resampled: Floats, level: fl
         return undefined(n, level, LOWER_BOUND, "the distilled cost is not a positive number")
     parts = _influence(total, mean) - _influence(distilled.by_round, distilled.mean)
     return _interval(point, parts, resampled, n, level)
+
+
+def _explained(bound: Interval, eligible: bool) -> Interval:
+    """Why a bound says nothing, where it lies below 1."""
+    if not bound.point < 1.0 or bound.reason:
+        return bound
+    why = (
+        "the cheapest was chosen from other rounds, where it cost more than this in these"
+        if eligible
+        else "what is surely its own cost is not known, or in too few rounds, so that it could not be the cheapest itself"
+    )
+    return replace(bound, reason=BELOW_ONE + why)
 
 
 def _distilled_interval(distilled: _Distilled, level: float) -> Interval:

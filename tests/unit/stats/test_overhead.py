@@ -50,6 +50,24 @@ def test_who_does_not_tell_its_known_cost_is_still_set_over_the_distilled_cost_o
     found = bounds(totals, known)
     assert found.cheapest == 1
     assert found.overheads[0].point == pytest.approx(1.1 / 1.2, rel=0.03)
+    assert found.overheads[0].reason.startswith(
+        "below 1, which no overhead is: what is surely its own cost is not known"
+    )
+    assert math.isfinite(found.overheads[0].low)
+    assert found.overheads[1].reason == ""
+
+
+def test_a_bound_that_chance_puts_below_1_says_so() -> None:
+    # Nothing is identifiable: all have the same cost, and which round is whose cheapest is chance.
+    for seed in range(40):
+        totals, known = made(6, [1.0] * 6, [0.0] * 6, seed)
+        low = [one for one in bounds(totals, known).overheads if one.point < 1.0]
+        assert all(
+            one.reason.startswith("below 1, which no overhead is: the cheapest was chosen") for one in low
+        )
+        if low:
+            return
+    pytest.fail("no bound below 1 was made up")
 
 
 def test_a_collector_without_values_has_no_overhead_and_takes_nothing_from_the_others() -> None:
