@@ -21,6 +21,8 @@ from regatta.units import UNITS
 #: more series than this are told together
 _FEW = 3
 _LEVELS = ("iterations", "invocations", "hosts")
+#: of windows that `cov` finds
+CHOSEN = "the window was chosen for how little its iterations vary: all iterations vary by more"
 
 _STEADY = {
     "fixed": ("", "i.iteration >= {warmup}"),
@@ -90,7 +92,14 @@ def variance_by_level(
         number: sum(row.cell.number == number for row in rows) == 1
         for number in {row.cell.number for row in rows}
     }
-    return [_one(row, alone[row.cell.number], samples) for row in rows] + _over_hosts(rows, samples)
+    found = [_one(row, alone[row.cell.number], samples) for row in rows] + _over_hosts(rows, samples)
+    if steady.method != "cov":
+        return found
+    # The first window that varies little is chosen for varying little: what it varies by is too little for all iterations.
+    return [
+        one if any(map(math.isnan, one.t_squared)) else replace(one, best_iterations=math.nan, reason=CHOSEN)
+        for one in found
+    ]
 
 
 def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
@@ -99,13 +108,14 @@ def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
     if not on_hosts:
         return ()
     hosts = len({one.host for one in on_hosts})
+    chosen = any(one.reason == CHOSEN for one in on_hosts)
     if len(on_hosts) <= _FEW:
         return tuple(_words(one, names, several_hosts=hosts > 1) for one in on_hosts)
     shares = [one.share_percent[1] for one in on_hosts if not math.isnan(one.share_percent[1])]
     sentences = []
     if shares:
         sentences.append(
-            f"over {len(shares)} series, invocations hold {min(shares):.0f} to {max(shares):.0f} % of the"
+            f"over {len(shares)} series, invocations hold{' at most' if chosen else ''} {min(shares):.0f} to {max(shares):.0f} % of the"
             f" variance of one iteration (median {statistics.median(shares):.0f} %); only more invocations lessen that part"
         )
     best = [one.best_iterations for one in on_hosts if math.isfinite(one.best_iterations)]
@@ -215,14 +225,15 @@ def _words(one: CellLevels, names: Names, several_hosts: bool) -> str:
     if any(math.isnan(t) for t in one.t_squared):
         return f"{where}: where the variance is cannot be told: {one.reason}"
     iterations, invocations = one.spread_percent
+    least = "at least " if one.reason == CHOSEN else ""
     text = (
-        f"{where}: iterations of one invocation vary by {iterations:.2g} %, invocations by another {invocations:.2g} %"
+        f"{where}: iterations of one invocation vary by {least}{iterations:.2g} %, invocations by another {invocations:.2g} %"
         f" (standard deviations; {counted(one.counts[1], 'invocation')} of {counted(one.counts[0], 'iteration')})"
     )
     if math.isinf(one.best_iterations):
         return f"{text}; invocations add nothing that could be seen"
     if math.isnan(one.best_iterations):
-        return text
+        return f"{text}; {one.reason}" if one.reason == CHOSEN else text
     best = counted(int(one.best_iterations), "iteration")
     return (
         f"{text}; the same time gives most with {best} in an invocation, at {one.iteration_s:.2g} s an iteration"

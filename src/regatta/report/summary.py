@@ -103,6 +103,9 @@ def methods(answer: Answer) -> dict[str, list[str]]:
     found = {
         "Mean and interval": {cell.estimate.method for cell in answer.cells},
         "Ratio to the baseline": {row.ratio.method for row in answer.comparisons},
+        "Over the hosts of a platform": {
+            row.ratio.method for row in answer.over_hosts.comparisons if len(row.hosts) > 1
+        },
         "Differences among collectors": {family.method for family in answer.families},
         "Pairs": {pair.ratio.method for family in answer.families for pair in family.pairs},
     }

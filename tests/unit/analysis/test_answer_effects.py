@@ -234,6 +234,26 @@ def test_one_invocation_has_no_spread_of_invocations(tmp_path: Path) -> None:
     assert "cannot be told" in answer.findings["Where the variance is"][0]
 
 
+def test_a_window_that_was_chosen_for_its_calm_tells_the_least_that_iterations_vary_by(
+    tmp_path: Path,
+) -> None:
+    # White noise of 2.2 %: the first ten in a row below 2 % vary by less than all do.
+    rng = np.random.default_rng(31)
+    one = cell("g1")
+    records = [record(one, r, (1e8 * rng.normal(1.0, 0.022, 60)).tolist()) for r in range(12)]
+    write_experiment(tmp_path, [one], records, 12, method="cov", window=10, threshold=0.02)
+    answer = answer_experiment(tmp_path)
+    (found,) = answer.levels
+    assert found.spread_percent[0] < 2.0
+    assert math.isnan(found.best_iterations)
+    assert found.reason.startswith("the window was chosen for how little its iterations vary")
+    (words,) = answer.findings["Where the variance is"]
+    assert "iterations of one invocation vary by at least 1." in words
+    assert words.endswith(
+        "; the window was chosen for how little its iterations vary: all iterations vary by more"
+    )
+
+
 def test_startup_has_no_levels(tmp_path: Path) -> None:
     iterated(tmp_path)
     write_facts(tmp_path, method="startup")
