@@ -272,7 +272,9 @@ def experiment(tmp_path):
 
 
 def test_a_spec_runs_in_containers_from_plan_to_verified_records(experiment, base, docker_engine):
-    experiment.run()
+    experiment.plan()
+    done = experiment.regatta(*experiment.segment_arguments(0))
+    assert done.returncode == 0, done.stderr
     experiment.assert_complete()
     records = experiment.records()
     assert len(records) == 4
