@@ -42,11 +42,7 @@ def segment(folder: Path, name: str, number: int, way: Wish, receipt: Path, retr
     if host is None or host.way(way) == "local":
         _become_the_runner(place, name, number, receipt, retry_failed)
     assert host is not None
-    if host.way(way) == "slurm":
-        from regatta.fleet.slurm_segments import measure_in_slurm
-
-        return measure_in_slurm(place, host, number, receipt, retry_failed)
-    return _measure_detached(place, host, number, receipt, retry_failed)
+    return _measure_elsewhere(place, host, number, way, receipt, retry_failed)
 
 
 def _host(place: Folder, name: str) -> Host:
@@ -83,17 +79,31 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
     os.execv(sys.executable, [*argv, *(["--retry-failed"] if retry_failed else [])])
 
 
-def _measure_detached(place: Folder, host: Host, number: int, receipt: Path, retry_failed: bool) -> int:
-    from regatta.fleet.agent import Agent
-    from regatta.fleet.detached import DetachedSegment, Stopped
-    from regatta.fleet.remote.connect import connect
-    from regatta.store.folder import write_json
+def _measure_elsewhere(
+    place: Folder, host: Host, number: int, way: Wish, receipt: Path, retry_failed: bool
+) -> int:
+    from regatta.errors import HostError
+    from regatta.fleet.stopping import Stopped
 
     try:
-        told = DetachedSegment(place, Agent(connect(host, "ssh")), number, retry_failed).run()
+        if host.way(way) == "slurm":
+            from regatta.fleet.slurm_segments import SlurmSegment
+
+            SlurmSegment(place, host, number, receipt, retry_failed).run()
+            return 0
+        from regatta.fleet.agent import Agent
+        from regatta.fleet.detached import DetachedSegment
+        from regatta.fleet.remote.connect import connect
+        from regatta.store.folder import write_json
+
+        told = DetachedSegment(place, Agent(connect(host, way)), number, retry_failed).run()
     except Stopped:
         click.echo("stopped; what was measured is recorded, and the same command goes on", err=True)
         return 130
+    except HostError:
+        # What the plan was made from may have changed there: the next run asks the host again, which costs little.
+        (place.receipts / "provision.json").unlink(missing_ok=True)
+        raise
     write_json(receipt, told)
     for refused in told["refused"]:
         click.echo(f"refused: {refused}", err=True)

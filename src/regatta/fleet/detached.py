@@ -6,22 +6,22 @@ import getpass
 import json
 import os
 import platform
-import signal
+import select
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from regatta.errors import HostError, RegattaError
 from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.remote.base import Unreachable
+from regatta.fleet.shown_state import show_state
+from regatta.fleet.stopping import Stopped, told_to_stop
 from regatta.fleet.taking_over import TakenOver
-from regatta.store.folder import Folder, write_json
+from regatta.store.folder import Folder
 from regatta.store.identity import identity_of
-from regatta.store.runner_state import process_start
 
 #: how long a host may be out of reach before the job gives up; the host measures on, and the next run fetches the rest
 PATIENCE_S = 3600.0
@@ -33,26 +33,6 @@ _SHORT_S = 120.0
 
 class Gone(Exception):
     """The runner on the host is gone and has left no word: it was killed, or the host was."""
-
-
-class Stopped(Exception):
-    """This process was told to stop; so was the host."""
-
-
-@contextmanager
-def _told_to_stop() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP stop the host in order too; what only dies leaves it measuring."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise Stopped
-
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class DetachedSegment:
@@ -79,7 +59,7 @@ class DetachedSegment:
         """
         taken = TakenOver(self.folder, self.name, Acceptance(self.header, self.number), self.number)
         try:
-            with _told_to_stop():
+            with told_to_stop():
                 try:
                     return self._until_the_end(taken)
                 except Stopped:
@@ -187,7 +167,7 @@ class DetachedSegment:
                 if kind == b"R":
                     taken.take(text)
                 elif kind == b"S":
-                    self._show(text)
+                    show_state(self.folder, self.name, self.number, text)
                 elif kind == b"E":
                     return _object(text, self.name)
                 elif kind == b"G":
@@ -199,34 +179,12 @@ class DetachedSegment:
                 process.kill()
             process.communicate()
 
-    def _show(self, text: bytes) -> None:
-        """Write the host's state where `regatta status` and the progress bar look, with this process as its own."""
-        try:
-            state = json.loads(text)
-            shown = {
-                "experiment": self.folder.name,
-                "host": self.name,
-                "segment": self.number,
-                "total": int(state["total"]),
-                "started_utc_s": int(state["started_utc_s"]),
-                "cell": None if state.get("cell") is None else str(state["cell"])[:200],
-                "index": None if state.get("index") is None else int(state["index"]),
-                "since_utc_s": float(state["since_utc_s"]),
-                "counts": {str(k)[:20]: int(v) for k, v in dict(state["counts"]).items()},
-                "pid": os.getpid(),
-                "pid_start": process_start(os.getpid()),
-                "written_utc_s": int(time.time()),
-            }
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return
-        write_json(self.folder.state / f"{self.name}.json", shown, indent=None)
-
     def _finish(self, ended: Mapping[str, Any], taken: TakenOver) -> dict[str, Any]:
         """The receipt of what was measured, or the runner's error."""
         code = ended.get("exit_code")
         problems = [str(text)[:4000] for text in ended.get("problems") or [] if isinstance(text, str)]
         if code != 0:
-            error = RegattaError(
+            error = HostError(
                 f"host {self.name}", "the segment to be measured",
                 "; ".join(problems) or f"exit {code}", f"see {self.there}/logs there",
             )  # fmt: skip
@@ -282,8 +240,6 @@ def _object(text: bytes, host: str) -> dict[str, Any]:
 
 def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
     """Lines of a stream that may stall or never end: one that is silent is cut, one that is too long is refused."""
-    import select
-
     assert process.stdout is not None
     fd = process.stdout.fileno()
     rest = bytearray()

@@ -1,0 +1,147 @@
+"""A segment measured as one allocation of Slurm, on a file system that the nodes share: the journal is written where it is read."""
+
+from __future__ import annotations
+
+import selectors
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from regatta.errors import HostError, RegattaError
+from regatta.fleet.remote.slurm import Ending, SlurmRemote
+from regatta.fleet.shown_state import show_state
+from regatta.fleet.stopping import Stopped, told_to_stop
+from regatta.model.host import Host
+from regatta.store.folder import Folder
+
+#: allocations in a row that may end without a record before that is an error
+_FRUITLESS = 3
+_LOOK_S = 1.0
+_TOLD_BYTES = 65536
+
+
+class SlurmSegment:
+    """One segment of one host: allocations, one after the other, until it is done."""
+
+    def __init__(self, folder: Folder, host: Host, number: int, receipt: Path, retry_failed: bool) -> None:
+        self.folder = folder
+        self.host = host
+        self.number = number
+        self.receipt = receipt.resolve()
+        self.remote = SlurmRemote(host)
+        self._retry_failed = retry_failed
+        self._journal = folder.journal / host.name / f"{number:05d}.jsonl"
+        self._node_state = (folder.state / f"{host.name}.node.json").resolve()
+
+    def run(self) -> None:
+        """Measure to the end of the segment, whose receipt the runner writes itself.
+
+        Raises:
+            Stopped: told to stop; the runner has stopped too.
+            HostError: the runner's own error, or Slurm gives no node.
+        """
+        fruitless = 0
+        try:
+            with told_to_stop():
+                try:
+                    while True:
+                        before = self._size()
+                        ending, code, told = self._allocation()
+                        if self._is_done(ending, code, told):
+                            return
+                        fruitless = 0 if self._size() > before else fruitless + 1
+                        if fruitless >= _FRUITLESS:
+                            raise self._error(
+                                f"{_FRUITLESS} allocations in a row without a record ({ending.end})"
+                            )
+                        # What failed is run again once, not in every allocation.
+                        self._retry_failed = False
+                        self._say(f"{ending.end}; goes on in another allocation")
+                except Stopped:
+                    self.remote.stop()
+                    raise
+        finally:
+            self.remote.close()
+
+    def _size(self) -> int:
+        try:
+            return self._journal.stat().st_size
+        except OSError:
+            return 0
+
+    def _argv(self) -> list[str]:
+        place, name = self.folder, self.host.name
+        argv = [
+            self.host.python, "-I", str(place.runner.resolve()), "segment",
+            "--plan", str(place.host_plan(name).resolve()),
+            "--segment", str(self.number),
+            "--journal", str((place.journal / name).resolve()),
+            "--state", str(self._node_state),
+            "--scratch", str((place.scratch / name).resolve()),
+            "--receipt", str(self.receipt),
+        ]  # fmt: skip
+        return [*argv, *(["--retry-failed"] if self._retry_failed else [])]
+
+    def _allocation(self) -> tuple[Ending, int, str]:
+        """One allocation to its end: how it ended, the runner's exit code, what it told."""
+        self.receipt.unlink(missing_ok=True)
+        process = self.remote.open(self._argv())
+        told = bytearray()
+        self._attend(process, told)
+        text = bytes(told[-_TOLD_BYTES:]).decode("utf-8", "replace")
+        return self.remote.ending(process, text), process.returncode, text
+
+    def _attend(self, process: subprocess.Popen[bytes], told: bytearray) -> None:
+        """Hand on what it tells, and show its state, until it ends."""
+        shown_at = 0.0
+        with selectors.DefaultSelector() as selector:
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    selector.register(stream, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select(_LOOK_S):
+                    data = key.fileobj.read1(65536)  # type: ignore[union-attr]
+                    if not data:
+                        selector.unregister(key.fileobj)
+                    told += data
+                    del told[: -4 * _TOLD_BYTES]
+                    sys.stderr.buffer.write(data)
+                    sys.stderr.flush()
+                if time.monotonic() - shown_at >= _LOOK_S:
+                    shown_at = time.monotonic()
+                    self._show()
+        process.wait()
+
+    def _show(self) -> None:
+        try:
+            text = self._node_state.read_bytes()
+        except OSError:
+            return
+        show_state(self.folder, self.host.name, self.number, text)
+
+    def _is_done(self, ending: Ending, code: int, told: str) -> bool:
+        """Whether the segment is done; False where it goes on in another allocation.
+
+        Raises:
+            HostError: it ended with an error of the runner's, or somebody cancelled it.
+        """
+        if self.receipt.exists():
+            return True
+        if ending.end == "cancelled":
+            raise HostError(
+                f"host {self.host.name}", "an allocation that runs to its end", f"it was cancelled ({ending.state or 'Slurm'})",
+                "start the same command again: what is recorded stays, and it goes on",
+            )  # fmt: skip
+        if ending.end != "done":
+            return False
+        lines = [line.partition("error: ")[2] for line in told.splitlines() if line.startswith("error: ")]
+        error = self._error("; ".join(lines) or f"exit {code}")
+        error.exit_code = code if code in (1, 2, 3) else RegattaError.exit_code
+        raise error
+
+    def _error(self, got: str) -> HostError:
+        return HostError(f"host {self.host.name}", "the segment to be measured", got, "see the job's log")
+
+    def _say(self, text: str) -> None:
+        print(f"{self.host.name}: {text}", file=sys.stderr, flush=True)
