@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -166,9 +166,10 @@ def test_the_second_start_costs_milliseconds(machine: Machine) -> None:
     machine.run("status")
     took_s = []
     for _ in range(5):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         machine.run("status")
-        took_s.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(took_s) < 0.1
 
 

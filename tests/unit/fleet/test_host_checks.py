@@ -326,9 +326,9 @@ def test_this_host_is_looked_at(tmp_path: Path) -> None:
     assert found.returncode == (3 if any(check["verdict"] == "unfit" for check in checks.values()) else 0)
     assert len(checks) == 14
     # True of every host that runs tests, whatever else it does meanwhile.
-    assert checks["pinning"]["verdict"] == "ok"
-    assert checks["clock steps"]["verdict"] == "ok"
-    assert checks["sleep"]["verdict"] == "ok"
+    for name in ("pinning", "clock steps", "sleep"):
+        # Where others take all of the processors, the time for the programs can be over before the last.
+        assert checks[name]["verdict"] == "ok" or "not run: the" in checks[name]["got"], checks[name]
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
