@@ -290,7 +290,7 @@ def test_interpolated_p_values_are_those_of_the_integral(k: int, df: float) -> N
 @pytest.mark.parametrize("k", [2, 21])
 @pytest.mark.parametrize("df", [1.0, 2.0, 3.0, 5.0, 20.0, 1e6])
 def test_the_integrals_have_nodes_enough(k: int, df: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    q = np.geomspace(0.1, 1e5, 60)
+    q = np.geomspace(0.1, 1e5, 20)
     loadings = tuple(np.linspace(0.3, 0.99, k).tolist())
     plain = studentized_range.upper_tail(q, k, df), dunnett_tail(q, loadings, df)
     monkeypatch.setattr(quadrature, "_STEP", 0.3)
