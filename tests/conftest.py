@@ -1,11 +1,35 @@
 """Being here, it lets every test import the helpers beside it."""
 
+import os
 import signal
 
+import in_parallel
+import pytest
 from docker_engine import docker_engine
+from hypothesis import settings
 
 __all__ = ["docker_engine"]  # a fixture for all of them
 
 # A suite that a shell started in the background inherits an ignored SIGINT, and so would every program it tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says more about what else runs than about the example.
+settings.register_profile("regatta", deadline=None)
+settings.load_profile("regatta")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lock_of_the_host(tmp_path_factory):
+    """Tests in different processes need not wait for each other's measurements: each process has a lock of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        if in_parallel.is_one_of_several() and "REGATTA_HOST_LOCK" not in os.environ:
+            patch.setenv("REGATTA_HOST_LOCK", str(tmp_path_factory.mktemp("host") / "lock"))
+        yield
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
+def pytest_collection_modifyitems(items):
+    """Share the tests among the processes, where there are several."""
+    if in_parallel.is_one_of_several():
+        in_parallel.share(items)
