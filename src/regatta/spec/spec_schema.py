@@ -259,6 +259,11 @@ class Spec(Strict):
         min_length=1,
         examples=[["local"]],
     )
+    isolation: IsolationSpec = Field(
+        LEFT_OUT,
+        description=str(IsolationSpec.__doc__),
+        examples=["docker", {"kind": "docker", "memory_mib": 2048}],
+    )
     runtimes: Names = Field(
         [],
         description="What executes the benchmarks, from `configs/runtimes.yml` or `define`. Native benchmarks need none: "
@@ -352,11 +357,6 @@ class Spec(Strict):
         LEFT_OUT, description=str(EnvironmentSpec.__doc__), examples=[{"set": {"LC_ALL": "C"}}]
     )
     limits: LimitsSpec = Field(LEFT_OUT, description=str(LimitsSpec.__doc__), examples=[{"open_files": 1024}])
-    isolation: IsolationSpec = Field(
-        LEFT_OUT,
-        description=str(IsolationSpec.__doc__),
-        examples=["docker", {"kind": "docker", "memory_mib": 2048}],
-    )
     exclude: list[ExcludeSpec] = Field(
         [],
         description="Cells to leave out of the full crossing.",
