@@ -86,11 +86,13 @@ def records(folder, base, docker_engine, tmp_path_factory):
     ]
     runner = Runner(tmp_path_factory.mktemp("contained") / "contained")
     cores = {"use": "cpus", "cpus": [CPU], "housekeeping": 0, "count": None}
-    measured = runner.measure(*cells, cores=cores, rlimits=RLIMITS)
+    write_plan(runner.folder, cells, cores=cores, rlimits=RLIMITS)
+    done = runner.run(patience_s=300)
+    assert (done.returncode, done.stderr) == (0, "")
     assert containers_of(docker_engine, runner.results_file) == []
     runner.assert_nothing_left()
     names = {each["cell_id"]: each["label"].split("/")[1].split(":")[0] for each in cells}
-    return {names[record["cell_id"]]: record for record in measured}
+    return {names[record["cell_id"]]: record for record in runner.records()}
 
 
 def test_a_record_says_in_which_image_it_was_made_and_what_that_cost_beside_the_program(records, base):
@@ -185,7 +187,7 @@ def test_what_a_killed_runner_left_is_removed_at_the_next_start(runner, base, do
     assert containers_of(docker_engine, runner.results_file), "nobody else ends it"
     planned[0]["argv"] = ["/bin/sh", "-c", "exit 0"]
     write_plan(runner.folder, planned)
-    done = runner.run()
+    done = runner.run(patience_s=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert runner.receipt()["orphans_ended"] >= 1
     assert [record["status"] for record in runner.records()] == ["ok"]
@@ -222,7 +224,7 @@ def test_an_image_that_changed_or_lacks_a_program_is_told_before_anything_is_mea
         ),
     ):
         write_plan(runner.folder, [planned])
-        done = runner.run()
+        done = runner.run(patience_s=120)
         assert done.returncode == 3
         assert words in done.stderr
         assert runner.records() == []
@@ -232,7 +234,7 @@ def test_without_an_engine_the_error_says_where_and_how_to_mend_it(tmp_path, mon
     runner = Runner(tmp_path / "contained")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
     write_plan(runner.folder, [contained("true", ["/usr/bin/true"], "sha256:" + "0" * 64)])
-    done = runner.run()
+    done = runner.run(patience_s=120)
     assert done.returncode == 3
     assert (
         f"Docker at {tmp_path}/docker.sock: expected an engine that answers · got No such file" in done.stderr

@@ -209,7 +209,7 @@ class Containers:
             waiting = self.engine.wait_for_removal(container)
             created_ns = time.monotonic_ns()
             self.engine.ask("POST", f"/containers/{container}/start")
-            with _Program(self.engine, container, gate, cell) as program:
+            with _Program(self.engine, container, gate, cell, self._cores) as program:
                 started_ns = time.monotonic_ns()
                 outcome, usage = program.attend(launch, self._stop, let_go, ended)
                 released_ns = time.monotonic_ns()
@@ -255,7 +255,9 @@ class Containers:
             "CpuShares": min(_SHARES * len(self._cores), _MOST_SHARES),
             "Mounts": mounts_of(cell, self._scratch, gate.directory),
             "CapDrop": ["ALL"],
-            "SecurityOpt": ["no-new-privileges"],
+            # Labels are of no use where nothing is writable but scratch, and would keep it from reading what it is shown.
+            "SecurityOpt": ["no-new-privileges", "label=disable"],
+            "UsernsMode": "host",
             "GroupAdd": [str(group) for group in os.getgroups()],
             "LogConfig": {"Type": "none"},
             "Ulimits": [_ulimit(which, limits.get(which)) for which in _ULIMITS],
@@ -302,7 +304,9 @@ def _rusage(usage: ContainerUsage) -> dict[str, Any]:
 class _Program:
     """The program of a container that has been started: it stands at the gate."""
 
-    def __init__(self, engine: Engine, container: str, gate: Gate, cell: Mapping[str, Any]) -> None:
+    def __init__(
+        self, engine: Engine, container: str, gate: Gate, cell: Mapping[str, Any], cores: list[int]
+    ) -> None:
         self._gate = gate
         self._fds: list[int] = []
         if not gate.wait(time.monotonic() + _START_S):
@@ -314,6 +318,7 @@ class _Program:
             (self._pid,) = children_of(self._holder_pid)
             for pid in (self._holder_pid, self._pid):
                 self._fds.append(os.pidfd_open(pid))
+            allowed = os.sched_getaffinity(self._pid)
         except (LookupError, ValueError, OSError) as error:
             self._close()
             raise HostError(
@@ -321,6 +326,13 @@ class _Program:
                 "an engine on the machine where the runner runs",
             ) from error  # fmt: skip
         self._holder, self._main = self._fds
+        if not allowed <= set(cores):
+            # Version 2 of control groups gives a container other CPUs without a word where it may not have these.
+            self._close()
+            raise HostError(
+                f"Docker at {engine.path}", f"a container on CPUs {sorted(cores)}", f"one on {sorted(allowed)}",
+                "let Docker's own group have these CPUs: they may be in a partition of others",
+            )  # fmt: skip
 
     def __enter__(self) -> _Program:
         return self

@@ -120,8 +120,7 @@ class ContainerGroups:
             since[key] = None if begin is None or end is None else end - begin
         peak = self._value(_PEAK[self.version]) if self._peak_fresh else None
         if peak is None:
-            why = "the kernel" if _PEAK[self.version] in self._fds else "no such file: the kernel"
-            untold["memory_peak_bytes"] = f"{why} does not let this user begin a peak anew"
+            untold["memory_peak_bytes"] = "the kernel does not let this user begin a peak anew"
         if since["oom"] is None:
             untold["oom_kills"] = "the control group does not count them"
         total = since["all"] or 0
