@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,3 +48,44 @@ def is_told(record: Mapping[str, Any]) -> bool:
     }
     costs = [isolation[key] for key in ("create_ns", "start_ns", "remove_ns")]
     return min(costs) > 0 and untold <= isolation["untold"].keys()
+
+
+class EngineDoor:
+    """A socket that leads to the engine's, until it is shut: to whoever uses it the engine is gone then."""
+
+    def __init__(self, path: Path, engine: str = "/var/run/docker.sock") -> None:
+        self.path = path
+        self._engine = engine
+        self._open: list[socket.socket] = []
+        self._listening = socket.socket(socket.AF_UNIX)
+        self._listening.bind(str(path))
+        self._listening.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                inner, _ = self._listening.accept()
+                outer = socket.socket(socket.AF_UNIX)
+                outer.connect(self._engine)
+                self._open += [inner, outer]
+                for pair in ((inner, outer), (outer, inner)):
+                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+
+    def shut(self) -> None:
+        """No way to the engine any more, for those who are talking to it either."""
+        with contextlib.suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self.path.unlink()
+        for each in self._open:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import pytest
-from contained import BASE, base_image, contained, containers_of, is_told
+from contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
 from runner_plans import Runner, cell, end, printed, wait_until, write_plan
 from small_experiments import SmallExperiment
 
@@ -212,6 +212,24 @@ def test_a_stop_signal_ends_the_container_and_leaves_no_record(runner, base, doc
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert runner.records() == []
+
+
+def test_an_engine_that_goes_in_the_middle_ends_the_runner_with_its_reason_and_no_record(
+    runner, base, docker_engine, monkeypatch, tmp_path
+):
+    door = EngineDoor(tmp_path / "door")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{door.path}")
+    write_plan(runner.folder, [inside("nap", "exec sleep 2", base)])
+    process = runner.start()
+    napping = re.compile(r"^ *\d+ +sleep 2$", re.MULTILINE)
+    wait_until(lambda: napping.search(commands(docker_engine, runner.results_file)), "the program", 60)
+    door.shut()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, runner.records()) == (3, [])
+    assert f"Docker at {door.path}: expected an engine that answers" in said
+    monkeypatch.delenv("DOCKER_HOST")
+    assert runner.run(patience_s=120).returncode == 0
+    assert [record["status"] for record in runner.records()] == ["ok"]
 
 
 def test_an_image_that_changed_or_lacks_a_program_is_told_before_anything_is_measured(runner, base):
