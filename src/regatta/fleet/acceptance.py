@@ -47,7 +47,7 @@ class _Record(BaseModel):
     started_monotonic_ns: Count
     elapsed_ns: Count
     status: Literal["ok", "failed", "timeout", "oom", "crashed", "perturbed", "skipped"]
-    reason: str
+    reason: str | None
     exit_code: int | None
     signal: int | None
     rusage: dict[str, Number | int | None]

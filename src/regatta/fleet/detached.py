@@ -216,7 +216,7 @@ class DetachedSegment:
 #: what a receipt of the host says beside its identity
 _RECEIPT = (
     "plan_id", "planned", "not_needed", "measured_now", "statuses", "torn_bytes_dropped", "orphans_ended",
-    "no_accounting",
+    "no_accounting", "no_subreaper",
 )  # fmt: skip
 
 

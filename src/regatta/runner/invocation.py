@@ -21,6 +21,7 @@ from regatta.runner.perturbation import find_perturbation
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Launch, Outcome, StopSignals, run_process
 from regatta.runner.scratch import EmptyDirectory, remove_tree
+from regatta.runner.state_file import end_orphans
 from regatta.runner.verdict import adapter_file, judge, report_of
 from regatta.store.contents import place
 
@@ -93,6 +94,8 @@ class Bench:
         self.containers: Containers | None = None
         self.stop = stop
         self.directory = scratch / "work"
+        #: whether processes that leave their group are lost: `become_subreaper` said why
+        self.strays = False
         self._work = EmptyDirectory(self.directory)
         self.results_path = scratch / "results.jsonl"
         self._results_name = str(self.results_path)
@@ -190,6 +193,9 @@ class Bench:
             outcome = run_process(launch, self.stop, accounting.begin, accounting.started)
             tree = accounting.finish()
         ended_ns = time.monotonic_ns()
+        if self.strays:
+            # Nobody brings them back here, so that they are looked for in every process' environment.
+            outcome.left_behind += end_orphans(self._results_name)
         isolation = {"kind": kind} if kind == "none" or accounting else {"kind": "none", "asked": kind}
         return Run(outcome, tree, before, self.state.read(), ended_ns, isolation)
 

@@ -67,15 +67,16 @@ class Outcome:
     start_error: str = ""
 
 
-def become_subreaper() -> None:
+def become_subreaper() -> str:
     """Make orphaned descendants children of this process.
 
-    Raises:
-        OSError: the kernel refuses.
+    Returns:
+        Why not, where the system cannot (an emulated processor, whose emulator does not know the call); empty where it can.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+        return f"prctl(PR_SET_CHILD_SUBREAPER): {os.strerror(ctypes.get_errno())}"
+    return ""
 
 
 def keep_descriptors() -> None:

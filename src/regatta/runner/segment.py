@@ -173,6 +173,8 @@ class SegmentRun:
         self.counts: dict[str, int] = {}
         #: why there is no control group; empty when there is
         self.no_accounting = ""
+        #: why processes that leave their group do not come back to the runner; empty when they do
+        self.no_subreaper = ""
 
     def run(self) -> dict[str, Any]:
         """Measure what is due; returns the receipt.
@@ -251,6 +253,7 @@ class SegmentRun:
             "torn_bytes_dropped": journal.torn_bytes,
             "orphans_ended": orphans,
             "no_accounting": self.no_accounting,
+            "no_subreaper": self.no_subreaper,
         }
 
     def _with_bench(self, journal: JournalWriter, contained: list[dict[str, Any]]) -> None:
@@ -259,7 +262,7 @@ class SegmentRun:
         # Beside the journal, for it tells where its records were made, and receipts come and go.
         write_receipt(self.paths.journal / "cores.json", place)
         measured, own = place["measured"], place["runner"]
-        become_subreaper()
+        self.no_subreaper = become_subreaper()
         keep_descriptors()
         reserved = reserve_descriptors()
         accounting, self.no_accounting = open_accounting()
@@ -275,6 +278,7 @@ class SegmentRun:
                 bench = Bench(
                     header, self.paths.scratch, measured, accounting, stop, self.paths.journal / "kept"
                 )
+                bench.strays = bool(self.no_subreaper)
                 for fd in reserved:
                     os.close(fd)
                 if own is not None:
