@@ -42,9 +42,12 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
     plans = {
         name: plan_host(ready.experiment, ready.hosts[name], crossing) for name, crossing in crossings.items()
     }
-    impossible = [item for crossing in crossings.values() for item in crossing.impossible]
+    refused = [
+        (label, reason, name) for name, crossing in crossings.items() for label, reason in crossing.impossible
+    ]
+    impossible = list(dict.fromkeys((label, reason) for label, reason, _ in refused))
     if write:
-        _write(ready, plans, impossible)
+        _write(ready, plans, refused)
         if not as_json:
             return
     value = _describe(ready, plans, impossible, sum(c.excluded for c in crossings.values()))
@@ -54,13 +57,13 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
         _show(value, plans, shown_rows)
 
 
-def _write(ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]]) -> None:
+def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str, str, str]]) -> None:
     from regatta.fleet.plans import write_experiment, write_host_plan, write_runner
 
     for host_plan in plans.values():
         write_host_plan(ready.folder, host_plan)
     write_runner(ready.folder.runner)
-    write_experiment(ready.folder, ready.experiment, ready.hosts, impossible, ready.left_out)
+    write_experiment(ready.folder, ready.experiment, ready.hosts, refused, ready.left_out)
     total = sum(p.row_count for p in plans.values())
     most = "at most " if ready.experiment.stopping else ""
     cells = sum(len(p.cells) for p in plans.values())

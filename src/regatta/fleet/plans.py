@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +31,18 @@ def write_experiment(
     folder: Folder,
     experiment: Experiment,
     hosts: Mapping[str, ResolvedHost],
-    impossible: list[tuple[str, str]],
+    impossible: Sequence[tuple[str, str, str]],
     left_out: Mapping[str, str],
 ) -> None:
-    """Write `plan/experiment.json`: what the analysis must know that no record says."""
+    """Write `plan/experiment.json`: what the analysis must know that no record says.
+
+    Args:
+        folder: of the experiment.
+        experiment: what was asked for.
+        hosts: those that are planned on.
+        impossible: label of a cell, why it cannot exist, and on which host.
+        left_out: host -> why nothing is planned on it.
+    """
     value: dict[str, Any] = {
         "experiment": {
             "name": experiment.name,
@@ -62,11 +70,25 @@ def write_experiment(
         },
         "regatta": regatta.__version__,
         "hosts": {name: dict(host.facts) for name, host in hosts.items()},
-        "runtimes": {name: r.version for host in hosts.values() for name, r in host.runtimes.items()},
+        "runtimes": _versions(hosts),
         "impossible": [list(item) for item in impossible],
         "left_out": dict(left_out),
     }
     write_json(folder.experiment, value)
+
+
+def _versions(hosts: Mapping[str, ResolvedHost]) -> dict[str, str]:
+    """Runtime -> its version; where hosts have different ones, each with its hosts."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for host in hosts.values():
+        for name, runtime in host.runtimes.items():
+            found.setdefault(name, {}).setdefault(runtime.version, []).append(host.name)
+    return {
+        name: next(iter(versions))
+        if len(versions) == 1
+        else "; ".join(f"{version} ({', '.join(own)})" for version, own in versions.items())
+        for name, versions in found.items()
+    }
 
 
 def write_runner(path: Path) -> None:

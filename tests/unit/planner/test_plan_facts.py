@@ -1,0 +1,38 @@
+"""What the plan tells the analysis of its hosts: versions by host where they differ, and who refuses a cell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from regatta.analysis.facts import read_facts
+from regatta.fleet.plans import write_experiment
+from regatta.model.experiment import Experiment
+from regatta.model.resolved import ResolvedHost
+from regatta.store.folder import Folder
+
+
+@pytest.fixture
+def hosts(host: ResolvedHost) -> dict[str, ResolvedHost]:
+    newer = {name: replace(one, version="9.9") for name, one in host.runtimes.items() if name == "a"}
+    return {
+        "xeon": replace(host, name="xeon"),
+        "ryzen": replace(host, name="ryzen"),
+        "pi": replace(host, name="pi", runtimes={**host.runtimes, **newer}),
+    }
+
+
+def test_versions_refusals_and_hosts_left_out_come_back_as_facts(
+    tmp_path: Path, experiment: Experiment, hosts: dict[str, ResolvedHost]
+) -> None:
+    refused = [("x · a z", "no z", "xeon"), ("x · a z", "no z", "pi"), ("y · b z", "too old", "pi")]
+    folder = Folder(tmp_path)
+    write_experiment(folder, experiment, hosts, refused, {"gone": "unreachable"})
+    facts = read_facts(tmp_path)
+    own = hosts["xeon"].runtimes["a"].version
+    assert facts.runtimes["a"] == f"{own} (xeon, ryzen); 9.9 (pi)"
+    assert facts.runtimes["b"] == hosts["xeon"].runtimes["b"].version
+    assert facts.impossible == (("x · a z", "no z", ("xeon", "pi")), ("y · b z", "too old", ("pi",)))
+    assert list(facts.hosts) == ["xeon", "ryzen", "pi"]
