@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-START_S = 60.0
+START_S = 120.0
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "squeue", "scontrol", "scancel", "sinfo")
 SBIN = "/usr/sbin:/sbin"
 #: a node's name -> the feature that only it has
@@ -109,7 +109,10 @@ class SlurmCluster:
                 self.start(daemon)
         self.run("scancel", "--partition", self.partition, check=False)
         for node in self.nodes:
-            if self.state(node) not in ("idle", "allocated", "completing"):
+            if self.state(node) == "unknown":
+                # A controller that was just started asks the nodes once in a while; this makes them tell it at once.
+                self.run("scontrol", "reconfigure", check=False)
+            elif self.state(node) not in ("idle", "allocated", "completing"):
                 self.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
             self.wait_until(node, ["idle"])
 
@@ -173,7 +176,8 @@ class SlurmCluster:
                 _wait(lambda: not self.jobs(), lambda: "jobs do not end", seconds=15)
         for daemon in (*self.nodes, "slurmctld", "munged"):
             if daemon in self._daemons:
-                self.stop(daemon)
+                # Its folder goes with it: it has nothing to save, and some of them take their time.
+                self.stop(daemon, signal.SIGTERM if daemon == "munged" else signal.SIGKILL)
 
 
 @contextlib.contextmanager

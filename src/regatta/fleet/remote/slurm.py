@@ -57,6 +57,7 @@ _NOTICE_S = 20
 NODE_PATIENCE_S = 600.0
 _SILENCE_S = 60.0
 _LOOK_S = 0.5
+_SETTLE_S = 30.0
 
 _SHARED = "import os, sys; print(os.environ['SLURMD_NODENAME']); print(open(sys.argv[1]).read().strip())"
 _OWN_LINES = re.compile(r"^(srun|slurmstepd[^:]*): ")
@@ -148,8 +149,9 @@ class SlurmRemote(Here):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / "lock").open("a") as lock:
-                # Hosts that ask for the same feature at once get different nodes.
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                # Hosts that ask for the same feature at once get different nodes; who names one waits for nobody.
+                if not self._place.node:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
                 self._node = self._kept(folder) or self._choose(folder)
         except OSError as error:
             raise HostError(
@@ -330,9 +332,14 @@ class SlurmRemote(Here):
         serial = next((number for number, known in self._started.items() if known is process), 0)
         if process.returncode == 0 and "Node failure on" not in told:
             return Ending("done")
-        found = patiently(lambda: jobs([self._name], ended_too=True), CONTROLLER_PATIENCE_S)
-        job = next((job for job in reversed(found) if job.comment == str(Owner.me(serial))), None)
-        return _ending(job, process.returncode, told)
+        deadline = time.monotonic() + _SETTLE_S
+        while True:
+            found = patiently(lambda: jobs([self._name], ended_too=True), CONTROLLER_PATIENCE_S)
+            job = next((job for job in reversed(found) if job.comment == str(Owner.me(serial))), None)
+            # While it is being cleaned up, Slurm does not say what it came to.
+            if job is None or job.state not in ("COMPLETING", "RUNNING") or time.monotonic() > deadline:
+                return _ending(job, process.returncode, told)
+            time.sleep(_LOOK_S)
 
     def stop(self) -> None:
         """Have what this process has started end in order: a signal to srun itself would kill it at once."""

@@ -34,7 +34,7 @@ _ENDED = frozenset(
 )
 _WAITING = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 #: states, as sinfo has them, in which a node is given to nobody
-_OUT_OF_SERVICE = ("down", "drain", "fail", "error", "unknown", "inval", "maint", "reboot", "perfctrs")
+_OUT_OF_SERVICE = ("down", "drain", "fail", "error", "inval", "maint", "reboot", "perfctrs")
 
 _T = TypeVar("_T")
 
@@ -317,8 +317,8 @@ class Node:
 
     @property
     def responding(self) -> bool:
-        """Whether it has answered Slurm lately."""
-        return not self.state.endswith("*")
+        """Whether it has answered Slurm lately; a controller that was just started knows of none yet."""
+        return not self.state.endswith("*") and not self.state.startswith("unk")
 
     def __str__(self) -> str:
         why = f" ({self.reason})" if self.reason not in ("", "none") else ""
@@ -338,5 +338,8 @@ def node(name: str) -> Node:
         if len(fields) == 3:
             return Node(*fields)
     raise HostError(
-        f"node {name}", "a node of Slurm's", "none of that name", "see `sinfo --Node` for its nodes"
+        f"node {name}",
+        "a node of Slurm's",
+        "none of that name",
+        "mend `regatta_slurm_node` in the inventory: `sinfo --Node`",
     )
