@@ -99,7 +99,7 @@ class Watcher:
             lines = (self.folder.logs / "minheap.log").read_text(errors="replace").splitlines()
         except OSError:
             return
-        if len(lines) != self._minheap_lines:
+        if lines and len(lines) != self._minheap_lines:
             self._minheap_lines = len(lines)
             self._show(STAGES["calibrate"], None, lines[-1].removeprefix("minheap  "))
 
