@@ -46,7 +46,11 @@ class Fake:
             def log_message(self, *words: object) -> None:
                 pass
 
-        self.server = socketserver.ThreadingUnixStreamServer(self.path, Handler)
+        class Server(socketserver.ThreadingUnixStreamServer):
+            def handle_error(self, *words: object) -> None:
+                pass  # a client that went is none
+
+        self.server = Server(self.path, Handler)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
         self.thread.start()
 
