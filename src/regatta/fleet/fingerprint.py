@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import regatta
+from regatta.engine import image_ids
+from regatta.errors import HostError
 from regatta.fleet.facts import fingerprint, local_facts
 from regatta.fleet.resolving import MEASURED_PATH, measured_environment
 from regatta.fleet.runtimes import installed_program
@@ -37,12 +40,23 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
         "files": digest_of(files),
         "host": digest_of(fingerprint(local_facts())),
     }
+    if experiment.images():
+        value["images"] = digest_of(_images(experiment))
     try:
         if path.read_text(encoding="utf-8") == _text(value):
             return
     except OSError:
         pass
     write_json(path, value)
+
+
+def _images(experiment: Experiment) -> list[tuple[str, str]]:
+    """Name and id of the Docker images that are here; planning says what is missing, and hosts have images of their own."""
+    found = []
+    for name in experiment.images():
+        with suppress(HostError):
+            found += image_ids([name]).items()
+    return found
 
 
 def _text(value: dict[str, str]) -> str:
