@@ -28,8 +28,22 @@ def lock_of_the_host(tmp_path_factory):
         yield
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in the same hook
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give out what stays together."""
+    return in_parallel.scheduler(config, log)
+
+
 def pytest_collection_modifyitems(items):
-    """Share the tests among the processes, where there are several."""
+    """Put the tests into the order in which they are given out to the processes, where there are several."""
     if in_parallel.is_one_of_several():
-        in_parallel.share(items)
+        items.sort(key=in_parallel.place_of)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Let nothing run beside a test that is marked `alone`."""
+    if not in_parallel.is_one_of_several():
+        return (yield)
+    with in_parallel.the_machine(item.get_closest_marker("alone") is not None):
+        return (yield)

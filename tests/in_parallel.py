@@ -1,11 +1,17 @@
-"""How the tests are shared among processes (`-n 2 --dist loadgroup --no-loadscope-reorder`): what stays together, what starts first.
+"""How the tests are shared among processes (`./regatta test -n 2`): what stays together, what starts first.
 
-The tests of a file stay together, for they share what the file has made. Files that need a Docker engine or a Slurm stay
-together, too: one process starts it, and stops it. Long files start first, or one of them would end alone.
+The tests of a file stay together, for they share what the file has made. Those of the fleet, and all that need a Docker
+engine or a Slurm, stay together, too: one process starts it, and stops it. Long files start first, or one of them would
+end alone. A test that is marked `alone` measures what a neighbour would spoil: no other test runs beside it.
 """
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +31,7 @@ LONG_FILES = (
     "workflow/test_full_disk.py",
     "workflow/test_readme.py",
 )
+PLACES = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
 #: fixtures of what a machine has once
 ONE_OF_A_KIND = {"docker_engine", "slurm_cluster"}
 
@@ -34,10 +41,44 @@ def is_one_of_several() -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ
 
 
-def share(items: list[pytest.Item]) -> None:
-    """Put the items into the order in which they are given out, and mark which stay together."""
-    fleet = {item.path for item in items if ONE_OF_A_KIND & set(getattr(item, "fixturenames", ()))}
-    places = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("fleet" if item.path in fleet else item.path.stem))
-    items.sort(key=lambda item: -1 if item.path in fleet else places.get(item.path, len(places)))
+@cache
+def group_of(path: Path) -> str:
+    """The name of what the tests of a file stay together with."""
+    unique = path.parent.name == "fleet" or any(name in path.read_text() for name in ONE_OF_A_KIND)
+    return "fleet" if unique else str(path)
+
+
+def place_of(item: pytest.Item) -> int:
+    """Where a test comes in the order; tests in one place stay in their order."""
+    # The hosts of the fleet are slow to make, and all in one process.
+    return -1 if group_of(item.path) == "fleet" else PLACES.get(item.path, len(PLACES))
+
+
+def scheduler(config: pytest.Config, log: Any) -> Any:
+    """What gives the groups to the processes, in the order in which they are collected."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(config.rootpath / nodeid.split("::")[0])
+
+    config.option.loadscopereorder = False
+    return ByGroup(config, log)
+
+
+@contextmanager
+def the_machine(alone: bool) -> Iterator[None]:
+    """Use the machine beside tests of other processes, or wait until they have ended and use it `alone`.
+
+    Files of this folder are locked, so that nothing stays. Who has come first goes first: the door is held while waiting.
+    """
+    with Path(__file__).open() as machine:
+        with (TESTS / "conftest.py").open() as door:
+            fcntl.flock(door, fcntl.LOCK_EX)
+            fcntl.flock(machine, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            fcntl.flock(door, fcntl.LOCK_UN)
+        try:
+            yield
+        finally:
+            # Not only closed: a process that was forked has it open, too.
+            fcntl.flock(machine, fcntl.LOCK_UN)

@@ -161,6 +161,7 @@ def test_a_disk_given_by_the_user_is_only_read(lm_sources: Path, tmp_path: Path)
     assert disk.read_bytes() == content
 
 
+@pytest.mark.alone  # on a busy machine a series is begun again
 def test_seeks_go_where_they_say(lm_sources: Path, tmp_path: Path) -> None:
     """Each read of one sector lies half to one and a half of the distance from the one before, within the file."""
     if shutil.which("strace") is None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from lm_runs import ROOT, Run, compile_against, run
 
+pytestmark = pytest.mark.alone
+
 #: longer than any time slice, and short enough for a test
 SEVERAL = ("--parallel", "2", "--interval-us", "100000")
 #: a neighbour on the second processor lengthens all of a run
