@@ -312,3 +312,23 @@ def test_an_image_that_is_not_there_is_told_when_planning(experiment, docker_eng
     assert done.returncode == 3
     assert "Docker image regatta-no-such-image: expected an image on this host" in done.stderr
     assert "docker pull regatta-no-such-image" in done.stderr
+
+
+def test_an_image_that_is_made_anew_makes_new_cells(experiment, base, docker_engine, request):
+    name = f"regatta-made-{os.getpid()}:anew"
+    request.addfinalizer(lambda: docker_engine.run("image", "rm", "--force", name))
+    experiment.spec.update(
+        isolation={"kind": "docker", "image": name}, benchmarks=[{"suite": "tiny", "benchmark": "all"}],
+        runtimes=[], collectors=[],
+    )  # fmt: skip
+    del experiment.spec["heap"]
+    experiment.write()
+    cells = set()
+    for _ in range(2):
+        # Committing gives another id each time.
+        container = docker_engine.run("create", BASE, "/bin/true").strip()
+        docker_engine.run("commit", container, name)
+        docker_engine.run("rm", container)
+        experiment.plan()
+        cells |= {cell["cell_id"] for cell in experiment.header()["cells"]}
+    assert len(cells) == 2

@@ -52,7 +52,7 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
 
 def _images(experiment: Experiment) -> list[tuple[str, str]]:
     """Name and id of the Docker images that are here; planning says what is missing, and hosts have images of their own."""
-    found = []
+    found: list[tuple[str, str]] = []
     for name in experiment.images():
         with suppress(HostError):
             found += image_ids([name]).items()
