@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from regatta.stats.host_pairs import pool_pair
 from regatta.stats.hosts import (
     HostEffect,
     differing_hosts,
@@ -115,6 +116,18 @@ def test_independent_samples_keep_the_spread_of_each_side_on_each_host() -> None
     assert interval.high - interval.point == pytest.approx(
         float(stats.t(df).ppf(0.975)) * math.sqrt(total), rel=1e-9
     )
+
+
+def test_all_pairs_on_one_host_have_the_intervals_of_games_and_howell_that_scipy_gives() -> None:
+    rng = np.random.default_rng(9)
+    groups = [rng.normal(0.0, 0.1, 6), rng.normal(0.3, 0.4, 9), rng.normal(0.1, 0.2, 12)]
+    expected = stats.tukey_hsd(*groups, equal_var=False)
+    interval = expected.confidence_interval(0.95)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        found = pool_pair([unpaired_effect(groups[i], groups[j])], 3).contrast
+        assert (found.interval.low, found.interval.high, found.p) == pytest.approx(
+            (interval.low[i, j], interval.high[i, j], expected.pvalue[i, j]), rel=1e-6
+        )
 
 
 def test_a_host_with_a_single_block_takes_no_part_where_hosts_are_fixed() -> None:
