@@ -159,7 +159,9 @@ def test_kept_state_that_was_not_written_here_is_refused(
             "cpus": [],
             "housekeeping": [],
         }
-        text = json.dumps({**value, "isolate": False, "dropped": False, "values": json.loads(text[7:])})
+        text = json.dumps(
+            {**value, "isolate": False, "dropped": False, "refused": {}, "values": json.loads(text[7:])}
+        )
     (state / "before.json").write_text(text)
     for verb in ("status", "apply", "restore"):
         done = call(verb, "--state", state, "--root", tmp_path / "root")

@@ -77,14 +77,17 @@ def apply(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> O
     for knob in chosen:
         _remember(before, knob, knob.find(host, before.of(knob.name)))
     folder.save(before)
-    reports = []
+    reports, refused = [], dict[str, list[str]]()
     for knob in KNOBS:
         if knob not in chosen:
             reports.append(report_of(knob, "left"))
         elif isinstance(knob, PageCache):
             reports.append(_drop_once(host, folder, knob, before))
         else:
-            reports.append(_apply_one(host, knob, before))
+            reports.append(_apply_one(host, knob, before, refused))
+    if refused != before.refused:
+        before.refused = refused
+        folder.save(before)
     if earlier is not None:
         for report, one in zip(reports, earlier.knobs):
             report.changed += one.changed
@@ -145,25 +148,30 @@ def _look(host: QuietHost, knob: Knob, found: Found, before: Before) -> KnobRepo
         report.state = "not available" if found.asked else "not asked"
     elif isinstance(knob, PageCache):
         report.state = "quiet" if before.dropped else "noisy"
-    elif any(item.now != item.wanted for item in found.items):
-        report.state = "noisy"
+    else:
+        refused = before.refused.get(knob.name, [])
+        for item in found.items:
+            if item.now != item.wanted and item.key in refused:
+                report.refused.append(f"{knob.describe(host, item.key)} stays on CPU {item.now}")
+            elif item.now != item.wanted:
+                report.state = "noisy"
     report.places = [_place(host, knob, item, item.now, before.of(knob.name)) for item in found.items]
     return report
 
 
-def _apply_one(host: QuietHost, knob: Knob, before: Before) -> KnobReport:
+def _apply_one(host: QuietHost, knob: Knob, before: Before, refused: dict[str, list[str]]) -> KnobReport:
     saved = before.of(knob.name)
     found = knob.find(host, saved)
     report = _look(host, knob, found, before)
     if found.missing:
         return report
     report.state = "quiet"
-    report.places = []
+    report.places, report.refused = [], []
     for item in found.items:
         now = item.now
         # What appeared since it was kept is left for the next time: nothing is changed that is not kept.
         if now != item.wanted and item.key in saved:
-            now = _set(host, knob, item, report)
+            now = _set(host, knob, item, report, refused)
         report.places.append(_place(host, knob, item, now, saved))
     if not report.problems and report.state != "not available":
         report.told += knob.after_setting(host)
@@ -172,7 +180,7 @@ def _apply_one(host: QuietHost, knob: Knob, before: Before) -> KnobReport:
     return report
 
 
-def _set(host: QuietHost, knob: Knob, item: Item, report: KnobReport) -> str:
+def _set(host: QuietHost, knob: Knob, item: Item, report: KnobReport, refused: dict[str, list[str]]) -> str:
     """Set one place and read it back; returns what is there now."""
     reason, code = _try(host, knob, item.key, item.wanted)
     got = _get(host, knob, item.key)
@@ -183,6 +191,7 @@ def _set(host: QuietHost, knob: Knob, item: Item, report: KnobReport) -> str:
         report.told.append(f"{where} is gone")
     elif knob.may_refuse:
         report.refused.append(f"{where} stays on CPU {got}" + (f": {reason}" if reason else ""))
+        refused.setdefault(knob.name, []).append(item.key)
     elif code in _NEVER_HERE and os.geteuid() == 0:
         report.state = "not available"
         report.told.append(f"{where}: {reason}")

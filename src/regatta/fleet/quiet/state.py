@@ -27,6 +27,7 @@ class Before:
         boot_id: the start of the kernel in which it was so.
         cpus, housekeeping, isolate: what was asked for.
         values: knob -> key -> value before the first change.
+        refused: knob -> keys of the places that did not take their value the last time, and need not.
         dropped: the page cache has been dropped.
     """
 
@@ -35,6 +36,7 @@ class Before:
     housekeeping: list[int] = field(default_factory=list)
     isolate: bool = False
     values: dict[str, dict[str, str]] = field(default_factory=dict)
+    refused: dict[str, list[str]] = field(default_factory=dict)
     dropped: bool = False
 
     def of(self, knob: str) -> Mapping[str, str]:
@@ -107,16 +109,14 @@ class StateFolder:
         if not isinstance(value, dict) or value.get("version") != _VERSION:
             return f"not version {_VERSION} of it"
         kinds = {
-            "boot_id": str,
-            "cpus": list,
-            "housekeeping": list,
-            "isolate": bool,
-            "values": dict,
+            "boot_id": str, "cpus": list, "housekeeping": list, "isolate": bool, "values": dict, "refused": dict,
             "dropped": bool,
-        }
+        }  # fmt: skip
         for name, kind in kinds.items():
             if not isinstance(value.get(name), kind):
                 return f"{name} is {value.get(name)!r:.50}"
+        if not all(isinstance(keys, list) for keys in value["refused"].values()):
+            return "refused holds no lists"
         for knob, places in value["values"].items():
             if knob not in self._keys or not isinstance(places, dict):
                 return f"an unknown knob {knob!r:.50}"

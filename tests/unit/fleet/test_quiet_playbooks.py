@@ -1,0 +1,91 @@
+"""quiesce.yml and restore.yml, by the real Ansible, on another root of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from quiet_machines import INTEL, build, snapshot
+
+import regatta
+from regatta.fleet.ansible import HostOutcome, run_playbook
+from regatta.fleet.zipapp import zipapp_bytes
+
+_HOME = Path(regatta.__file__).parents[2]
+#: what a tree of plain files cannot answer as a kernel does
+_LEFT = ["services", "swap", "units", "interrupts"]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Path:
+    """A folder with an inventory of one host, whose `proc` and `sys` are a tree of files."""
+    if os.geteuid() != 0:
+        pytest.skip("THE PLAYBOOKS ARE NOT TRIED HERE: they become root, and this user is not")
+    build(tmp_path / "system", INTEL)
+    for name in ("enabled", "defrag"):
+        (tmp_path / "system/sys/kernel/mm/transparent_hugepage" / name).write_text("always\n")
+    (tmp_path / "root").mkdir()
+    (tmp_path / "regatta-0123456789abcdef.pyz").write_bytes(zipapp_bytes())
+    host = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "regatta_root": str(tmp_path / "root"),
+        "regatta_cpus": [2, 3],
+        "base_packages": [],
+        "quiet_host_system": str(tmp_path / "system"),
+        "quiet_host_leave": _LEFT,
+    }
+    inventory = {"all": {"children": {"lab": {"hosts": {"one": host}}}}}
+    (tmp_path / "hosts.yml").write_text(json.dumps(inventory))
+    return tmp_path
+
+
+def play(
+    bench: Path, playbook: str, variables: Mapping[str, Any] | None = None, **further: Any
+) -> HostOutcome:
+    variables = {"regatta_zipapp": str(bench / "regatta-0123456789abcdef.pyz"), **(variables or {})}
+    return run_playbook(_HOME, playbook, bench / "hosts.yml", ["one"], variables, **further)["one"]
+
+
+def test_a_host_is_made_quiet_once_and_put_back(bench: Path) -> None:
+    system = bench / "system"
+    before = snapshot(system)
+    first = play(bench, "quiesce.yml")
+    assert first.ok, first.failed
+    assert (system / "proc/sys/kernel/randomize_va_space").read_text() == "0\n"
+    assert (bench / "root/quiet/before.json").is_file()
+    assert play(bench, "restore.yml").changed == 1
+    assert snapshot(system) == before
+
+
+@pytest.mark.long
+def test_a_second_run_changes_nothing_and_check_mode_sees_what_somebody_changed(bench: Path) -> None:
+    swappiness = bench / "system/proc/sys/vm/swappiness"
+    assert play(bench, "quiesce.yml").ok
+    assert play(bench, "quiesce.yml") == HostOutcome(ok=True, changed=0)
+    assert play(bench, "quiesce.yml", check=True) == HostOutcome(ok=True, changed=0)
+    swappiness.write_text("30\n")
+    assert play(bench, "quiesce.yml", check=True).changed == 1
+    assert swappiness.read_text() == "30\n"
+    assert play(bench, "restore.yml").changed == 1
+    assert play(bench, "restore.yml") == HostOutcome(ok=True, changed=0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"quiet_host_leave": ["swap", "units", "interrupts"]}, "expected yes · got no"),
+        ({"regatta_cpus": [99]}, "expected CPUs that are there (0-7) · got CPU 99"),
+    ],
+)
+def test_a_host_that_does_not_become_quiet_is_named_with_the_reason(
+    bench: Path, variables: dict[str, Any], words: str
+) -> None:
+    outcome = play(bench, "quiesce.yml", variables)
+    assert not outcome.ok
+    assert words in outcome.failed
