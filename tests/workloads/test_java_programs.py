@@ -1,5 +1,5 @@
 """What every program of the suites `vm` and `apps` promises: the output that its suite expects, here and elsewhere, from its input
-alone; nothing left behind; and an exhausted heap told by name. That all JVMs give the same output is in test_java_matrix.py.
+alone; nothing left behind; and an exhausted heap told by name. That other JVMs give the same output is in test_java_matrix.py.
 """
 
 from __future__ import annotations
