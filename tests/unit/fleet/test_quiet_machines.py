@@ -235,6 +235,21 @@ def test_a_partition_that_the_kernel_holds_for_invalid_is_a_failure(tmp_path: Pa
     assert knob(bench.status(), "services").state == "noisy"
 
 
+@pytest.mark.parametrize(("measured", "housekeeping", "shared"), [([2, 3], [0, 6], "6"), ([2, 6], [], "2,6")])
+def test_a_thread_that_is_asked_for_stays_on_and_is_told(
+    tmp_path: Path, measured: list[int], housekeeping: list[int], shared: str
+) -> None:
+    bench = Bench(tmp_path, INTEL)
+    kernel = bench.kernel()
+    kernel.measured, kernel.named_housekeeping = measured, housekeeping
+    kernel.look_again()
+    told = knob(apply(kernel, bench.state), "smt").told
+    assert told == [f"CPU {shared}, as asked for, stays on beside measured ones on the same core"]
+    assert bench.read(f"{CPU}/cpu6/online") == "1"
+    bench.restore()
+    assert snapshot(bench.root) == bench.at_first
+
+
 def test_other_cpus_to_measure_on_put_the_first_ones_back(tmp_path: Path) -> None:
     bench = Bench(tmp_path, INTEL)
     bench.apply()

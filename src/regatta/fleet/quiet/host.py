@@ -24,6 +24,7 @@ class QuietHost:
         root: where `proc` and `sys` lie; commands are run only where it is the real one.
         measured: CPUs to measure on; empty: not said.
         siblings: hardware threads that share a core with these, and are neither measured on nor named for housekeeping.
+        shared: hardware threads beside measured ones that were asked for all the same.
         housekeeping: CPUs for everything else; by default all that are neither measured on nor siblings.
         isolate: whether the measured CPUs shall be a partition of their own, which a process must enter to use them.
     """
@@ -52,15 +53,13 @@ class QuietHost:
     def look_again(self) -> None:
         """Find siblings and housekeeping CPUs among those that run now."""
         online = parse_cpu_list(self.read(f"{CPU}/online") or "") or self._present()
-        self.siblings = sorted(
-            {
-                thread
-                for cpu in self.measured
-                for thread in parse_cpu_list(self.read(f"{CPU}/cpu{cpu}/topology/thread_siblings_list") or "")
-            }
-            - set(self.measured)
-            - set(self.named_housekeeping)
-        )
+        beside = [
+            set(parse_cpu_list(self.read(f"{CPU}/cpu{cpu}/topology/thread_siblings_list") or "")) - {cpu}
+            for cpu in self.measured
+        ]
+        wanted = {*self.measured, *self.named_housekeeping}
+        self.siblings = sorted(set().union(*beside) - wanted)
+        self.shared = sorted(set().union(*beside) & wanted)
         self.noisy = set(self.measured) | set(self.siblings)
         self.housekeeping = self.named_housekeeping or sorted(set(online) - self.noisy)
 

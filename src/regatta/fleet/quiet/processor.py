@@ -78,9 +78,14 @@ class Siblings(Knob):
         wanted = {f"{CPU}/cpu{cpu}/online": "0" for cpu in host.siblings}
         # The kernel forgets whose sibling a CPU is while that is off.
         wanted.update((key, "0") for key in saved if self.get(host, key) is not None)
+        shared = cpu_list_text(host.shared)
+        told = (
+            [f"CPU {shared}, as asked for, stays on beside measured ones on the same core"] if shared else []
+        )
         if not wanted:
-            return Found(told=["no measured core has a second thread that runs"])
+            return Found(told=told or ["no measured core has a second thread that runs"])
         found = self.found_files(host, wanted)
+        found.told += told
         fixed = [cpu for cpu in host.siblings if host.why_fixed(f"{CPU}/cpu{cpu}/online")]
         if fixed and found.items:
             found.told.append(f"CPU {cpu_list_text(fixed)} cannot be turned off")
