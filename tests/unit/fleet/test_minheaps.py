@@ -22,6 +22,7 @@ from regatta.model.experiment import (
     Runtime,
     SteadyState,
 )  # fmt: skip
+from regatta.model.host import Host
 from regatta.model.resolved import ResolvedHost, ResolvedRuntime
 
 BENCHMARK = Benchmark(
@@ -45,7 +46,9 @@ def experiment() -> Experiment:
 
 def host(refusal: str = "") -> ResolvedHost:
     runtime = ResolvedRuntime("a", "/opt/a/bin/java", "a", "identity", (), {"serial": refusal})
-    return ResolvedHost("local", "local", {}, "class", {"PATH": "/bin"}, {"a": runtime}, {}, {}, {}, {}, memory_mib=16384)
+    return ResolvedHost(
+        "local", "local", {}, "class", {"PATH": "/bin"}, {"a": runtime}, {}, {}, {}, {}, memory_mib=16384
+    )
 
 
 def tried(attempts: Attempts, heap_mib: int, status: str, seconds: float) -> None:
