@@ -110,6 +110,10 @@ class Containers:
             "regatta.segment": str(segment),
             _RESULTS_LABEL: str(scratch / "results.jsonl"),
         }
+        #: The control group that holds those of containers; "": Docker's own. Where that is not systemd's, it weighs as much on
+        #: the processor as one ordinary process, and all containers in it together no more. Beside the others of the root a
+        #: container weighs as much as a bare process with a thread on each of its CPUs.
+        self._parent = ""
         #: image id -> names of the variables that it sets
         self._variables: dict[str, list[str]] = {}
 
@@ -142,6 +146,8 @@ class Containers:
 
     def _check_engine(self, cells: list[dict[str, Any]]) -> None:
         about = self.engine.ask("GET", "/info")
+        if about.get("CgroupDriver") == "cgroupfs":
+            self._parent = "/"
         needs = {"CPUSet": "sets of CPUs"}
         if any(cell["isolation"]["memory_mib"] for cell in cells):
             needs["MemoryLimit"] = "limits of memory"
@@ -251,7 +257,7 @@ class Containers:
             "AutoRemove": True,
             "NetworkMode": isolation["network"],
             "CpusetCpus": ",".join(map(str, sorted(self._cores))),
-            # Beside other processes as heavy as a bare one with a thread on each of its CPUs; Docker's own is one in all.
+            "CgroupParent": self._parent,
             "CpuShares": min(_SHARES * len(self._cores), _MOST_SHARES),
             "Mounts": mounts_of(cell, self._scratch, gate.directory),
             "CapDrop": ["ALL"],
