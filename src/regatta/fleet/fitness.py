@@ -42,6 +42,10 @@ def _of_facts(facts: Mapping[str, str]) -> list[Finding]:
                 "it is a virtual machine: other guests share its processor, and steal time tells of some only",
             )
         )
+    if facts.get("machine") == "emulated":
+        findings.append(
+            ("poor", "an emulator runs its programs: what they do is right, how long they take means nothing")
+        )
     if facts.get("cpus") == "1":
         findings.append(("poor", "it has one CPU: whatever else runs takes it from what is measured"))
     return findings

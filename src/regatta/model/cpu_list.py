@@ -13,9 +13,13 @@ def parse_cpu_list(text: str) -> list[int]:
     """
     cpus: list[int] = []
     for part in text.strip().split(","):
+        if not part:
+            continue
         first, _, last = part.partition("-")
-        if first:
-            cpus.extend(range(int(first), int(last or first) + 1))
+        start, end = int(first), int(last or first)
+        if not 0 <= start <= end:
+            raise ValueError(f"{part!r} is no range of CPUs")
+        cpus.extend(range(start, end + 1))
     return cpus
 
 

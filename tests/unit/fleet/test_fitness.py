@@ -169,6 +169,7 @@ def test_what_is_not_available_says_what_that_does_to_measurements(tmp_path: Pat
 def test_a_host_that_could_not_be_asked_is_no_good_one() -> None:
     assert overall(fitness({"cpus": "8"}, None)) == "fair"
     assert overall(fitness({"cpus": "1"}, None)) == "poor"
+    assert overall(fitness({"cpus": "8", "machine": "emulated"}, None)) == "poor"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipapp
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -205,20 +206,22 @@ def test_a_command_enters_the_partition_only_where_there_is_one(archive: Path, t
 
 @pytest.fixture
 def real_values() -> Iterator[dict[str, str]]:
-    """What this machine has there; put back whatever happens."""
+    """What this machine has there; put back whatever happens. One test run at a time does so."""
     unwritable = [path for path in _REAL.values() if not _writable(path)]
     paths = [path for path in _REAL.values() if path not in unwritable]
     if not paths:
         pytest.skip(
             f"NOTHING OF THIS MACHINE IS CHANGED: none of {', '.join(unwritable)} can be written here"
         )
-    values = {path: _chosen(path) for path in paths}
-    try:
-        yield values
-    finally:
-        for path, value in values.items():
-            if _chosen(path) != value:
-                Path(path).write_text(value)
+    with open(Path(tempfile.gettempdir()) / "regatta-real-knobs.lock", "a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        values = {path: _chosen(path) for path in paths}
+        try:
+            yield values
+        finally:
+            for path, value in values.items():
+                if _chosen(path) != value:
+                    Path(path).write_text(value)
 
 
 def _writable(path: str) -> bool:

@@ -31,9 +31,13 @@ def test_what_is_written_is_read_back(cpus: set[int]) -> None:
     assert parse_cpu_mask(cpu_mask_text(cpus)) == sorted(cpus)
 
 
-@pytest.mark.parametrize("text", ["0,1-x,3", "one", "1--2"])
-def test_another_text_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="invalid literal"):
+@pytest.mark.parametrize("text", ["0,1-x,3", "one", "1--2", "-3", "5-2"])
+def test_another_text_is_no_list(text: str) -> None:
+    with pytest.raises(ValueError, match="invalid literal|no range of CPUs"):
         parse_cpu_list(text)
+
+
+@pytest.mark.parametrize("text", ["", "xyz", "f,,f"])
+def test_another_text_is_no_mask(text: str) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         parse_cpu_mask(text)
