@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from regatta.model.record import DamagedLine, decode_record
 
 #: a record holds two capped outputs and its iterations
 LONGEST_LINE_BYTES = 64 << 20
-_FILE_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,199}")
+#: anchored, for a pattern may begin anywhere
+_FILE_NAME = r"^[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,199}$"
 
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _measurement(value: list[Any]) -> list[Any]:
+    """Iteration, metric, value, unit, operations or null, labels or null (docs/protocol.md section 3)."""
+    if len(value) == 6:
+        iteration, metric, measured, unit, operations, labels = value
+        texts = isinstance(metric, str) and isinstance(unit, str)
+        counted = isinstance(iteration, int) and not isinstance(iteration, bool) and iteration >= 0
+        whole = operations is None or _number(operations)
+        if texts and counted and whole and _number(measured) and (labels is None or isinstance(labels, dict)):
+            return value
+    raise ValueError("expected iteration, metric, value, unit, operations and labels")
+
+
 class _Kept(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: Annotated[str, Field(pattern=_FILE_NAME.pattern)]
+    name: Annotated[str, Field(pattern=_FILE_NAME)]
     bytes: Count | None = None
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
     error: Annotated[str, Field(max_length=4000)] | None = None
@@ -51,7 +68,7 @@ class _Record(BaseModel):
     exit_code: int | None
     signal: int | None
     rusage: dict[str, Number | int | None]
-    iterations: list[dict[str, Any]]
+    iterations: list[Annotated[list[Any], AfterValidator(_measurement)]]
     host_before: dict[str, Number | int | None]
     host_after: dict[str, Number | int | None]
     perturbation: list[dict[str, Any]]

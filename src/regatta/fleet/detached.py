@@ -80,7 +80,6 @@ class DetachedSegment:
         while True:
             try:
                 self._begin()
-                heard()
                 ended = self._follow(taken, heard)
                 return self._finish(ended, taken)
             except Gone:

@@ -108,7 +108,7 @@ class Following:
     def _record(self, line: bytes) -> None:
         try:
             sequence = int(decode_record(line)["sequence"])
-        except (DamagedLine, KeyError, TypeError, ValueError):
+        except (DamagedLine, KeyError, TypeError, ValueError, RecursionError):
             # Told as it is: who asked says what is wrong with it.
             sequence = self._after + 1
         if sequence > self._after:

@@ -1,0 +1,299 @@
+"""A segment measured by a process of the host's own, with this machine as the host: the same files, the same verbs, no network."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_plans import HOST, cell, sh, wait_until, write_plan
+
+from regatta.errors import HostError
+from regatta.fleet.agent import Agent
+from regatta.fleet.detached import DetachedSegment
+from regatta.fleet.remote.base import Unreachable
+from regatta.fleet.remote.here import Here
+from regatta.model.host import Host
+from regatta.model.record import decode_record, encode_record
+from regatta.store.folder import Folder
+from regatta.store.journal import Damage, read_journal
+
+SLOW = cell("slow", ["/bin/sleep", "0.2"])
+
+
+@dataclass
+class Bed:
+    """One experiment, and a host that is this machine behind the interface of another."""
+
+    folder: Folder
+    root: Path
+
+    def segment(self, remote: type[Here] = Here) -> DetachedSegment:
+        """The first segment, from the controller's side."""
+        agent = Agent(remote(Host(HOST, "local", python=sys.executable, root=str(self.root))))
+        return DetachedSegment(self.folder, agent, 0, False)
+
+    def measure(self, remote: type[Here] = Here) -> dict[str, Any]:
+        """Measure it to its end; returns the receipt."""
+        return self.segment(remote).run()
+
+    @property
+    def there(self) -> Path:
+        """The experiment's folder on the host."""
+        (found,) = (self.root / "experiments").iterdir()
+        return found
+
+    @property
+    def journal_there(self) -> Path:
+        return self.there / "journal" / "00000.jsonl"
+
+    def invocations(self) -> list[str]:
+        """Of all records here, sorted; a damaged line fails."""
+        found = []
+        for item in read_journal(self.folder.path):
+            assert not isinstance(item, Damage), item
+            found.append(f"{item['invocation_id']}-a{item['attempt']}")
+        return sorted(found)
+
+    def planned(self, rounds: int) -> list[str]:
+        return sorted(f"{SLOW['cell_id']}-r{number}-a0" for number in range(rounds))
+
+    def kill_runner(self) -> None:
+        """As the kernel does when memory runs out."""
+        os.kill(int(json.loads((self.there / "running.lock").read_text())["pid"]), signal.SIGKILL)
+
+
+@pytest.fixture
+def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
+    monkeypatch.setenv("REGATTA_HOST_LOCK", str(tmp_path / "host.lock"))
+    made = Bed(Folder(tmp_path / "results" / "small"), tmp_path / "root")
+    yield made
+    for zipapp in made.root.glob("bin/*.pyz"):
+        for folder in made.root.glob("experiments/*"):
+            stop = [sys.executable, "-I", str(zipapp), "detached", "stop", "--folder", str(folder)]
+            subprocess.run(stop, check=True, capture_output=True)
+
+
+def in_background(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
+    """Start work whose result, or error, comes into the list."""
+    results: list[Any] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except Exception as error:
+            results.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, results
+
+
+@pytest.fixture
+def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a process' first thread may have handlers of signals."""
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("regatta.fleet.detached.told_to_stop", nullcontext)
+
+
+def test_records_come_here_as_the_host_wrote_them(bed: Bed) -> None:
+    write_plan(bed.folder, [cell("true", ["/bin/true"]), sh("false", "exit 3")], rounds=2)
+    receipt = bed.measure()
+    assert receipt["statuses"] == {"ok": 2, "failed": 2}
+    assert receipt["refused"] == []
+    assert (bed.folder.journal / HOST / "00000.jsonl").read_bytes() == bed.journal_there.read_bytes()
+    assert json.loads((bed.folder.journal / HOST / "cores.json").read_text())["topology"]
+
+
+def test_both_clocks_are_told(bed: Bed) -> None:
+    write_plan(bed.folder, [cell("true", ["/bin/true"])])
+    clock = bed.measure()["clock"]
+    assert abs(clock["host_utc_ns"] - clock["controller_utc_ns"]) <= clock["round_trip_ns"]
+
+
+def test_a_second_run_measures_nothing_again(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=2)
+    first, again = bed.measure(), bed.measure()
+    assert (first["measured_now"], again["measured_now"]) == (2, 0)
+    assert bed.invocations() == bed.planned(2)
+
+
+class Breaking(Here):
+    """A way that breaks after the second word of what is streamed, three times."""
+
+    left = 3
+
+    def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        if type(self).left:
+            type(self).left -= 1
+            quoted = [f"'{word}'" for word in argv]
+            return super().open(["/bin/sh", "-c", f"{' '.join(quoted)} | head -n 2"])
+        return super().open(argv)
+
+
+def test_a_way_that_breaks_again_and_again_loses_nothing_and_doubles_nothing(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=8)
+    Breaking.left = 3
+    receipt = bed.measure(Breaking)
+    assert Breaking.left == 0
+    assert receipt["planned"] == 8
+    assert bed.invocations() == bed.planned(8)
+
+
+class Away(Here):
+    """A host that answers, until it does not."""
+
+    def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        raise Unreachable(self.host.name, "a connection", "none")
+
+
+def test_a_host_that_stays_away_measures_on_and_what_it_measured_is_fetched_later(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGATTA_PATIENCE_S", "0.1")
+    write_plan(bed.folder, [SLOW], rounds=4)
+    with pytest.raises(Unreachable):
+        bed.measure(Away)
+    assert bed.invocations() == []
+    wait_until((bed.there / "ended" / "00000.json").exists, "the end of what nobody looks at")
+    assert bed.measure()["measured_now"] == 0
+    assert bed.invocations() == bed.planned(4)
+
+
+def test_a_runner_that_is_killed_is_started_again(bed: Bed, no_signals: None) -> None:
+    write_plan(bed.folder, [SLOW], rounds=8)
+    thread, results = in_background(bed.measure)
+    wait_until(lambda: len(bed.invocations()) >= 2, "two records here")
+    bed.kill_runner()
+    thread.join(60)
+    (receipt,) = results
+    assert receipt["planned"] == 8
+    assert bed.invocations() == bed.planned(8)
+
+
+def test_a_controller_that_is_killed_finds_its_runner_again(bed: Bed, tmp_path: Path) -> None:
+    write_plan(bed.folder, [SLOW], rounds=10)
+    code = (
+        "import sys; from pathlib import Path; sys.path[:0] = sys.argv[3:]; from test_detached import Bed;"
+        "from regatta.store.folder import Folder; Bed(Folder(Path(sys.argv[1])), Path(sys.argv[2])).measure()"
+    )
+    here = Path(__file__).parent
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(bed.folder.path), str(bed.root), str(here), str(here.parents[1])]
+    )
+    wait_until(lambda: len(bed.invocations()) >= 2, "two records here")
+    process.kill()
+    process.wait()
+    before = len(bed.invocations())
+    receipt = bed.measure()
+    assert before < 10
+    # All of them, where it still measured when it was found again; none, where it had ended: it never died with us.
+    assert receipt["measured_now"] in (0, 10)
+    assert bed.invocations() == bed.planned(10)
+
+
+def test_a_host_that_lost_its_disk_gets_its_records_back(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=3)
+    bed.measure()
+    shutil.rmtree(bed.root)
+    assert bed.measure()["measured_now"] == 0
+    assert bed.invocations() == bed.planned(3)
+
+
+def test_results_that_were_thrown_away_do_not_come_back(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=2)
+    bed.measure()
+    shutil.rmtree(bed.folder.path)
+    write_plan(bed.folder, [SLOW], rounds=2)
+    assert bed.measure()["measured_now"] == 2
+
+
+def test_an_error_of_the_runner_names_its_host(bed: Bed) -> None:
+    missing = {"path": str(bed.root / "gone"), "sha256": "0" * 64}
+    write_plan(bed.folder, [cell("true", ["/bin/true"], files=[missing])])
+    with pytest.raises(HostError, match=f"host {HOST}.*gone: expected a file of the plan"):
+        bed.measure()
+
+
+def changed(line: bytes, **keys: Any) -> bytes:
+    """A record with other values, its checksum right."""
+    record = decode_record(line)
+    record.pop("crc32", None)
+    return encode_record({**record, **keys}).rstrip(b"\n")
+
+
+def nested(line: bytes, depth: int) -> bytes:
+    """A record with lists in lists, its checksum right."""
+    body = changed(line, info="@").rpartition(b',"crc32":')[0].replace(b'"@"', b"[" * depth + b"]" * depth)
+    return b'%b,"crc32":"%08x"}' % (body, zlib.crc32(body))
+
+
+HOSTILE: dict[str, Callable[[bytes], bytes]] = {
+    "bad JSON": lambda line: b"{" + line,
+    "another host": lambda line: changed(line, host="beta"),
+    "another experiment": lambda line: changed(line, experiment="../../etc"),
+    "a cell that is not planned": lambda line: changed(
+        line, cell_id="f" * 16, invocation_id="f" * 16 + "-r0"
+    ),
+    "a round that is not planned": lambda line: changed(line, round=99),
+    "an id of another cell": lambda line: changed(line, invocation_id="../../../tmp/x-r0"),
+    "a status that does not exist": lambda line: changed(line, status="excellent"),
+    "a time that is none": lambda line: changed(line, elapsed_ns=-1),
+    "a path for a name": lambda line: changed(line, kept=[{"name": "../x", "bytes": 1, "sha256": "0" * 64}]),
+    "numbers as text": lambda line: changed(line, round="0"),
+    "one record twice": lambda line: changed(line, sequence=0),
+    "nested too deeply": lambda line: nested(line, 100_000),
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_a_hostile_record_is_refused_and_named_and_the_others_are_taken(bed: Bed, how: str) -> None:
+    write_plan(bed.folder, [cell("true", ["/bin/true"])], rounds=3)
+    bed.measure()
+    good = bed.journal_there.read_bytes().splitlines()
+    bad = HOSTILE[how](good[1])
+    shutil.rmtree(bed.folder.journal)
+    bed.journal_there.write_bytes(b"\n".join([good[0], bad, good[2]]) + b"\n")
+    # As if it had ended just so: nothing is measured, what is there is sent.
+    assert len(_refused(bed)) == 1
+    assert bed.invocations() == [f"{decode_record(line)['invocation_id']}-a0" for line in (good[0], good[2])]
+
+
+def _refused(bed: Bed) -> list[str]:
+    from regatta.fleet.acceptance import Acceptance
+    from regatta.fleet.taking_over import TakenOver
+
+    segment = bed.segment()
+    taken = TakenOver(bed.folder, HOST, Acceptance(segment.header, 0), 0)
+    try:
+        segment._follow(taken, lambda: None)
+    finally:
+        taken.close()
+    return taken.refused
+
+
+class Endless(Here):
+    """A host that sends one line without an end."""
+
+    def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        return super().open(["/bin/sh", "-c", "printf 'R '; exec cat /dev/zero"])
+
+
+def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regatta.fleet.detached.LONGEST_LINE_BYTES", 1 << 20)
+    write_plan(bed.folder, [cell("true", ["/bin/true"])])
+    with pytest.raises(HostError, match="one without an end"):
+        bed.measure(Endless)
