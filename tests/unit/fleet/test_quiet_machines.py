@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -336,6 +337,21 @@ def test_a_value_that_does_not_hold_is_a_failure_with_expected_and_got(
     assert (problem.where, problem.expected, problem.got) == ("/proc/sys/vm/swappiness", "1", "60")
     assert outcome.failed
     assert not bench.restore().failed
+
+
+def test_nothing_is_changed_where_nothing_can_be_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("regatta.fleet.quiet.state.os.fsync", full)
+        kernel = bench.kernel()
+        with pytest.raises(OSError, match="No space left"):
+            apply(kernel, bench.state)
+    assert kernel.writes == 0
+    assert snapshot(bench.root) == bench.at_first
+    # What was half written does not stand in the way.
+    assert not bench.apply().failed
 
 
 def test_what_cannot_be_put_back_stays_kept_for_the_next_time(
