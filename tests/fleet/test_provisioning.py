@@ -18,6 +18,7 @@ import pytest
 from host_containers import TestHost
 
 from regatta.fleet.ansible import HostOutcome, run_playbook
+from regatta.fleet.zipapp import zipapp_file
 
 ROOT = Path(__file__).parents[2]
 #: of the test's own, so that what other tests bring to the same hosts does not matter
@@ -44,12 +45,12 @@ def staged_file(folder: Path, name: str, contents: bytes) -> dict[str, Any]:
 
 
 def supplies_in(folder: Path) -> dict[str, Any]:
-    runner = staged_file(folder, "runner.pyz", b"print('a runner')\n")
+    runner = zipapp_file()
     runtimes = [staged_folder(folder, "for-x86", "x86_64"), staged_folder(folder, "for-arm", "aarch64")]
     jar = staged_file(folder, "a.jar", b"a jar" * 1000)
     sources = staged_folder(folder, "sources")
     return {
-        "zipapp": {"path": runner["staged"], "sha256": runner["sha256"]},
+        "zipapp": {"path": str(runner), "sha256": hashlib.sha256(runner.read_bytes()).hexdigest()},
         "runtimes": {"packages": [], "objects": runtimes},
         "workloads": {
             "packages": [],
@@ -94,13 +95,14 @@ def fleet(x86_hosts: list[TestHost], arm_host: TestHost, tmp_path_factory) -> It
         away = {**one.inventory_entry(), "ansible_port": closed.getsockname()[1]}
         entries = {
             "one": one.inventory_entry("root"),
-            # A compiler here, where it is quick: bench has to become root for it, and owns the folder all the same.
+            # A compiler here, where it is quick: bench becomes root for everything that does not say otherwise, and owns the folder.
             "two": two.inventory_entry("bench") | {"toolchain_packages": ["bzip2", "gcc", "libc6-dev"]},
             # What is installed here is installed by an emulated processor.
             "arm": arm_host.inventory_entry("root") | {"toolchain_packages": ["gcc", "make"]},
             "away": away,
         }
         entries["one"]["toolchain_packages"] = ["bzip2"]
+        entries["two"]["ansible_become"] = True
         entries["arm"]["base_packages"] = ["python3", "tar"]
         shared = {"regatta_root": FOLDER}
         inventory = folder / "hosts.yml"
