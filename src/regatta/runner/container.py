@@ -34,8 +34,6 @@ _RESULTS_LABEL = "regatta.results"
 _START_S = 60.0
 #: those that Docker can set; the address space is limited by the gate
 _ULIMITS = {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_CORE: "core"}
-#: weight of an ordinary process, and the most that the kernel takes
-_SHARES, _MOST_SHARES = 1024, 262144
 _UNTOLD_RUSAGE = "wait4 tells of one's own children only; the rest is the control group's"
 
 
@@ -110,9 +108,8 @@ class Containers:
             "regatta.segment": str(segment),
             _RESULTS_LABEL: str(scratch / "results.jsonl"),
         }
-        #: The control group that holds those of containers; "": Docker's own. Where that is not systemd's, it weighs as much on
-        #: the processor as one ordinary process, and all containers in it together no more. Beside the others of the root a
-        #: container weighs as much as a bare process with a thread on each of its CPUs.
+        #: The control group that holds those of containers; "": Docker's own. Where that is not systemd's, all containers in it
+        #: weigh on the processor as much as one ordinary process does, so that each weighs less than a bare one beside others.
         self._parent = ""
         #: image id -> names of the variables that it sets
         self._variables: dict[str, list[str]] = {}
@@ -258,7 +255,6 @@ class Containers:
             "NetworkMode": isolation["network"],
             "CpusetCpus": ",".join(map(str, sorted(self._cores))),
             "CgroupParent": self._parent,
-            "CpuShares": min(_SHARES * len(self._cores), _MOST_SHARES),
             "Mounts": mounts_of(cell, self._scratch, gate.directory),
             "CapDrop": ["ALL"],
             # Labels are of no use where nothing is writable but scratch, and would keep it from reading what it is shown.
