@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regatta.engine import Engine, Refusal, open_engine
 from regatta.errors import HostError
-from regatta.runner.capture import REST_BYTES, Capture
 from regatta.runner.cgroup import TreeUsage
-from regatta.runner.container_exit import ending_by_kernel, ending_by_word
 from regatta.runner.container_gate import SHELL, Gate
 from regatta.runner.container_mounts import container_command, mounts_of
-from regatta.runner.container_usage import ContainerGroups, ContainerUsage
+from regatta.runner.container_program import START_S, Program
+from regatta.runner.container_usage import ContainerUsage
 from regatta.runner.process import (
-    GRACE_S,
-    Interrupted,
     Launch,
     Outcome,
     StopSignals,
-    children_of,
-    wait_for_end,
 )
 
 _RESULTS_LABEL = "regatta.results"
-_START_S = 60.0
 #: those that Docker can set; the address space is limited by the gate
 _ULIMITS = {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_CORE: "core"}
 _UNTOLD_RUSAGE = "wait4 tells of one's own children only; the rest is the control group's"
@@ -74,7 +66,7 @@ def remove_left_containers(results_files: Iterable[str], needed: bool) -> int:
 
 
 def _wait_until_none(engine: Engine, results_file: str) -> None:
-    deadline = time.monotonic() + _START_S
+    deadline = time.monotonic() + START_S
     while engine.containers(f"{_RESULTS_LABEL}={results_file}"):
         if time.monotonic() > deadline:
             raise HostError(
@@ -212,7 +204,7 @@ class Containers:
             waiting = self.engine.wait_for_removal(container)
             created_ns = time.monotonic_ns()
             self.engine.ask("POST", f"/containers/{container}/start")
-            with _Program(self.engine, container, gate, cell, self._cores) as program:
+            with Program(self.engine, container, gate, cell, self._cores) as program:
                 started_ns = time.monotonic_ns()
                 outcome, usage = program.attend(launch, self._stop, let_go, ended)
                 released_ns = time.monotonic_ns()
@@ -301,111 +293,3 @@ def _rusage(usage: ContainerUsage) -> dict[str, Any]:
         "voluntary_switches": None,
         "involuntary_switches": None,
     }
-
-
-class _Program:
-    """The program of a container that has been started: it stands at the gate."""
-
-    def __init__(
-        self, engine: Engine, container: str, gate: Gate, cell: Mapping[str, Any], cores: list[int]
-    ) -> None:
-        self._gate = gate
-        self._fds: list[int] = []
-        if not gate.wait(time.monotonic() + _START_S):
-            got = "it did not come so far"
-            raise HostError(f"Docker image {cell['isolation']['image']}", f"{SHELL} to reach the gate", got)
-        self._holder_pid = int(engine.ask("GET", f"/containers/{container}/json")["State"]["Pid"])
-        try:
-            self.groups = ContainerGroups(self._holder_pid, container)
-            (self._pid,) = children_of(self._holder_pid)
-            for pid in (self._holder_pid, self._pid):
-                self._fds.append(os.pidfd_open(pid))
-            allowed = os.sched_getaffinity(self._pid)
-        except (LookupError, ValueError, OSError) as error:
-            self._close()
-            raise HostError(
-                f"Docker at {engine.path}", "the container's processes on this machine, to be seen", str(error),
-                "an engine on the machine where the runner runs",
-            ) from error  # fmt: skip
-        self._holder, self._main = self._fds
-        if not allowed <= set(cores):
-            # Version 2 of control groups gives a container other CPUs without a word where it may not have these.
-            self._close()
-            raise HostError(
-                f"Docker at {engine.path}", f"a container on CPUs {sorted(cores)}", f"one on {sorted(allowed)}",
-                "let Docker's own group have these CPUs: they may be in a partition of others",
-            )  # fmt: skip
-
-    def __enter__(self) -> _Program:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._close()
-
-    def _close(self) -> None:
-        if hasattr(self, "groups"):
-            self.groups.close()
-        for fd in self._fds:
-            os.close(fd)
-        self._fds = []
-
-    def attend(
-        self, launch: Launch, stop: StopSignals, let_go: Callable[[], None], ended: Callable[[], None]
-    ) -> tuple[Outcome, ContainerUsage]:
-        """Let it go, wait for its end or its timeout, read what it used, and let the container end."""
-        stdout = Capture(self._gate.stdout, launch.output_bytes, launch.hash_stdout)
-        stderr = Capture(self._gate.stderr, launch.output_bytes, False)
-        if stop.received:
-            raise Interrupted
-        let_go()
-        self.groups.begin()
-        utc_ns, start_ns = time.time_ns(), time.monotonic_ns()
-        self._gate.release()
-        end_ns = wait_for_end(self._main, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr)
-        timed_out = not end_ns
-        if timed_out:
-            end_ns = time.monotonic_ns()
-            self._ask_to_end()
-            grace_ns = time.monotonic_ns() + int(GRACE_S * 1e9)
-            wait_for_end(self._main, grace_ns, stop, stdout, stderr)
-        ended()
-        usage = self.groups.finish()
-        self._word = self._gate.exit_word(GRACE_S if timed_out else _START_S)
-        self._ending = ending_by_kernel(self._main)
-        left_behind = len(set(self.groups.processes()) - {self._holder_pid, self._pid})
-        if timed_out:
-            self._end_all()
-        self._gate.let_go()
-        spent = resource.struct_rusage((usage.user_s, usage.system_s) + (0,) * 14)
-        outcome = Outcome(
-            utc_ns, start_ns, end_ns - start_ns, None, None, timed_out, spent, left_behind, stdout, stderr
-        )
-        return outcome, usage
-
-    def complete(self, outcome: Outcome, container_code: int) -> None:
-        """Once the container is gone: how the program ended, and the rest of what it printed."""
-        ending = self._ending or ending_by_kernel(self._main)
-        word = container_code if self._word is None else self._word
-        outcome.exit_code, outcome.signal = ending or ending_by_word(word)
-        outcome.stdout.drain(REST_BYTES)
-        outcome.stderr.drain(REST_BYTES)
-
-    def _ask_to_end(self) -> None:
-        """SIGTERM to the program and its descendants."""
-        for pid in _descendants(self._pid):
-            with suppress(OSError):
-                os.kill(pid, signal.SIGTERM)
-        with suppress(OSError):
-            signal.pidfd_send_signal(self._main, signal.SIGTERM)
-
-    def _end_all(self) -> None:
-        """Kill the first process, and the kernel every other one of the container."""
-        with suppress(OSError):
-            signal.pidfd_send_signal(self._holder, signal.SIGKILL)
-
-
-def _descendants(pid: int) -> list[int]:
-    found = children_of(pid)
-    for each in found:
-        found += children_of(each)
-    return found
