@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -52,7 +52,8 @@ def _cpus(value: object) -> object:
 
 
 Cpus = Annotated[list[Annotated[int, Field(ge=0, le=65535)]], BeforeValidator(_cpus)]
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._\[\],&|*:-]*$", max_length=200)]
+#: a name or an expression of features as Slurm has them, or nothing
+Word = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._\[\],&|*:-]*)?$", max_length=200)]
 
 
 class HostVariables(BaseModel):
@@ -61,9 +62,9 @@ class HostVariables(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=False)
 
     ansible_connection: str = "ssh"
-    ansible_host: Annotated[str, Field(pattern=r"^[A-Za-z0-9:%.\[\]_-]+$")] = ""
+    ansible_host: Annotated[str, Field(pattern=r"^[A-Za-z0-9\[][A-Za-z0-9:%.\[\]_-]*$")] = ""
     ansible_port: Annotated[int, Field(ge=1, le=65535)] | None = None
-    ansible_user: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@-]*\$?$")] | Literal[""] = ""
+    ansible_user: Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.@-]*\$?)?$")] = ""
     ansible_ssh_private_key_file: str = ""
     ansible_ssh_common_args: str = ""
     ansible_ssh_extra_args: str = ""
@@ -71,9 +72,9 @@ class HostVariables(BaseModel):
     regatta_root: Annotated[str, Field(pattern=r"^/[A-Za-z0-9/._+-]+$")] = DEFAULT_ROOT
     regatta_cpus: Cpus = []
     regatta_housekeeping_cpus: Cpus = []
-    regatta_slurm_node: Word | Literal[""] = ""
-    regatta_slurm_constraint: Word | Literal[""] = ""
-    regatta_slurm_partition: Word | Literal[""] = ""
+    regatta_slurm_node: Word = ""
+    regatta_slurm_constraint: Word = ""
+    regatta_slurm_partition: Word = ""
     regatta_slurm_time_limit_min: Annotated[int, Field(ge=1)] | None = None
     #: make Docker ready there
     regatta_docker: bool = False
