@@ -96,6 +96,11 @@ def reserve_descriptors() -> list[int]:
     return [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) for _ in range(_START_DESCRIPTORS)]
 
 
+#: what tells a runner to stop, and how far apart it and what it measures may hear of it
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_TOGETHER_S = 0.5
+
+
 class StopSignals:
     """SIGINT, SIGTERM and SIGHUP as something `poll` can wait for. A context manager; restores the handlers."""
 
@@ -111,7 +116,7 @@ class StopSignals:
 
     def __enter__(self) -> StopSignals:
         signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _STOPS:
             self._before[number] = signal.signal(number, self._handle)
         return self
 
@@ -232,6 +237,8 @@ def _attend(
     stdout.drain(REST_BYTES)
     stderr.drain(REST_BYTES)
     code = os.waitstatus_to_exitcode(wait_status)
+    if not timed_out and _stopped_together(code, stop):
+        raise Interrupted
     return Outcome(
         utc_ns,
         start_ns,
@@ -244,6 +251,16 @@ def _attend(
         stdout,
         stderr,
     )
+
+
+def _stopped_together(code: int, stop: StopSignals) -> bool:
+    """Whether the process was told to stop with the runner, as Slurm tells everything in a job: its end says nothing of itself.
+
+    The runner may hear of it a moment later than the process. A JVM and a shell exit with 128 + the signal's number.
+    """
+    if not stop.received and (-code in _STOPS or code - 128 in _STOPS):
+        select.select([stop.fd], [], [], _TOGETHER_S)
+    return stop.received
 
 
 def _wait(pid: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
