@@ -33,6 +33,7 @@ VERBS = {
     "minheap": "Measure the least heaps that a spec needs",
     "build": "Build the workloads of a spec and generate their inputs",
     "hosts": "List the hosts of the inventory: facts, fitness, what changed",
+    "quiesce": "Make hosts quiet before measuring, or put them back",
     "check-host": "Ask whether this host is fit to measure on",
     "provision": "Make the hosts of a spec ready",
     "segment": "Measure one segment (the workflow calls this)",

@@ -1,0 +1,51 @@
+"""`regatta quiesce`: hosts made quiet before measuring, and put back afterwards."""
+
+from __future__ import annotations
+
+import click
+
+from regatta.errors import HostError
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option("--restore", is_flag=True, help="Put everything back that was changed.")
+@click.option("--check", is_flag=True, help="Change nothing, and count what would be.")
+def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
+    """Make hosts of the inventory (or whole groups) quiet: governor, boost, interrupts, swap and more; --restore puts it all back.
+
+    What was there before is kept on each host, so that it can be put back after a crash or a restart too (docs/quiet-host.md).
+    """
+    from regatta.errors import Problem, SpecError
+    from regatta.fleet.ansible import run_playbook
+    from regatta.fleet.zipapp import zipapp_file
+    from regatta.spec.home import find_home
+    from regatta.spec.inventory import inventory_path, read_inventory
+
+    home = find_home()
+    problems: list[Problem] = []
+    platforms = read_inventory(home, problems)
+    groups = {host.name: [host.name] for hosts in platforms.values() for host in hosts}
+    groups |= {platform: [host.name for host in hosts] for platform, hosts in platforms.items()}
+    problems += [
+        Problem(str(inventory_path(home)), f"a host or group among {', '.join(sorted(groups))}", name)
+        for name in names
+        if name not in groups
+    ]
+    if problems:
+        raise SpecError(problems)
+    wanted = list(dict.fromkeys(host for name in names for host in groups[name]))
+    playbook = "restore.yml" if restore else "quiesce.yml"
+    outcomes = run_playbook(
+        home, playbook, inventory_path(home), wanted, {"regatta_zipapp": str(zipapp_file())}, check=check
+    )
+    failed = []
+    for name in wanted:
+        outcome = outcomes[name]
+        told = outcome.unreachable or outcome.failed
+        click.echo(f"{name}: {told}" if told else f"{name}: {outcome.changed} changed")
+        failed += [] if outcome.ok else [name]
+    if failed:
+        raise HostError(
+            playbook, f"{len(wanted)} hosts that follow it", f"not {', '.join(failed)}", "see above"
+        )
