@@ -134,6 +134,20 @@ def test_no_descriptor_is_left_open(stop: StopSignals) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.parametrize("end", ["kill -TERM $$", "exit 143"])
+def test_a_process_that_is_told_to_stop_with_the_runner_has_not_crashed(stop: StopSignals, end: str) -> None:
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    with pytest.raises(Interrupted):
+        script(stop, f"sleep 0.1; {end}")
+    timer.join()
+
+
+def test_a_process_that_alone_is_told_to_stop_has_crashed(stop: StopSignals) -> None:
+    outcome = script(stop, "kill -TERM $$")
+    assert (outcome.exit_code, outcome.signal) == (None, signal.SIGTERM)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_runner_ends_the_tree_at_once(
     stop: StopSignals, tmp_path: Path, number: signal.Signals
