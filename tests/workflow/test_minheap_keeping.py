@@ -48,7 +48,9 @@ def home(tmp_path: Path) -> Path:
     for name, value in {"runtimes": runtimes, "collectors": collectors, "suites/toy": suite}.items():
         (root / "configs" / f"{name}.yml").write_text(json.dumps(value))
     (root / "configs" / "hosts").mkdir()
-    (root / "configs" / "hosts" / "local.yml").write_text("all: {children: {local: {hosts: {local: {ansible_connection: local}}}}}")
+    (root / "configs" / "hosts" / "local.yml").write_text(
+        "all: {children: {local: {hosts: {local: {ansible_connection: local}}}}}"
+    )
     return root
 
 

@@ -39,6 +39,10 @@ TRIED = {
     "./regatta plot demo --figure 'heap-*'": "test_plot_in_chromium.py",
     "./regatta history results/demo other/demo": "unit/analysis/test_history.py compares folders",
     ". .venv/bin/activate && snakemake --profile local --config spec=configs/experiments/demo.yml": "test_kill_and_resume.py",
+    "./regatta hosts": "fleet/test_ssh_runs.py",
+    "./regatta quiesce x86": "unit/fleet/test_quiet_playbooks.py runs its playbooks",
+    "./regatta run SPEC --profile ssh": "fleet/test_ssh_runs.py",
+    ". .venv/bin/activate && snakemake --profile cluster": "fleet/test_slurm_workflow.py",
 }  # fmt: skip
 
 

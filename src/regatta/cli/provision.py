@@ -55,6 +55,7 @@ def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None)
                     for name, host in ready.hosts.items()
                 },
                 "left_out": ready.left_out,
+                "way": way,
             },
         )  # fmt: skip
     elif ready.left_out:

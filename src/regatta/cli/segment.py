@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.option("--retry-failed", is_flag=True, help="Run failed invocations once more.")
 def segment(folder: Path, name: str, number: int, way: Wish, receipt: Path, retry_failed: bool) -> int:
     """Measure one segment of the plan in FOLDER: on this machine, or on its host, which is followed until it has ended."""
+    from regatta.errors import HostError
     from regatta.store.folder import Folder, read_json, write_json
+    from regatta.store.receipts import withdraw_for_another_way
 
     place = Folder(folder)
     reason = read_json(place.experiment, "run `regatta plan SPEC --write`").get("left_out", {}).get(name)
@@ -37,6 +39,12 @@ def segment(folder: Path, name: str, number: int, way: Wish, receipt: Path, retr
         click.echo(f"left out: {reason}", err=True)
         write_json(receipt, {"host": name, "segment": number, "left_out": reason})
         return 0
+    before = withdraw_for_another_way(place, way)
+    if before:
+        raise HostError(
+            f"{place.name}: the plan", f"one for profile {way}", f"one for profile {before}",
+            "start the same command again: it asks the hosts again, and plans anew",
+        )  # fmt: skip
     retry_failed = retry_failed or bool(os.environ.get("REGATTA_RETRY_FAILED"))
     host = None if way == "local" else _host(place, name)
     if host is None or host.way(way) == "local":

@@ -18,7 +18,11 @@ from pathlib import Path
 from regatta.cli.progress import Watcher
 from regatta.errors import HostError, Problem, RegattaError
 from regatta.store.folder import Folder
-from regatta.store.receipts import withdraw_all_receipts, withdraw_receipts_of_touched_journals
+from regatta.store.receipts import (
+    withdraw_all_receipts,
+    withdraw_for_another_way,
+    withdraw_receipts_of_touched_journals,
+)
 
 _RULE = re.compile(r"^(?:local)?rule (\w+):", re.MULTILINE)
 _LOOK_S = 0.1
@@ -72,6 +76,7 @@ def _run(
     folder.logs.mkdir(parents=True, exist_ok=True)
     errors = folder.logs / "errors.jsonl"
     errors.unlink(missing_ok=True)
+    withdraw_for_another_way(folder, profile)
     if retry_failed:
         # Without receipts the segments are walked again; the journal says what is still to do.
         withdraw_all_receipts(folder)

@@ -75,6 +75,23 @@ def withdraw_left_out(folder: Folder) -> None:
         _withdraw_from(folder, _receipts(folder, host)[0])
 
 
+def withdraw_for_another_way(folder: Folder, way: str) -> str:
+    """Have hosts asked again that were made ready for another profile: what was brought lies elsewhere there.
+
+    Returns:
+        The profile that they were made ready for, where it is another one; else nothing.
+    """
+    provisioned = folder.receipts / "provision.json"
+    try:
+        before = json.loads(provisioned.read_bytes()).get("way", way)
+    except (OSError, ValueError, AttributeError):
+        return ""
+    if before == way:
+        return ""
+    provisioned.unlink(missing_ok=True)
+    return str(before)
+
+
 def _left_out(receipt: Path) -> bool:
     try:
         value = json.loads(receipt.read_bytes())
