@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import way_option
-from regatta.model.host import Wish
+from regatta.model.host import WISHES, Wish
 
 if TYPE_CHECKING:
     from regatta.errors import Problem
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--host", "name", required=True, help="Whose plan.")
 @click.option("--segment", "number", type=int, required=True, help="Which segment, from 0.")
-@way_option
+@click.option("--way", type=click.Choice(WISHES), help="The profile. [default: that of the plan, or ssh]")
 @click.option(
     "--receipt", type=click.Path(path_type=Path), required=True, help="Written when the segment is done."
 )
 @click.option("--retry-failed", is_flag=True, help="Run failed invocations once more.")
-def segment(folder: Path, name: str, number: int, way: Wish, receipt: Path, retry_failed: bool) -> int:
+def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Path, retry_failed: bool) -> int:
     """Measure one segment of the plan in FOLDER: on this machine, or on its host, which is followed until it has ended."""
     from regatta.errors import HostError
     from regatta.store.folder import Folder, read_json, write_json
-    from regatta.store.receipts import withdraw_for_another_way
+    from regatta.store.receipts import way_of, withdraw_for_another_way
 
     place = Folder(folder)
     reason = read_json(place.experiment, "run `regatta plan SPEC --write`").get("left_out", {}).get(name)
@@ -39,18 +38,21 @@ def segment(folder: Path, name: str, number: int, way: Wish, receipt: Path, retr
         click.echo(f"left out: {reason}", err=True)
         write_json(receipt, {"host": name, "segment": number, "left_out": reason})
         return 0
-    before = withdraw_for_another_way(place, way)
-    if before:
+    before = way_of(place)
+    if way is not None and withdraw_for_another_way(place, way):
         raise HostError(
             f"{place.name}: the plan", f"one for profile {way}", f"one for profile {before}",
             "start the same command again: it asks the hosts again, and plans anew",
         )  # fmt: skip
+    wish: Wish = "ssh"
+    for known in WISHES:
+        wish = known if known == (way or before) else wish
     retry_failed = retry_failed or bool(os.environ.get("REGATTA_RETRY_FAILED"))
-    host = None if way == "local" else _host(place, name)
-    if host is None or host.way(way) == "local":
+    host = None if wish == "local" else _host(place, name)
+    if host is None or host.way(wish) == "local":
         _become_the_runner(place, name, number, receipt, retry_failed)
     assert host is not None
-    return _measure_elsewhere(place, host, number, way, receipt, retry_failed)
+    return _measure_elsewhere(place, host, number, wish, receipt, retry_failed)
 
 
 def _host(place: Folder, name: str) -> Host:

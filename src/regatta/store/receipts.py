@@ -75,21 +75,25 @@ def withdraw_left_out(folder: Folder) -> None:
         _withdraw_from(folder, _receipts(folder, host)[0])
 
 
-def withdraw_for_another_way(folder: Folder, way: str) -> str:
+def way_of(folder: Folder) -> str:
+    """The profile that the hosts were made ready for; empty where nothing says so."""
+    try:
+        value = json.loads((folder.receipts / "provision.json").read_bytes())
+    except (OSError, ValueError):
+        return ""
+    return str(value.get("way", "")) if isinstance(value, dict) else ""
+
+
+def withdraw_for_another_way(folder: Folder, way: str) -> bool:
     """Have hosts asked again that were made ready for another profile: what was brought lies elsewhere there.
 
     Returns:
-        The profile that they were made ready for, where it is another one; else nothing.
+        Whether it was another one.
     """
-    provisioned = folder.receipts / "provision.json"
-    try:
-        before = json.loads(provisioned.read_bytes()).get("way", way)
-    except (OSError, ValueError, AttributeError):
-        return ""
-    if before == way:
-        return ""
-    provisioned.unlink(missing_ok=True)
-    return str(before)
+    other = way_of(folder) not in ("", way)
+    if other:
+        (folder.receipts / "provision.json").unlink(missing_ok=True)
+    return other
 
 
 def _left_out(receipt: Path) -> bool:
