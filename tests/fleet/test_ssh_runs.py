@@ -309,7 +309,7 @@ def test_a_runner_that_is_killed_on_its_host_is_started_again(fleet: Fleet) -> N
 
 
 def _kill_runner(host: TestHost) -> None:
-    done = host.exec(["sh", "-c", "kill -9 $(pgrep -f 'detached start')"], check=False)
+    done = host.exec(["pkill", "-9", "-f", "detached start"], check=False)
     assert done.returncode == 0, done.stderr
 
 

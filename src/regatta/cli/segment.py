@@ -94,6 +94,7 @@ def _measure_elsewhere(
 ) -> int:
     from regatta.errors import HostError
     from regatta.fleet.stopping import Stopped
+    from regatta.store.receipts import ask_hosts_again
 
     try:
         if host.way(way) == "slurm":
@@ -112,7 +113,7 @@ def _measure_elsewhere(
         return 130
     except HostError:
         # What the plan was made from may have changed there: the next run asks the host again, which costs little.
-        (place.receipts / "provision.json").unlink(missing_ok=True)
+        ask_hosts_again(place)
         raise
     write_json(receipt, told)
     for refused in told["refused"]:

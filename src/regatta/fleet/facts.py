@@ -156,7 +156,9 @@ _X86_VENDORS = ("AMD", "Intel", "GenuineIntel")
 
 def _kind(cpuinfo: str, root: Path) -> str:
     # What the kernel says is of the machine below: an emulator of user programs shows another architecture to these alone.
-    if not platform.machine().startswith(("x86", "i")) and _first(cpuinfo, "vendor_id").endswith(_X86_VENDORS):
+    if not platform.machine().startswith(("x86", "i")) and _first(cpuinfo, "vendor_id").endswith(
+        _X86_VENDORS
+    ):
         return "emulated"
     if "hypervisor" in _first(cpuinfo, "flags").split() or _text(root / "sys/hypervisor/type"):
         return "virtual machine"

@@ -23,6 +23,7 @@ from regatta.fleet.user_files import user_file_parts
 from regatta.model.digest import digest_of
 from regatta.model.experiment import Experiment
 from regatta.store.folder import write_json
+from regatta.store.receipts import AGAIN
 
 
 def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
@@ -43,9 +44,13 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
     if experiment.images():
         value["images"] = digest_of(_images(experiment))
     try:
-        if path.read_text(encoding="utf-8") == _text(value):
+        text = path.read_text(encoding="utf-8")
+        kept = json.loads(text)
+        if isinstance(kept, dict) and AGAIN in kept:
+            value[AGAIN] = str(kept[AGAIN])
+        if text == _text(value):
             return
-    except OSError:
+    except (OSError, ValueError):
         pass
     write_json(path, value)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from regatta.model.experiment import Benchmark
@@ -52,7 +52,7 @@ class Cell:
     twin_of: str = ""
     #: files of the working directory that are kept beside the record
     keep: tuple[str, ...] = ()
-    isolation: CellIsolation = CellIsolation("cgroup")
+    isolation: CellIsolation = field(default_factory=lambda: CellIsolation("cgroup"))
 
     @property
     def label(self) -> str:

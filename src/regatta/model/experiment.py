@@ -395,7 +395,7 @@ class Experiment:
     #: what was measured in the user's words, such as commit and build
     labels: Mapping[str, str] = field(default_factory=dict)
     #: of the cells whose modifiers say nothing else
-    isolation: Isolation = Isolation()
+    isolation: Isolation = field(default_factory=Isolation)
 
     def isolation_under(self, modifiers: Sequence[Modifier]) -> Isolation:
         """How cells of a set of modifiers are isolated: as the last of them says that says something."""

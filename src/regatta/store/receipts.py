@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from regatta.store.decisions import groups_of
-from regatta.store.folder import Folder
+from regatta.store.folder import Folder, write_json
+
+#: what the plan was made from, in the folder of receipts; and its key that only says how often that was asked for
+FINGERPRINT, AGAIN = "fingerprint.json", "again"
 
 
 def _receipts(folder: Folder, host: str) -> list[Path]:
@@ -63,14 +67,27 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
                 break
 
 
+def ask_hosts_again(folder: Folder) -> None:
+    """Have hosts asked what they are and have, and the plan made of it: all of that comes from this one file.
+
+    Its contents change, for the workflow takes no notice of a new time alone.
+    """
+    path = folder.receipts / FINGERPRINT
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return
+    if isinstance(value, dict):
+        write_json(path, {**value, AGAIN: secrets.token_hex(4)})
+
+
 def withdraw_left_out(folder: Folder) -> None:
     """Have hosts that were left out asked again: they may be there now."""
     left_out = [
         host for host in _hosts(folder) if any(_left_out(path) for path in _receipts(folder, host)[:1])
     ]
-    provisioned = folder.receipts / "provision.json"
-    if left_out or _left_out(provisioned):
-        provisioned.unlink(missing_ok=True)
+    if left_out or _left_out(folder.receipts / "provision.json"):
+        ask_hosts_again(folder)
     for host in left_out:
         _withdraw_from(folder, _receipts(folder, host)[0])
 
@@ -92,7 +109,7 @@ def withdraw_for_another_way(folder: Folder, way: str) -> bool:
     """
     other = way_of(folder) not in ("", way)
     if other:
-        (folder.receipts / "provision.json").unlink(missing_ok=True)
+        ask_hosts_again(folder)
     return other
 
 
