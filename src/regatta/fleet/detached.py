@@ -29,6 +29,7 @@ _LONGEST_WAIT_S = 30.0
 #: `follow` says something every five seconds
 _SILENCE_S = 60.0
 _SHORT_S = 120.0
+_LONGEST_WORDS = 400
 
 
 class Gone(Exception):
@@ -121,6 +122,14 @@ class DetachedSegment:
         """Bring the plan and what the host's journal lacks, and start the runner, unless it runs already."""
         told = self._hello()
         now = told.get("running")
+        if now and (told.get("plan_id"), _segment(now)) != (self.header["plan_id"], self.number):
+            # Of an edited spec, or begun by a controller that is gone: its records stay, and what is still needed goes on.
+            self._say(
+                f"it measures segment {_segment(now)} of plan {str(told.get('plan_id'))[:40]}; stops that first"
+            )
+            self._stop()
+            told = self._hello()
+            now = told.get("running")
         if not now:
             self._bring(told)
             words = self._words("detached", "start", "--segment", str(self.number), "--holder", _holder())
@@ -130,10 +139,9 @@ class DetachedSegment:
             # A second try must not run again what failed in the first.
             self.retry_failed = False
             now = told.get("running")
-        segment = now.get("segment") if isinstance(now, dict) else None
-        if segment != self.number:
+        if _segment(now) != self.number:
             raise HostError(
-                f"host {self.name}", f"to measure segment {self.number}", f"it measures {segment}",
+                f"host {self.name}", f"to measure segment {self.number}", f"it measures {_segment(now)}",
                 "wait for its end: `regatta status`",
             )  # fmt: skip
 
@@ -165,6 +173,8 @@ class DetachedSegment:
                 kind, text = line[:1], line[2:]
                 if kind == b"R":
                     taken.take(text)
+                elif kind == b"L":
+                    self._say(printable(text))
                 elif kind == b"S":
                     show_state(self.folder, self.name, self.number, text)
                 elif kind == b"E":
@@ -191,7 +201,8 @@ class DetachedSegment:
             raise error
         taken.finish(ended, self.agent, self.there)
         receipt = ended.get("receipt")
-        if not isinstance(receipt, dict) or receipt.get("segment") != self.number:
+        expected = {"segment": self.number, "plan_id": self.header["plan_id"]}
+        if not isinstance(receipt, dict) or {key: receipt.get(key) for key in expected} != expected:
             raise HostError(
                 f"host {self.name}", f"the receipt of segment {self.number}", json.dumps(receipt)[:300]
             )
@@ -210,6 +221,17 @@ class DetachedSegment:
             self._say("stopped")
         except RegattaError as error:
             self._say(f"could not be told to stop, and measures on: {error}")
+
+
+def _segment(running: object) -> int | None:
+    """The segment that a host says it measures."""
+    segment = running.get("segment") if isinstance(running, dict) else None
+    return segment if isinstance(segment, int) else None
+
+
+def printable(text: bytes) -> str:
+    """What a host says, as a line that does nothing to a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_WORDS].decode("utf-8", "replace"))
 
 
 #: what a receipt of the host says beside its identity

@@ -1,6 +1,7 @@
 """`follow`: what a detached runner records, as it records it, to whoever asks.
 
 Lines on standard output, each a letter, a space and its text: `R` a record as the journal has it; `S` the runner's state;
+`L` a line of what the runner says;
 `E` how the segment ended; `G` the runner is gone and has left no word; `H` nothing new. It looks once in a while, on the CPUs
 where the runner is, so that what is measured is not disturbed.
 """
@@ -23,6 +24,7 @@ from regatta.runner.host_folder import HostFolder, read_object
 _LOOK_S = 0.5
 _HEARTBEAT_S = 5.0
 _STATE_S = 1.0
+_LOG_BYTES = 4096
 
 
 def command(argv: Sequence[str]) -> int:
@@ -53,6 +55,7 @@ class Following:
         self._after = after
         self._journal = folder.journal / f"{segment:05d}.jsonl"
         self._offset = 0
+        self._said = 0
         self._state = b""
         self._state_at = 0.0
         self._sent_at = time.monotonic()
@@ -70,6 +73,7 @@ class Following:
             alive = bool(ended) or running(self.folder) is not None
             self._place()
             self._records()
+            self._say()
             self._show_state()
             if ended:
                 return self._send(b"E", json.dumps(ended).encode())
@@ -113,6 +117,19 @@ class Following:
             sequence = self._after + 1
         if sequence > self._after:
             self._send(b"R", line)
+
+    def _say(self) -> None:
+        """What the runner says, such as for whom it waits; of much, the end."""
+        try:
+            with self.folder.log(self.segment).open("rb") as file:
+                file.seek(max(self._said, os.fstat(file.fileno()).st_size - _LOG_BYTES))
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._said = file.tell()
+                    self._send(b"L", line[:-1])
+        except OSError:
+            return
 
     def _show_state(self) -> None:
         now = time.monotonic()

@@ -219,6 +219,46 @@ def test_results_that_were_thrown_away_do_not_come_back(bed: Bed) -> None:
     assert bed.measure()["measured_now"] == 2
 
 
+def test_a_plan_that_is_edited_while_the_host_measures_takes_its_place(bed: Bed, no_signals: None) -> None:
+    write_plan(bed.folder, [cell("long", ["/bin/sleep", "0.4"])], rounds=200)
+    thread, results = in_background(bed.measure)
+    wait_until(lambda: len(bed.invocations()) >= 1, "a record here")
+    write_plan(bed.folder, [SLOW], rounds=3, plan_id="edited")
+    # As when the first controller was killed: the second finds a host that measures by the plan of before.
+    second = bed.segment()
+    second._begin()
+    told = second._hello()
+    assert (told["plan_id"], told["running"]["segment"]) == ("edited", 0)
+    thread.join(60)
+    assert isinstance(results[0], HostError), "the first one's plan is no more"
+    assert bed.measure()["plan_id"] == "edited"
+    recorded = [one for one in bed.invocations() if one.startswith(str(SLOW["cell_id"]))]
+    assert recorded == bed.planned(3)
+
+
+def test_what_the_runner_says_is_handed_on(
+    bed: Bed, capfd: pytest.CaptureFixture[str], no_signals: None
+) -> None:
+    import fcntl
+
+    write_plan(bed.folder, [cell("true", ["/bin/true"])])
+    with open(os.environ["REGATTA_HOST_LOCK"], "w") as lock:
+        lock.write(json.dumps({"pid": 7, "experiment": "other", "holder": "ada@lab", "since": "noon"}))
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        thread, results = in_background(bed.measure)
+        told = ""
+
+        def waits() -> bool:
+            nonlocal told
+            told += capfd.readouterr().err
+            return "waiting: process 7 of ada@lab (other, since noon) measures on this host" in told
+
+        wait_until(waits, "word of who measures")
+    thread.join(60)
+    assert results[0]["statuses"] == {"ok": 1}
+
+
 def test_an_error_of_the_runner_names_its_host(bed: Bed) -> None:
     missing = {"path": str(bed.root / "gone"), "sha256": "0" * 64}
     write_plan(bed.folder, [cell("true", ["/bin/true"], files=[missing])])
