@@ -101,6 +101,7 @@ def main() -> None:
         "uid": os.getuid(),
         "user": user_name(os.getuid()),
         "room_mib": room_mib(root),
+        "root_exists": os.path.lexists(root),
         "root_is_ours": os.path.isdir(root) and os.stat(root).st_uid == os.getuid(),
         "clock": clock(),
         "packages": installed_packages(),

@@ -41,6 +41,7 @@ def hosts(names: tuple[str, ...], way: Wish, as_json: bool) -> int:
 def _show(entries: list[HostEntry]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(highlight=False)
     table = Table(title=f"{len(entries)} host{'s' * (len(entries) != 1)}", title_justify="left")
@@ -49,10 +50,11 @@ def _show(entries: list[HostEntry]) -> None:
     for entry in entries:
         facts = entry.facts
         system = " · ".join(filter(None, [facts.get("architecture"), facts.get("os"), facts.get("kernel")]))
-        table.add_row(
+        cells = (
             entry.name, ", ".join(entry.platforms), entry.way, facts.get("cpu", ""), facts.get("cpus", ""),
             facts.get("memory", ""), system, "out of reach" if entry.problem else entry.fitness,
         )  # fmt: skip
+        table.add_row(*(Text(cell) for cell in cells))
     console.print(table)
     told: dict[str, list[str]] = {}
     for entry in entries:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from regatta.fleet.printable import printable
 from regatta.model.record import DamagedLine, decode_record
 
 #: a record holds two capped outputs and its iterations
 LONGEST_LINE_BYTES = 64 << 20
+#: of a reason
+_SHOWN = 300
 #: anchored, for a pattern may begin anywhere
 _FILE_NAME = r"^[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,199}$"
 
-Count = Annotated[int, Field(ge=0)]
+_LARGEST = 2.0**1000
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    """Of what a double can hold: JSON has integers without end."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < _LARGEST
 
 
 def _measurement(value: list[Any]) -> list[Any]:
@@ -28,7 +34,7 @@ def _measurement(value: list[Any]) -> list[Any]:
     if len(value) == 6:
         iteration, metric, measured, unit, operations, labels = value
         texts = isinstance(metric, str) and isinstance(unit, str)
-        counted = isinstance(iteration, int) and not isinstance(iteration, bool) and iteration >= 0
+        counted = isinstance(iteration, int) and not isinstance(iteration, bool) and 0 <= iteration < 1 << 63
         whole = operations is None or _number(operations)
         if texts and counted and whole and _number(measured) and (labels is None or isinstance(labels, dict)):
             return value
@@ -79,7 +85,7 @@ class Acceptance:
     """The records that one segment of a host's plan may have."""
 
     def __init__(self, header: Mapping[str, Any], segment: int) -> None:
-        self._header = header
+        self.header = header
         self._segment = segment
         self._cells = {cell["cell_id"] for cell in header["cells"]}
 
@@ -103,13 +109,15 @@ class Acceptance:
             seen = _Record.model_validate(record)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            raise DamagedLine(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+            raise DamagedLine(
+                printable(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", _SHOWN)
+            ) from None
         for key in ("experiment", "host", "platform"):
-            if record[key] != self._header[key]:
-                raise DamagedLine(f"{key} {str(record[key])[:80]!r}, expected {self._header[key]!r}")
+            if record[key] != self.header[key]:
+                raise DamagedLine(f"{key} {str(record[key])[:80]!r}, expected {self.header[key]!r}")
         if seen.segment != self._segment:
             raise DamagedLine(f"of segment {seen.segment}, expected {self._segment}")
-        if seen.cell_id not in self._cells or not seen.round < self._header["rounds"]:
+        if seen.cell_id not in self._cells or not seen.round < self.header["rounds"]:
             raise DamagedLine(f"round {seen.round} of cell {seen.cell_id[:80]!r}, which is not planned")
         if seen.invocation_id != f"{seen.cell_id}-r{seen.round}":
             raise DamagedLine(

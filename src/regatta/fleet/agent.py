@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from regatta.errors import HostError, Problem, RegattaError
+from regatta.fleet.printable import printable
 from regatta.fleet.remote.base import Answer, Remote, Unreachable
 from regatta.fleet.zipapp import zipapp_file
 from regatta.model.cell import Cell
@@ -25,19 +28,48 @@ _FILE = TypeAdapter(File)
 _ASK_S = 3600.0
 _SEARCH_S = 24 * 3600.0
 _LONGEST_TEXT = 4000
+_WORD = re.compile(r"[A-Za-z0-9_]{1,32}")
+
+
+#: exit code where the zipapp is not there, or is not the one that was brought
+_NOT_OURS = 97
+# What is measured there runs as the same user, who could have changed the file: it is run by its contents, not by its name.
+_BOOT = f"""
+import hashlib, runpy, sys
+path, digest = sys.argv[1:3]
+try:
+    with open(path, "rb") as file:
+        ours = hashlib.sha256(file.read()).hexdigest() == digest
+except OSError:
+    ours = False
+if not ours:
+    sys.exit({_NOT_OURS})
+sys.argv = [path, *sys.argv[3:]]
+runpy.run_path(path, run_name="__main__")
+"""
+
+
+def _with_architecture(facts: dict[str, str]) -> dict[str, str]:
+    """It becomes part of paths here, so that it may be a word and nothing else."""
+    if not _WORD.fullmatch(facts.get("architecture", "")):
+        raise ValueError("expected an architecture such as x86_64")
+    return facts
+
+
+Text = Annotated[str, AfterValidator(printable)]
 
 
 @dataclass(frozen=True)
 class HostFacts:
     """What a host tells of itself."""
 
-    facts: dict[str, str]
+    facts: Annotated[dict[str, Text], AfterValidator(_with_architecture)]
     #: folder -> implementor and version
-    jvms: dict[str, str]
+    jvms: dict[str, Text]
     #: its clock
     utc_ns: int
     #: the name that Slurm gives it; empty elsewhere
-    node: str
+    node: Text
 
     @property
     def architecture(self) -> str:
@@ -55,11 +87,12 @@ class Agent:
         self.remote = remote
         self.host: Host = remote.host
         self._zipapp = zipapp or zipapp_file()
+        self._sha256 = hashlib.sha256(self._zipapp.read_bytes()).hexdigest()
         self.path = f"{self.host.root}/bin/{self._zipapp.name}"
 
     def argv(self, words: Sequence[str]) -> list[str]:
         """The command of one verb of the zipapp."""
-        return [self.host.python, "-I", self.path, *words]
+        return [self.host.python, "-I", "-c", _BOOT, self.path, self._sha256, *words]
 
     def run(self, words: Sequence[str], stdin: bytes = b"", timeout_s: float = _ASK_S) -> Answer:
         """Run one verb; the zipapp is brought first where the host has not got it.
@@ -69,7 +102,7 @@ class Agent:
             HostError: the zipapp cannot be brought, or the verb failed.
         """
         answer = self.remote.run(self.argv(words), stdin, timeout_s)
-        if answer.returncode == 2 and "can't open file" in answer.stderr:
+        if answer.returncode == _NOT_OURS:
             self.remote.put(self._zipapp, self.path)
             answer = self.remote.run(self.argv(words), stdin, timeout_s)
         if answer.returncode != 0:
@@ -86,7 +119,7 @@ class Agent:
         answer = self.run(words, stdin, timeout_s)
         try:
             value = json.loads(answer.stdout)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._wrong(words[0], f"{_short(answer.stdout)} ({error})") from error
         if not isinstance(value, dict):
             raise self._wrong(words[0], _short(answer.stdout))
@@ -207,5 +240,5 @@ class Agent:
 
 
 def _short(text: str | bytes) -> str:
-    shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    shown = printable(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
     return shown if len(shown) <= 300 else f"{shown[:300]}... ({len(shown)} characters)"

@@ -22,6 +22,11 @@ from regatta.errors import HostError
 MOST_FORKS = 25
 _EVENTS = "REGATTA_PLAYBOOK_EVENTS"
 _LOOK_EVERY_S = 0.1
+#: as playbooks/ansible.cfg has them: one connection a host, its key checked, no question that nobody reads
+_SSH_ARGUMENTS = (
+    "-o BatchMode=yes -o StrictHostKeyChecking=yes -o ControlMaster=auto -o ControlPersist=30s"
+    " -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
+)
 _STOP_S = 10.0
 #: what inventories may call a host: nothing that `--limit` would take for a pattern
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
@@ -109,6 +114,7 @@ def _environment(home: Path, folder: Path) -> dict[str, str]:
         "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
         "ANSIBLE_SSH_CONTROL_PATH_DIR": str(folder / "cp"),
         "ANSIBLE_HOST_KEY_CHECKING": "True",
+        "ANSIBLE_SSH_ARGS": _SSH_ARGUMENTS,
         "ANSIBLE_CACHE_PLUGIN": "memory",
         "ANSIBLE_CALLBACKS_ENABLED": "regatta_events",
         "ANSIBLE_NOCOLOR": "1",

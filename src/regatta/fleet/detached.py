@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
-import platform
 import select
 import subprocess
 import sys
@@ -16,6 +14,8 @@ from typing import Any
 from regatta.errors import HostError, RegattaError
 from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
 from regatta.fleet.agent import Agent
+from regatta.fleet.holder import holder
+from regatta.fleet.printable import printable
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.shown_state import show_state
 from regatta.fleet.stopping import Stopped, told_to_stop
@@ -72,7 +72,7 @@ class DetachedSegment:
     def _until_the_end(self, taken: TakenOver) -> dict[str, Any]:
         last_contact = time.monotonic()
         wait_s = 1.0
-        deaths = 0
+        deaths, last_seen = 0, taken.last
 
         def heard() -> None:
             nonlocal last_contact, wait_s
@@ -84,7 +84,9 @@ class DetachedSegment:
                 ended = self._follow(taken, heard)
                 return self._finish(ended, taken)
             except Gone:
-                deaths += 1
+                # A night is long: what counts is deaths without a record between them.
+                deaths = 1 if taken.last > last_seen else deaths + 1
+                last_seen = taken.last
                 if deaths > 3:
                     raise HostError(
                         f"host {self.name}", "a runner that lives", "one that is killed again and again",
@@ -132,7 +134,7 @@ class DetachedSegment:
             now = told.get("running")
         if not now:
             self._bring(told)
-            words = self._words("detached", "start", "--segment", str(self.number), "--holder", _holder())
+            words = self._words("detached", "start", "--segment", str(self.number), "--holder", holder())
             told = self.agent.object(
                 [*words, *(["--retry-failed"] if self.retry_failed else [])], timeout_s=_SHORT_S
             )
@@ -174,7 +176,7 @@ class DetachedSegment:
                 if kind == b"R":
                     taken.take(text)
                 elif kind == b"L":
-                    self._say(printable(text))
+                    self._say(printable(text.decode("utf-8", "replace"), _LONGEST_WORDS))
                 elif kind == b"S":
                     show_state(self.folder, self.name, self.number, text)
                 elif kind == b"E":
@@ -182,7 +184,9 @@ class DetachedSegment:
                 elif kind == b"G":
                     raise Gone
             told = process.stderr.read(4096).decode("utf-8", "replace") if process.stderr else ""
-            raise Unreachable(f"host {self.name}", "records", told.strip()[-300:] or "the connection is lost")
+            raise Unreachable(
+                f"host {self.name}", "records", printable(told.strip()[-300:]) or "the connection is lost"
+            )
         finally:
             if process.poll() is None:
                 process.kill()
@@ -191,7 +195,10 @@ class DetachedSegment:
     def _finish(self, ended: Mapping[str, Any], taken: TakenOver) -> dict[str, Any]:
         """The receipt of what was measured, or the runner's error."""
         code = ended.get("exit_code")
-        problems = [str(text)[:4000] for text in ended.get("problems") or [] if isinstance(text, str)]
+        told = ended.get("problems")
+        problems = [
+            printable(text) for text in (told if isinstance(told, list) else ()) if isinstance(text, str)
+        ]
         if code != 0:
             error = HostError(
                 f"host {self.name}", "the segment to be measured",
@@ -229,24 +236,11 @@ def _segment(running: object) -> int | None:
     return segment if isinstance(segment, int) else None
 
 
-def printable(text: bytes) -> str:
-    """What a host says, as a line that does nothing to a terminal."""
-    return "".join(c if c.isprintable() else "?" for c in text[:_LONGEST_WORDS].decode("utf-8", "replace"))
-
-
 #: what a receipt of the host says beside its identity
 _RECEIPT = (
     "plan_id", "planned", "not_needed", "measured_now", "statuses", "torn_bytes_dropped", "orphans_ended",
     "no_accounting", "no_subreaper",
 )  # fmt: skip
-
-
-def _holder() -> str:
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())
-    return f"{user}@{platform.node()}"
 
 
 def _object(text: bytes, host: str) -> dict[str, Any]:

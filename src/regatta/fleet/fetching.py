@@ -39,6 +39,8 @@ def fetch(runtime: Runtime, architecture: str) -> Path | None:
         NotForThisHostError: there is none for this architecture.
         HostError: it did not arrive, or is not what it should be.
     """
+    if not architecture.replace("_", "").isalnum():
+        raise HostError(f"runtime {runtime.name}", "an architecture such as x86_64", repr(architecture[:80]))
     if runtime.architectures and architecture not in runtime.architectures:
         raise NotForThisHostError(
             f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", architecture,

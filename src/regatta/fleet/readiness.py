@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from regatta.errors import HostError, RegattaError
 from regatta.fleet.agent import Agent
-from regatta.fleet.ansible import run_playbook
+from regatta.fleet.ansible import HostOutcome, run_playbook
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.connect import connect, way_to
+from regatta.fleet.remote.here import Here
 from regatta.fleet.resolving import resolve
 from regatta.fleet.staging import Staged, no_supplies, stage
 from regatta.fleet.supplying import Stock, make_stock
@@ -141,9 +142,24 @@ def _bring(
         return
     for name, things in lacking.items():
         print(f"{name} lacks {len(things)}: {', '.join(things[:3])}{' ...' if len(things) > 3 else ''}", file=sys.stderr)  # fmt: skip
-    names = list(lacking)
-    outcomes = run_playbook(home, _PLAYBOOK, inventory_path(home), names, {"regatta_supplies": supplies})
-    for name in names:
+    nodes = [name for name in lacking if isinstance(found.agents[name].remote, Here)]
+    others = [name for name in lacking if name not in nodes]
+    inventory = inventory_path(home)
+    outcomes: dict[str, HostOutcome] = {}
+    if others:
+        outcomes |= run_playbook(home, _PLAYBOOK, inventory, others, {"regatta_supplies": supplies})
+    if nodes:
+        # Files are shared, and so brought from here; packages of a node are its owner's affair, and not this machine's.
+        files = {**supplies, "runtimes": {**supplies["runtimes"], "packages": []}}
+        outcomes |= run_playbook(
+            home,
+            _PLAYBOOK,
+            inventory,
+            nodes,
+            {"regatta_supplies": files},
+            tags=("runner", "runtimes", "workloads"),
+        )
+    for name in lacking:
         outcome = outcomes.get(name)
         if outcome is None or not outcome.ok:
             told = outcome.unreachable or outcome.failed if outcome else "no word of it"

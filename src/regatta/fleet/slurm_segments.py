@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from regatta.errors import HostError, RegattaError
+from regatta.fleet.holder import holder
 from regatta.fleet.remote.slurm import Ending, SlurmRemote
 from regatta.fleet.shown_state import show_state
 from regatta.fleet.stopping import Stopped, told_to_stop
@@ -80,6 +81,7 @@ class SlurmSegment:
             "--state", str(self._node_state),
             "--scratch", str((place.scratch / name).resolve()),
             "--receipt", str(self.receipt),
+            "--holder", holder(),
         ]  # fmt: skip
         return [*argv, *(["--retry-failed"] if self._retry_failed else [])]
 

@@ -13,6 +13,7 @@ from typing import Any
 from regatta.errors import HostError
 from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
+from regatta.fleet.printable import printable
 from regatta.model.record import DamagedLine
 from regatta.store.decisions import DECISIONS, DECISIONS_VERSION
 from regatta.store.folder import Folder, write_json
@@ -21,6 +22,7 @@ from regatta.store.journal_copy import JournalCopy
 
 #: of the lines that were refused, so many are named
 _NAMED = 20
+_MOST_REFUSED = 1000
 _LARGEST_KEPT_BYTES = 1 << 30
 
 
@@ -62,8 +64,16 @@ class TakenOver:
             record = self._acceptance.record(line, self.last)
         except DamagedLine as error:
             # The same line comes again after each broken connection.
-            if self._refused.setdefault(zlib.crc32(line), str(error)) == str(error):
-                print(f"{self._host}: a record is refused: {error}", file=sys.stderr, flush=True)
+            if zlib.crc32(line) not in self._refused:
+                self._refused[zlib.crc32(line)] = printable(str(error))
+                print(
+                    f"{self._host}: a record is refused: {printable(str(error))}", file=sys.stderr, flush=True
+                )
+            if len(self._refused) > _MOST_REFUSED:
+                raise HostError(
+                    f"host {self._host}", "records of its plan", f"{len(self._refused)} lines that are none",
+                    "do not trust this host before you know why",
+                ) from None  # fmt: skip
             return
         self._copy.append(line, record)
 
@@ -78,8 +88,7 @@ class TakenOver:
         if isinstance(cores, dict) and cores:
             write_json(self._directory / "cores.json", cores)
         if isinstance(decisions, dict) and decisions:
-            if decisions.get("v") != DECISIONS_VERSION or not isinstance(decisions.get("groups"), dict):
-                raise HostError(f"host {self._host}: decisions", f"version {DECISIONS_VERSION}", json.dumps(decisions)[:200])  # fmt: skip
+            self._check(decisions)
             write_json(self._directory / DECISIONS, decisions)
         for item in read_file(self._copy.path):
             if isinstance(item, Damage):
@@ -87,6 +96,23 @@ class TakenOver:
             for kept in item.get("kept", ()):
                 if "sha256" in kept:
                     self._fetch(agent, there, f"{item['invocation_id']}-a{item['attempt']}", kept)
+
+    def _check(self, decisions: Mapping[str, Any]) -> None:
+        """How many rounds count is decided there: it must be of this plan's groups, and between its least and its most."""
+        stopping = self._acceptance.header.get("stopping") or {}
+        known = {group["key"] for group in stopping.get("groups", ())}
+        groups = decisions.get("groups")
+        right = decisions.get("v") == DECISIONS_VERSION and isinstance(groups, dict)
+        for key, entry in groups.items() if isinstance(groups, dict) else ():
+            needed = entry.get("needed") if isinstance(entry, dict) else None
+            whole = isinstance(needed, int) and not isinstance(needed, bool)
+            # Of groups that are planned no more nothing is counted.
+            right &= key not in known or (whole and stopping["pilot"] <= needed <= stopping["maximum"])
+        if not right:
+            raise HostError(
+                f"host {self._host}: decisions about rounds", "those of its plan", printable(json.dumps(decisions), 300),
+                "do not trust this host before you know why",
+            )  # fmt: skip
 
     def _fetch(self, agent: Agent, there: str, folder: str, kept: Mapping[str, Any]) -> None:
         target = self._directory / "kept" / folder / kept["name"]

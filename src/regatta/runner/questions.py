@@ -26,9 +26,12 @@ class _Values(pickle.Unpickler):
     """Values of the model, and nothing that runs."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if not module.startswith(_MODULES):
+        if not module.startswith(_MODULES) or "." in name:
             raise pickle.UnpicklingError(f"{module}.{name} is no value of the model")
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        if not isinstance(found, type) or found.__module__ != module:
+            raise pickle.UnpicklingError(f"{module}.{name} is no value of the model")
+        return found
 
 
 def command(argv: Sequence[str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -61,7 +62,9 @@ class HostVariables(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=False)
 
-    ansible_connection: str = "ssh"
+    ansible_connection: Literal["ssh", "smart", "local"] = "ssh"
+    ansible_host_key_checking: Literal[True] = True
+    ansible_ssh_host_key_checking: Literal[True] = True
     ansible_host: Annotated[str, Field(pattern=r"^[A-Za-z0-9\[][A-Za-z0-9:%.\[\]_-]*$")] = ""
     ansible_port: Annotated[int, Field(ge=1, le=65535)] | None = None
     ansible_user: Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.@-]*\$?)?$")] = ""
@@ -69,7 +72,7 @@ class HostVariables(BaseModel):
     ansible_ssh_common_args: str = ""
     ansible_ssh_extra_args: str = ""
     ansible_python_interpreter: str = ""
-    regatta_root: Annotated[str, Field(pattern=r"^/[A-Za-z0-9/._+-]+$")] = DEFAULT_ROOT
+    regatta_root: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)+$")] = DEFAULT_ROOT
     regatta_cpus: Cpus = []
     regatta_housekeeping_cpus: Cpus = []
     regatta_slurm_node: Word = ""
@@ -191,9 +194,23 @@ def _listing(path: Path) -> dict[str, Any]:
         data = file.read_bytes()
         if file.stat().st_mode & (stat.S_IXUSR | stat.S_IXGRP) or b"plugin:" in data:
             return _ask(path)
-        contents.append([str(file.relative_to(path)) if path.is_dir() else file.name, data.decode("latin-1")])
-    answer = remembered("inventory", [contents], lambda: _ask(path))
-    return dict(answer)
+        name = str(file.relative_to(path)) if path.is_dir() else file.name
+        contents.append([name, hashlib.sha256(data).hexdigest()])
+    return dict(remembered("inventory", contents, lambda: _without_secrets(_ask(path))))
+
+
+def _without_secrets(listing: dict[str, Any]) -> dict[str, Any]:
+    """The listing with the variables that are read here, and no other: passwords are none of them, and it is kept on the disk."""
+    variables = listing.get("_meta", {}).get("hostvars", {})
+    wanted = {
+        host: {
+            key: value
+            for key, value in own.items()
+            if key in HostVariables.model_fields or key.startswith(_OWN)
+        }
+        for host, own in variables.items()
+    }
+    return {**listing, "_meta": {"hostvars": wanted}}
 
 
 def _ask(path: Path) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -19,10 +21,12 @@ import pytest
 from runner_plans import HOST, cell, sh, wait_until, write_plan
 
 from regatta.errors import HostError
+from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
-from regatta.fleet.remote.base import Unreachable
+from regatta.fleet.remote.base import Answer, Unreachable
 from regatta.fleet.remote.here import Here
+from regatta.fleet.taking_over import TakenOver
 from regatta.model.host import Host
 from regatta.model.record import decode_record, encode_record
 from regatta.store.folder import Folder
@@ -38,10 +42,13 @@ class Bed:
     folder: Folder
     root: Path
 
+    def agent(self, remote: type[Here] = Here) -> Agent:
+        """The way to the host."""
+        return Agent(remote(Host(HOST, "local", python=sys.executable, root=str(self.root))))
+
     def segment(self, remote: type[Here] = Here) -> DetachedSegment:
         """The first segment, from the controller's side."""
-        agent = Agent(remote(Host(HOST, "local", python=sys.executable, root=str(self.root))))
-        return DetachedSegment(self.folder, agent, 0, False)
+        return DetachedSegment(self.folder, self.agent(remote), 0, False)
 
     def measure(self, remote: type[Here] = Here) -> dict[str, Any]:
         """Measure it to its end; returns the receipt."""
@@ -293,6 +300,9 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
     "a path for a name": lambda line: changed(line, kept=[{"name": "../x", "bytes": 1, "sha256": "0" * 64}]),
     "numbers as text": lambda line: changed(line, round="0"),
     "one record twice": lambda line: changed(line, sequence=0),
+    "a number beyond all": lambda line: changed(line, iterations=[[0, "elapsed", 10**400, "ns", None, None]]),
+    "a time beyond all": lambda line: changed(line, started_utc_ns=10**30),
+    "escapes in a key": lambda line: changed(line, rusage={"\x1b[2J": "x"}),
     "nested too deeply": lambda line: nested(line, 100_000),
 }
 
@@ -306,14 +316,12 @@ def test_a_hostile_record_is_refused_and_named_and_the_others_are_taken(bed: Bed
     shutil.rmtree(bed.folder.journal)
     bed.journal_there.write_bytes(b"\n".join([good[0], bad, good[2]]) + b"\n")
     # As if it had ended just so: nothing is measured, what is there is sent.
-    assert len(_refused(bed)) == 1
+    (reason,) = _refused(bed)
+    assert reason.isprintable()
     assert bed.invocations() == [f"{decode_record(line)['invocation_id']}-a0" for line in (good[0], good[2])]
 
 
 def _refused(bed: Bed) -> list[str]:
-    from regatta.fleet.acceptance import Acceptance
-    from regatta.fleet.taking_over import TakenOver
-
     segment = bed.segment()
     taken = TakenOver(bed.folder, HOST, Acceptance(segment.header, 0), 0)
     try:
@@ -337,3 +345,66 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
     write_plan(bed.folder, [cell("true", ["/bin/true"])])
     with pytest.raises(HostError, match="one without an end"):
         bed.measure(Endless)
+
+
+class Answering(Here):
+    """A host whose every answer is the same text."""
+
+    text = b""
+
+    def run(self, argv: Sequence[str], stdin: bytes | Path = b"", timeout_s: float = 600.0) -> Answer:
+        return Answer(0, type(self).text, "")
+
+
+FACTS = {"facts": {"architecture": "x86_64"}, "jvms": {}, "utc_ns": 1, "node": ""}
+ANSWERS = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "a list": b"[]",
+    "a list in lists": b"[" * 100_000,
+    "another shape": b'{"answer": 3}',
+    "an error of another shape": b'{"error": {"problems": 5}}',
+    "an architecture that is a path": json.dumps(
+        {"answer": {**FACTS, "facts": {"architecture": "x86_64/../../../.ssh"}}}
+    ).encode(),
+    "numbers for text": json.dumps({"answer": {**FACTS, "jvms": {"x": 1}}}).encode(),
+}
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_a_hostile_answer_is_an_error_that_names_the_host_and_no_more(bed: Bed, what: str) -> None:
+    Answering.text = ANSWERS[what]
+    agent = bed.agent(Answering)
+    with pytest.raises(HostError, match=HOST):
+        agent.facts()
+    with pytest.raises(HostError, match=HOST):
+        agent.resolve({})
+
+
+@pytest.mark.parametrize("needed", [0, -1, 10**9, True, "3"])
+def test_a_host_cannot_decide_for_fewer_or_more_rounds_than_the_plan_allows(bed: Bed, needed: object) -> None:
+    stopping = {"groups": [{"key": "k", "cells": [0]}], "pilot": 2, "maximum": 9}
+    write_plan(bed.folder, [SLOW], rounds=9, stopping=stopping)
+    taken = TakenOver(bed.folder, HOST, Acceptance(bed.folder.host_header(HOST), 0), 0)
+    try:
+        with pytest.raises(HostError, match="decisions"):
+            taken.finish(
+                {"decisions": {"v": 1, "groups": {"k": {"needed": needed}}}}, bed.segment().agent, "/x"
+            )
+    finally:
+        taken.close()
+
+
+def test_a_zipapp_that_was_altered_on_the_host_is_not_run_but_brought_again(bed: Bed) -> None:
+    agent = bed.agent()
+    agent.facts()
+    Path(agent.path).write_bytes(b"print('{}')")
+    assert agent.facts().architecture
+
+
+def test_a_question_that_would_run_something_is_not_unpickled() -> None:
+    from regatta.runner.questions import _Values
+
+    code = b"\x80\x04\x8c\x16regatta.model.stopping\x94\x8c\x17statistics.random._os.x\x94\x93\x94."
+    with pytest.raises(pickle.UnpicklingError):
+        _Values(io.BytesIO(code)).load()

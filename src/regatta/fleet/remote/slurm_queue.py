@@ -219,7 +219,9 @@ def jobs(names: Iterable[str], ended_too: bool = False) -> list[Job]:
     found = []
     states = ["--states=all"] if ended_too else []
     form = "--format=%i|%j|%T|%N|%r|%M|%l|%k"
-    for line in ask(["squeue", "--noheader", *states, f"--name={','.join(names)}", form]).splitlines():
+    for line in ask(
+        ["squeue", "--me", "--noheader", *states, f"--name={','.join(names)}", form]
+    ).splitlines():
         fields = line.strip().split("|", 7)
         if len(fields) == 8:
             job_id, name, state, node, reason, elapsed, limit, comment = fields

@@ -7,6 +7,7 @@ import shlex
 import stat
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ _CONNECT_S = 15
 #: after three unanswered questions, so many seconds apart, a connection counts as lost
 _ALIVE_S = 10
 _PERSIST_S = 60
+_COPY_S = 3600.0
 #: longest path of a socket (sockaddr_un), less what ssh adds while it makes one
 _LONGEST_SOCKET = 104 - 18
 
@@ -90,7 +92,9 @@ class Ssh(Remote):
     def put(self, source: Path, target: str) -> None:
         """See `Remote.put`."""
         size = source.stat().st_size
-        answer = self.run([self.host.python, "-I", "-c", _WRITE, target, str(size)], source, timeout_s=3600)
+        answer = self.run(
+            [self.host.python, "-I", "-c", _WRITE, target, str(size)], source, timeout_s=_COPY_S
+        )
         if answer.returncode != 0:
             where = f"{self.host.name}: {target}"
             fix = f"make the host ready: `regatta provision`, or make {self.host.root} writable"
@@ -99,6 +103,9 @@ class Ssh(Remote):
     def get(self, source: str, target: Path, maximum_bytes: int) -> None:
         """See `Remote.get`."""
         process = self.open(["cat", "--", source])
+        # What hangs longer than the largest file takes over a slow line comes to its end by the kill.
+        timer = threading.Timer(_COPY_S, process.kill)
+        timer.start()
         assert process.stdout is not None
         assert process.stderr is not None
         try:
@@ -118,6 +125,7 @@ class Ssh(Remote):
                 if code != 0:
                     raise HostError(f"{self.host.name}: {source}", "a file", told.strip()[-400:])
         finally:
+            timer.cancel()
             if process.poll() is None:
                 process.kill()
             process.communicate()
