@@ -27,7 +27,7 @@ def build(spec: Path, way: Wish, receipt: Path | None) -> None:
     from regatta.fleet.supplying import make_stock
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
-    from regatta.store.folder import write_json
+    from regatta.store.receipts import write_preparation
 
     home = find_home(spec)
     experiment = load_spec(spec, home)
@@ -43,4 +43,4 @@ def build(spec: Path, way: Wish, receipt: Path | None) -> None:
     for name, file in files.items():
         click.echo(f"{file.sha256[:16]}  {name}  {file.path}")
     if receipt:
-        write_json(receipt, {name: vars(file) for name, file in files.items()})
+        write_preparation(receipt, {"files": {name: vars(file) for name, file in files.items()}})

@@ -49,7 +49,7 @@ def minheap(
 
     from regatta.errors import HostError
     from regatta.fleet.minheaps import searches, summary
-    from regatta.store.folder import write_json
+    from regatta.store.receipts import write_preparation
 
     if replace and not keep:
         raise click.UsageError("--replace: expected --keep beside it")
@@ -78,7 +78,7 @@ def minheap(
         if not found:
             click.echo("no benchmark of this spec needs one")
     if receipt:
-        write_json(receipt, summary(found))
+        write_preparation(receipt, {"minheaps": summary(found)})
     if keep:
         from regatta.cli.minheap_keeping import keep_minheaps
 
@@ -92,22 +92,27 @@ def minheap(
 
 def _search(ready: Ready, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime) -> int:
     """The search, here or on its host; what was tried there is recorded here too."""
-    from regatta.fleet.minheaps import Attempts, NotMeasured
+    from regatta.fleet.minheaps import Attempts, NotMeasured, minheap_of_platform
     from regatta.runner.minheap_search import search_here
     from regatta.store.folder import minheap_dir
 
-    attempts = Attempts(minheap_dir(ready.results), ready.experiment, host, benchmark, runtime)
-    agent = ready.agents.get(host.name)
-    if agent is None:
-        return search_here(attempts)
-    try:
-        return attempts.known()
-    except NotMeasured:
-        pass
-    question = {
-        "directory": f"{agent.host.root}/minheap", "experiment": ready.experiment, "host": host,
-        "benchmark": benchmark, "runtime": runtime,
-    }  # fmt: skip
-    path = agent.search_minheap(question)
-    agent.remote.get(path, attempts.path, _LARGEST_FILE_BYTES)
-    return Attempts(minheap_dir(ready.results), ready.experiment, host, benchmark, runtime).known()
+    directory = minheap_dir(ready.results)
+
+    def search(attempts: Attempts) -> int:
+        agent = ready.agents.get(host.name)
+        if agent is None:
+            return search_here(attempts)
+        try:
+            return attempts.known()
+        except NotMeasured:
+            pass
+        question = {
+            "directory": f"{agent.host.root}/minheap", "experiment": ready.experiment, "host": host,
+            "benchmark": benchmark, "runtime": runtime,
+        }  # fmt: skip
+        path = agent.search_minheap(question)
+        agent.remote.get(path, attempts.path, _LARGEST_FILE_BYTES)
+        return Attempts(directory, ready.experiment, host, benchmark, runtime).known()
+
+    attempts = Attempts(directory, ready.experiment, host, benchmark, runtime)
+    return minheap_of_platform(attempts, search)

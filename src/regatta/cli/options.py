@@ -62,6 +62,7 @@ class Ready:
         Raises:
             SpecError: a minheap is missing, or two alternatives are the same.
         """
+        from regatta.errors import HostError
         from regatta.fleet.training import train_cells, train_here
         from regatta.planner.cells import cross
 
@@ -71,7 +72,17 @@ class Ready:
             crossing = cross(self.experiment, host, self.minheaps[host.platform])
             return train_cells(crossing, lambda cells: train(cells, self.experiment, host))
 
-        return {name: trained(host) for name, host in self.hosts.items()}
+        found = {}
+        for name, host in list(self.hosts.items()):
+            try:
+                found[name] = trained(host)
+            except HostError as error:
+                # What holds for this machine alone is an error; a host of several is left out, and the rest goes on.
+                if name not in self.agents or len(self.hosts) == 1:
+                    raise
+                self.left_out[name] = str(error)
+                del self.hosts[name]
+        return found
 
 
 def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:

@@ -58,12 +58,12 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
 
 
 def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str, str, str]]) -> None:
-    from regatta.fleet.plans import write_experiment, write_host_plan, write_runner
+    from regatta.fleet.plans import remove_other_plans, write_experiment, write_host_plan, write_runner
 
-    for host_plan in plans.values():
-        write_host_plan(ready.folder, host_plan)
+    plan_ids = {name: write_host_plan(ready.folder, host_plan) for name, host_plan in plans.items()}
+    remove_other_plans(ready.folder, ready.experiment)
     write_runner(ready.folder.runner)
-    write_experiment(ready.folder, ready.experiment, ready.hosts, refused, ready.left_out)
+    write_experiment(ready.folder, ready.experiment, ready.hosts, refused, ready.left_out, plan_ids)
     total = sum(p.row_count for p in plans.values())
     most = "at most " if ready.experiment.stopping else ""
     cells = sum(len(p.cells) for p in plans.values())

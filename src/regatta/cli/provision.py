@@ -23,7 +23,7 @@ def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None)
 
     Hosts that cannot be reached, or are unfit, are named, and the rest goes on; then the exit code is 3 unless a receipt is asked for.
     """
-    from regatta.store.folder import write_json
+    from regatta.store.receipts import write_preparation
 
     ready = make_ready(spec, results, way)
     for name, host in ready.hosts.items():
@@ -41,7 +41,7 @@ def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None)
         for runtime_name, reason in host.missing_runtimes.items():
             click.echo(f"not here: {runtime_name}: {reason}", err=True)
     if receipt:
-        write_json(
+        write_preparation(
             receipt,
             {
                 "hosts": {

@@ -19,7 +19,8 @@ _FILE_NAME = r"^[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,199}$"
 
 _LARGEST = 2.0**1000
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
+Small = Annotated[int, Field(ge=0, lt=1 << 31)]
+Measured = Annotated[float, Field(allow_inf_nan=False)] | Annotated[int, Field(gt=-(1 << 63), lt=1 << 63)]
 
 
 def _number(value: object) -> bool:
@@ -61,22 +62,35 @@ class _Record(BaseModel):
     host: str
     platform: str
     segment: Count
-    round: Count
-    block: Count
-    position: Count
+    round: Small
+    block: Small
+    position: Small
     attempt: Annotated[int, Field(ge=0, le=100_000)]
+    plan_id: Annotated[str, Field(max_length=100)]
+    seed: Count
+    order: Annotated[str, Field(max_length=100)]
+    planned_index: Count
+    left_behind: Small
+    padding_bytes: Count
+    digest: Annotated[str, Field(max_length=200)] | None
+    info: dict[str, Any]
+    cgroup: dict[str, Any] | None
+    runner: dict[str, Any]
+    stdout: dict[str, Any]
+    stderr: dict[str, Any]
+    cores: list[Small]
     sequence: Count
     started_utc_ns: Count
     started_monotonic_ns: Count
     elapsed_ns: Count
     status: Literal["ok", "failed", "timeout", "oom", "crashed", "perturbed", "skipped"]
     reason: str | None
-    exit_code: int | None
-    signal: int | None
-    rusage: dict[str, Number | int | None]
+    exit_code: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)] | None
+    signal: Small | None
+    rusage: dict[str, Measured | None]
     iterations: list[Annotated[list[Any], AfterValidator(_measurement)]]
-    host_before: dict[str, Number | int | None]
-    host_after: dict[str, Number | int | None]
+    host_before: dict[str, Measured | None]
+    host_after: dict[str, Measured | None]
     perturbation: list[dict[str, Any]]
     kept: list[_Kept] = []
 
@@ -89,12 +103,8 @@ class Acceptance:
         self._segment = segment
         self._cells = {cell["cell_id"] for cell in header["cells"]}
 
-    def record(self, line: bytes, after: int) -> dict[str, Any]:
-        """The record of a line.
-
-        Args:
-            line: without its newline.
-            after: the sequence number of the record before.
+    def record(self, line: bytes) -> dict[str, Any]:
+        """The record of a line, which comes without its newline.
 
         Raises:
             DamagedLine: it is none of this segment; why.
@@ -123,6 +133,4 @@ class Acceptance:
             raise DamagedLine(
                 f"invocation {seen.invocation_id[:80]!r} of round {seen.round} of {seen.cell_id}"
             )
-        if seen.sequence <= after:
-            raise DamagedLine(f"sequence number {seen.sequence} after {after}")
         return record

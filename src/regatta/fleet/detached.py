@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError, RegattaError
@@ -29,6 +32,8 @@ _LONGEST_WAIT_S = 30.0
 #: `follow` says something every five seconds
 _SILENCE_S = 60.0
 _SHORT_S = 120.0
+_LARGEST_JOURNAL_BYTES = 16 << 30
+_JOURNAL_FILE = re.compile(r"\d{5}\.jsonl")
 _LONGEST_WORDS = 400
 
 
@@ -46,7 +51,7 @@ class DetachedSegment:
         self.number = number
         self.retry_failed = retry_failed
         self.header = folder.host_header(self.name)
-        self.there = f"{agent.host.root}/experiments/{folder.name}-{identity_of(folder)}"
+        self.there = f"{agent.host.root}/experiments/{folder.name}-{identity_of(folder)}-{self.name}"
         self.clock: dict[str, int] = {}
         self._patience_s = float(os.environ.get("REGATTA_PATIENCE_S", PATIENCE_S))
 
@@ -72,7 +77,7 @@ class DetachedSegment:
     def _until_the_end(self, taken: TakenOver) -> dict[str, Any]:
         last_contact = time.monotonic()
         wait_s = 1.0
-        deaths, last_seen = 0, taken.last
+        deaths, seen = 0, taken.count
 
         def heard() -> None:
             nonlocal last_contact, wait_s
@@ -85,8 +90,8 @@ class DetachedSegment:
                 return self._finish(ended, taken)
             except Gone:
                 # A night is long: what counts is deaths without a record between them.
-                deaths = 1 if taken.last > last_seen else deaths + 1
-                last_seen = taken.last
+                deaths = 1 if taken.count > seen else deaths + 1
+                seen = taken.count
                 if deaths > 3:
                     raise HostError(
                         f"host {self.name}", "a runner that lives", "one that is killed again and again",
@@ -149,25 +154,48 @@ class DetachedSegment:
 
     def _bring(self, told: Mapping[str, Any]) -> None:
         plan = self.folder.host_plan(self.name)
-        if told.get("plan_id") != self.header["plan_id"] or not told.get("has_rows"):
+        expected = {key: self.header[key] for key in ("plan_id", "rows_sha256")}
+        if {key: told.get(key) for key in expected} != expected:
             # The rows first: a header never names rows that are not there.
             for part in ("rows.i32", "plan.json"):
                 self.agent.remote.put(plan / part, f"{self.there}/plan/{part}")
-        journal = self.folder.journal / self.name
-        for path in sorted(journal.glob("*.jsonl")):
-            theirs = told["journal"].get(path.name, -1)
-            ours = TakenOver.last_sequence(path)
-            # A host that was made anew gets back what it measured: nothing is measured twice.
-            if ours >= 0 and (not isinstance(theirs, int) or theirs < ours):
-                self._say(f"gives {path.name} back to the host, which has lost it")
-                self.agent.remote.put(path, f"{self.there}/journal/{path.name}")
+        self._level_journals(told["journal"])
         decisions = self.folder.decisions(self.name)
-        if decisions.exists() and not told.get("has_decisions"):
+        if decisions.exists():
             self.agent.remote.put(decisions, f"{self.there}/journal/{decisions.name}")
+
+    def _level_journals(self, theirs: Mapping[str, Any]) -> None:
+        """Give a host that was made anew what it measured, and fetch what it measured while nobody listened.
+
+        The runner counts every file of its journal, whatever segments the rounds were cut into then.
+        """
+        journal = self.folder.journal / self.name
+        ours = {path.name: TakenOver.records_in(path) for path in journal.glob("*.jsonl")}
+        for name in sorted({*ours, *(name for name in theirs if _JOURNAL_FILE.fullmatch(name))}):
+            here, there = ours.get(name, 0), theirs.get(name, 0)
+            if not isinstance(there, int) or there == here:
+                continue
+            if there < here:
+                self._say(f"gives {name} back to the host, which has lost it")
+                self.agent.remote.put(journal / name, f"{self.there}/journal/{name}")
+            elif name != f"{self.number:05d}.jsonl":
+                self._fetch_journal(name)
+
+    def _fetch_journal(self, name: str) -> None:
+        """Take over what another segment's file of the host has more."""
+        number = int(name.partition(".")[0])
+        with tempfile.TemporaryDirectory(prefix="regatta-journal-") as folder:
+            copy = Path(folder) / name
+            self.agent.remote.get(f"{self.there}/journal/{name}", copy, _LARGEST_JOURNAL_BYTES)
+            taken = TakenOver(self.folder, self.name, Acceptance(self.header, number), number)
+            try:
+                taken.take_file(copy)
+            finally:
+                taken.close()
 
     def _follow(self, taken: TakenOver, heard: Callable[[], None]) -> dict[str, Any]:
         """Take records over until the segment has ended; returns how it did."""
-        words = self._words("follow", "--segment", str(self.number), "--after", str(taken.last))
+        words = self._words("follow", "--segment", str(self.number), "--after", str(taken.whole_up_to))
         process = self.agent.remote.open(self.agent.argv(words))
         try:
             for line in _lines(process, self.name):

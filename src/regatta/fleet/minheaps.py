@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError
 from regatta.model.cell import Cell
+from regatta.model.digest import digest_of
 from regatta.model.experiment import Benchmark, Experiment, Heap, PerturbationLimits, Runtime
 from regatta.model.resolved import ResolvedHost
 from regatta.planner.cells import cross
@@ -85,6 +88,8 @@ class Attempts:
     ) -> None:
         """Find the cells' identities and read what was tried before."""
         self.experiment, self.host, self.benchmark, self.runtime = experiment, host, benchmark, runtime
+        #: of the attempts of all hosts
+        self.directory = directory
         self.path = (
             directory
             / host.name
@@ -98,6 +103,13 @@ class Attempts:
             for record in read_file(self.path):
                 if not isinstance(record, Damage):
                     self.add(record)
+
+    def read_again(self, records: Iterable[dict[str, Any]]) -> None:
+        """Know these attempts, and no others."""
+        self._outcomes.clear()
+        self._quickest_s.clear()
+        for record in records:
+            self.add(record)
 
     def add(self, record: dict[str, Any]) -> None:
         """Note an attempt."""
@@ -203,8 +215,40 @@ def known_minheaps(
     for host, benchmark, runtime in searches(experiment, hosts):
         with contextlib.suppress(NotMeasured):
             attempts = Attempts(directory, experiment, host, benchmark, runtime)
-            found[host.platform][benchmark.label, runtime.name] = attempts.known()
+            found[host.platform][benchmark.label, runtime.name] = minheap_of_platform(
+                attempts, Attempts.known
+            )
     return found
+
+
+def minheap_of_platform(attempts: Attempts, search: Callable[[Attempts], int]) -> int:
+    """The minheap that hosts of a platform share: the one that was found first, on whichever of them, while what runs is the same.
+
+    Args:
+        attempts: on one of the hosts.
+        search: finds it on that host, where none has found it.
+
+    Raises:
+        NotMeasured, HostError: as `search` does.
+    """
+    # Hosts of one class and one state have the same cells; the size in them is of no matter here.
+    cells = [attempts.cell(collector, 1).cell_id for collector in attempts.collectors]
+    key = digest_of([attempts.host.platform, attempts.experiment.minheap_passes, sorted(cells)])
+    path = attempts.directory / "platforms" / f"{key}.json"
+    try:
+        kept = json.loads(path.read_bytes())
+        # Whoever removes the attempts wants them made again.
+        if (attempts.directory / kept["attempts"]).exists():
+            return int(kept["heap_mib"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    heap_mib = search(attempts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    named = str(attempts.path.relative_to(attempts.directory))
+    temporary.write_text(json.dumps({"heap_mib": heap_mib, "attempts": named}) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+    return heap_mib
 
 
 def summary(minheaps: Mapping[tuple[str, str, str], int]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from regatta.planner.plan import HostPlan
 from regatta.store.folder import Folder, replacing, write_json
 
 
-def write_host_plan(folder: Folder, plan: HostPlan) -> None:
-    """Write `rows.i32`, then `plan.json`, which names the rows' digest. An unchanged plan is left as it is."""
+def write_host_plan(folder: Folder, plan: HostPlan) -> str:
+    """Write `rows.i32`, then `plan.json`, which names the rows' digest; returns the plan's id."""
     directory = folder.host_plan(plan.host.name)
     digest = hashlib.sha256()
     with replacing(directory / "rows.i32") as temporary, temporary.open("wb") as file:
@@ -24,7 +25,17 @@ def write_host_plan(folder: Folder, plan: HostPlan) -> None:
             data = rows.astype("<i4", copy=False).tobytes()
             digest.update(data)
             file.write(data)
-    write_json(directory / "plan.json", plan.header(digest.hexdigest()), indent=None)
+    header = plan.header(digest.hexdigest())
+    write_json(directory / "plan.json", header, indent=None)
+    return str(header["plan_id"])
+
+
+def remove_other_plans(folder: Folder, experiment: Experiment) -> None:
+    """Remove the plans of hosts that the experiment has no more: nobody waits for their records."""
+    named = {host.name for host in experiment.hosts}
+    for host in folder.planned_hosts():
+        if host not in named:
+            shutil.rmtree(folder.host_plan(host))
 
 
 def write_experiment(
@@ -33,6 +44,7 @@ def write_experiment(
     hosts: Mapping[str, ResolvedHost],
     impossible: Sequence[tuple[str, str, str]],
     left_out: Mapping[str, str],
+    plan_ids: Mapping[str, str],
 ) -> None:
     """Write `plan/experiment.json`: what the analysis must know that no record says.
 
@@ -42,6 +54,7 @@ def write_experiment(
         hosts: those that are planned on.
         impossible: label of a cell, why it cannot exist, and on which host.
         left_out: host -> why nothing is planned on it.
+        plan_ids: host -> the id of its plan.
     """
     value: dict[str, Any] = {
         "experiment": {
@@ -73,6 +86,8 @@ def write_experiment(
         "runtimes": _versions(hosts),
         "impossible": [list(item) for item in impossible],
         "left_out": dict(left_out),
+        # Whoever measures waits for this file: it is another one whenever a plan is.
+        "plans": dict(plan_ids),
     }
     write_json(folder.experiment, value)
 

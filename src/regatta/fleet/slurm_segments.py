@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import selectors
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from regatta.store.folder import Folder
 #: allocations in a row that may end without a record before that is an error
 _FRUITLESS = 3
 _LOOK_S = 1.0
+_SHOWN_LATE_S = 60.0
 _TOLD_BYTES = 65536
 
 
@@ -87,6 +89,7 @@ class SlurmSegment:
 
     def _allocation(self) -> tuple[Ending, int, str]:
         """One allocation to its end: how it ended, the runner's exit code, what it told."""
+        self.receipt.parent.mkdir(parents=True, exist_ok=True)
         self.receipt.unlink(missing_ok=True)
         process = self.remote.open(self._argv())
         told = bytearray()
@@ -128,7 +131,7 @@ class SlurmSegment:
         Raises:
             HostError: it ended with an error of the runner's, or somebody cancelled it.
         """
-        if self.receipt.exists():
+        if self._receipt_is_here(patiently=ending.end == "done" and code == 0):
             return True
         if ending.end == "cancelled":
             raise HostError(
@@ -141,6 +144,16 @@ class SlurmSegment:
         error = self._error("; ".join(lines) or f"exit {code}")
         error.exit_code = code if code in (1, 2, 3) else RegattaError.exit_code
         raise error
+
+    def _receipt_is_here(self, patiently: bool) -> bool:
+        """Whether the node has left the receipt; a file system that is shared may show it late."""
+        deadline = time.monotonic() + (_SHOWN_LATE_S if patiently else 0)
+        while True:
+            if self.receipt.name in os.listdir(self.receipt.parent):
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_S)
 
     def _error(self, got: str) -> HostError:
         return HostError(f"host {self.host.name}", "the segment to be measured", got, "see the job's log")

@@ -16,6 +16,9 @@ def told_to_stop() -> Iterator[None]:
     """Raise `Stopped` inside when told so."""
 
     def interrupt(number: int, frame: object) -> None:
+        # Telling the host takes a while, and whoever asked may grow impatient.
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
         raise Stopped
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError
-from regatta.fleet.acceptance import Acceptance
+from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.printable import printable
+from regatta.fleet.remote.base import Unreachable
 from regatta.model.record import DamagedLine
-from regatta.store.decisions import DECISIONS, DECISIONS_VERSION
+from regatta.store.decisions import DECISIONS, DECISIONS_VERSION, read_decisions
 from regatta.store.folder import Folder, write_json
 from regatta.store.journal import Damage, read_file
 from regatta.store.journal_copy import JournalCopy
@@ -37,9 +38,14 @@ class TakenOver:
         self._refused: dict[int, str] = {}
 
     @property
-    def last(self) -> int:
-        """Sequence number of the last record that is here; -1: none."""
-        return self._copy.last
+    def whole_up_to(self) -> int:
+        """Sequence number up to which no record is lacking here; -1: the first is."""
+        return self._copy.whole_up_to
+
+    @property
+    def count(self) -> int:
+        """Records that are here."""
+        return len(self._copy.seen)
 
     @property
     def refused(self) -> list[str]:
@@ -49,10 +55,20 @@ class TakenOver:
         return [*named[:_NAMED], *([f"and {more} more"] if more > 0 else [])]
 
     @staticmethod
-    def last_sequence(path: Path) -> int:
-        """Sequence number of the last whole record of a file; -1: none."""
-        numbers = (item["sequence"] for item in read_file(path) if not isinstance(item, Damage))
-        return max(numbers, default=-1)
+    def records_in(path: Path) -> int:
+        """Whole records of a file of this machine."""
+        return sum(not isinstance(item, Damage) for item in read_file(path)) if path.exists() else 0
+
+    def take_file(self, path: Path) -> None:
+        """Take over what is lacking here from a copy of the host's whole file.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with path.open("rb") as file:
+            while line := file.readline(LONGEST_LINE_BYTES + 2):
+                if line.endswith(b"\n"):
+                    self.take(line[:-1])
 
     def take(self, line: bytes) -> None:
         """Take one line over, or note why not.
@@ -61,7 +77,7 @@ class TakenOver:
             StoreError: it cannot be written.
         """
         try:
-            record = self._acceptance.record(line, self.last)
+            record = self._acceptance.record(line)
         except DamagedLine as error:
             # The same line comes again after each broken connection.
             if zlib.crc32(line) not in self._refused:
@@ -75,7 +91,9 @@ class TakenOver:
                     "do not trust this host before you know why",
                 ) from None  # fmt: skip
             return
-        self._copy.append(line, record)
+        # What is here already comes again where something before it was lacking.
+        if (record["invocation_id"], record["attempt"]) not in self._copy.seen:
+            self._copy.append(line, record)
 
     def finish(self, ended: Mapping[str, Any], agent: Agent, there: str) -> None:
         """Bring what belongs to the records: the CPUs they were made on, decisions about rounds, files that are kept.
@@ -89,7 +107,9 @@ class TakenOver:
             write_json(self._directory / "cores.json", cores)
         if isinstance(decisions, dict) and decisions:
             self._check(decisions)
-            write_json(self._directory / DECISIONS, decisions)
+            # A decision is never changed: what is here stays.
+            groups = {**decisions["groups"], **read_decisions(self._directory / DECISIONS)}
+            write_json(self._directory / DECISIONS, {"v": DECISIONS_VERSION, "groups": groups})
         for item in read_file(self._copy.path):
             if isinstance(item, Damage):
                 continue
@@ -118,15 +138,28 @@ class TakenOver:
         target = self._directory / "kept" / folder / kept["name"]
         if target.exists():
             return
-        agent.remote.get(f"{there}/journal/kept/{folder}/{kept['name']}", target, _LARGEST_KEPT_BYTES)
-        with target.open("rb") as file:
+        arriving = target.with_name(f".{target.name}.arriving")
+        try:
+            agent.remote.get(f"{there}/journal/kept/{folder}/{kept['name']}", arriving, _LARGEST_KEPT_BYTES)
+        except Unreachable:
+            raise
+        except HostError as error:
+            # A host that was made anew has its records back and not these: that is no reason to lose the rest.
+            self._note(f"{kept['name']} of {folder} is not there any more: {error.problems[0].got}")
+            return
+        with arriving.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != kept["sha256"]:
-            target.unlink()
-            raise HostError(
-                f"host {self._host}: {target.name} of {folder}", f"SHA-256 {kept['sha256']}", digest,
-                "see what changed it there",
-            )  # fmt: skip
+            arriving.unlink()
+            self._note(f"{kept['name']} of {folder} is not what its record says: SHA-256 {digest}")
+            return
+        arriving.rename(target)
+
+    def _note(self, text: str) -> None:
+        """Name something that is not taken, once."""
+        text = printable(text)
+        if self._refused.setdefault(zlib.crc32(text.encode()), text) is text:
+            print(f"{self._host}: {text}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Close the file."""

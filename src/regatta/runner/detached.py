@@ -16,6 +16,7 @@ from typing import Any
 
 from regatta.runner.host_folder import HostFolder, read_object, write_durably
 from regatta.runner.segment_command import run_segment
+from regatta.store.contents import bytes_sha256
 from regatta.store.journal import Damage, read_file
 
 #: how long a stopped runner may take to end what it measures
@@ -43,23 +44,25 @@ def command(argv: Sequence[str]) -> int:
 
 
 def hello(folder: HostFolder) -> dict[str, Any]:
-    """What is here: clock, what is measured now, which plan, how far each journal file is."""
+    """What is here: clock, what is measured now, which plan, how many records each journal file has."""
     plan = read_object(folder.plan / "plan.json")
     journal = {}
     for path in sorted(folder.journal.glob("*.jsonl")):
-        last = -1
-        for item in read_file(path):
-            if not isinstance(item, Damage):
-                last = max(last, int(item["sequence"]))
-        journal[path.name] = last
+        journal[path.name] = sum(not isinstance(item, Damage) for item in read_file(path))
     return {
         "utc_ns": time.time_ns(),
         "running": running(folder),
         "plan_id": plan.get("plan_id", ""),
-        "has_rows": (folder.plan / "rows.i32").exists(),
-        "has_decisions": (folder.journal / "decisions.json").exists(),
+        "rows_sha256": _digest(folder.plan / "rows.i32"),
         "journal": journal,
     }
+
+
+def _digest(path: Path) -> str:
+    try:
+        return bytes_sha256(path)
+    except OSError:
+        return ""
 
 
 def _hold(folder: HostFolder) -> int | None:

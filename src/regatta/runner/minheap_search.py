@@ -90,6 +90,8 @@ class AttemptRunner:
             self._stack.callback(self._accounting.close)
         self._stop = self._stack.enter_context(StopSignals())
         self._number = self._journal.sequence
+        # Another search may have gone on while this one waited for the host.
+        attempts.read_again(self._journal.records)
         return self
 
     def __exit__(

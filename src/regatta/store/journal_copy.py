@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,15 @@ class JournalCopy:
     def __init__(self, path: Path) -> None:
         """Open or make the file.
 
+        Waits for somebody else who takes records over: one that outlived its workflow ends with the segment.
+
         Raises:
-            StoreError: it cannot be opened, or somebody else holds it.
+            StoreError: it cannot be opened.
         """
         self.path = path
-        #: sequence number of the last line; -1 where there is none
-        self.last = -1
+        #: (invocation, attempt) of every record that is here
+        self.seen: set[tuple[str, int]] = set()
+        self._numbers: set[int] = set()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -31,16 +35,32 @@ class JournalCopy:
             raise StoreError(str(path), "a file to append to", str(error.strerror)) from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._fd)
-            raise StoreError(str(path), "nobody else who takes records over", "one that does", "see `regatta status`") from error  # fmt: skip
+        except OSError:
+            print(
+                f"waiting: another process takes over what {path.parent.name} records",
+                file=sys.stderr,
+                flush=True,
+            )
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
         for item in read_file(path):
             if isinstance(item, Damage):
                 if item.torn:
                     os.ftruncate(self._fd, item.offset)
                     break
             else:
-                self.last = max(self.last, int(item["sequence"]))
+                self._note(item)
+
+    @property
+    def whole_up_to(self) -> int:
+        """The sequence number up to which no record is lacking; -1: the first is."""
+        number = -1
+        while number + 1 in self._numbers:
+            number += 1
+        return number
+
+    def _note(self, record: dict[str, Any]) -> None:
+        self.seen.add((record["invocation_id"], record["attempt"]))
+        self._numbers.add(record["sequence"])
 
     def append(self, line: bytes, record: dict[str, Any]) -> None:
         """Take one line over, without its newline, as the host wrote it.
@@ -61,7 +81,7 @@ class JournalCopy:
                 str(self.path), f"room for a record of {len(data)} bytes", str(error.strerror or error),
                 "make room; the host measures on, and the same command fetches the rest",
             ) from error  # fmt: skip
-        self.last = int(record["sequence"])
+        self._note(record)
 
     def close(self) -> None:
         """Close the file and give up its lock."""

@@ -7,10 +7,12 @@ those of the segments after it, and the verdict over all.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from regatta.store.decisions import groups_of
 from regatta.store.folder import Folder, write_json
@@ -65,6 +67,18 @@ def withdraw_receipts_of_touched_journals(folder: Folder) -> None:
             if touched:
                 _withdraw_from(folder, path)
                 break
+
+
+def write_preparation(path: Path, value: Mapping[str, Any]) -> None:
+    """Write what a step before the plan has found, with what it was made from.
+
+    The workflow takes an input for unchanged where its contents are: a step that was not reached would be forgotten else.
+    """
+    try:
+        made_from = hashlib.sha256((path.parent / FINGERPRINT).read_bytes()).hexdigest()
+    except OSError:
+        made_from = ""
+    write_json(path, {**value, "made_from": made_from})
 
 
 def ask_hosts_again(folder: Folder) -> None:

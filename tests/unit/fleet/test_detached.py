@@ -218,6 +218,42 @@ def test_a_host_that_lost_its_disk_gets_its_records_back(bed: Bed) -> None:
     assert bed.invocations() == bed.planned(3)
 
 
+def test_a_record_that_was_damaged_here_is_fetched_again(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=4)
+    bed.measure()
+    path = bed.folder.journal / HOST / "00000.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + lines[2] + lines[3])
+    assert bed.measure()["measured_now"] == 0
+    assert bed.invocations() == bed.planned(4)
+
+
+def test_what_another_segment_s_file_has_there_is_fetched_too(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=4)
+    bed.measure()
+    # As when rounds are cut into other segments after the host went on alone.
+    bed.journal_there.rename(bed.journal_there.with_name("00003.jsonl"))
+    lines = [decode_record(line) for line in (bed.there / "journal/00003.jsonl").read_bytes().splitlines()]
+    moved = [encode_record({**{k: v for k, v in r.items() if k != "crc32"}, "segment": 3}) for r in lines]
+    (bed.there / "journal/00003.jsonl").write_bytes(b"".join(moved))
+    shutil.rmtree(bed.folder.journal)
+    assert bed.measure()["measured_now"] == 0
+    assert bed.invocations() == bed.planned(4)
+
+
+def test_a_kept_file_that_is_gone_there_is_named_and_the_records_are_taken(bed: Bed) -> None:
+    keeping = sh("keeping", "echo x > left.txt", keep=["left.txt"])
+    write_plan(bed.folder, [keeping], rounds=2)
+    bed.measure()
+    (first, second) = sorted((bed.folder.journal / HOST / "kept").iterdir())
+    assert (first / "left.txt").read_text() == "x\n"
+    shutil.rmtree(second)
+    shutil.rmtree(bed.there / "journal" / "kept")
+    (named,) = bed.measure()["refused"]
+    assert "left.txt" in named
+    assert len(bed.invocations()) == 2
+
+
 def test_results_that_were_thrown_away_do_not_come_back(bed: Bed) -> None:
     write_plan(bed.folder, [SLOW], rounds=2)
     bed.measure()
@@ -299,7 +335,8 @@ HOSTILE: dict[str, Callable[[bytes], bytes]] = {
     "a time that is none": lambda line: changed(line, elapsed_ns=-1),
     "a path for a name": lambda line: changed(line, kept=[{"name": "../x", "bytes": 1, "sha256": "0" * 64}]),
     "numbers as text": lambda line: changed(line, round="0"),
-    "one record twice": lambda line: changed(line, sequence=0),
+    "a text for a group": lambda line: changed(line, cgroup="x"),
+    "an exit code beyond all": lambda line: changed(line, exit_code=10**12),
     "a number beyond all": lambda line: changed(line, iterations=[[0, "elapsed", 10**400, "ns", None, None]]),
     "a time beyond all": lambda line: changed(line, started_utc_ns=10**30),
     "escapes in a key": lambda line: changed(line, rusage={"\x1b[2J": "x"}),

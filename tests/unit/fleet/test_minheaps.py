@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.fleet.minheaps import Attempts, NotMeasured, known_minheaps, pairs
+from regatta.fleet.minheaps import Attempts, NotMeasured, known_minheaps, minheap_of_platform, pairs
 from regatta.model.experiment import (
     Baseline,
     Benchmark,
@@ -108,3 +108,20 @@ def test_a_benchmark_that_the_runtime_cannot_run_needs_no_minheap(
     )
     assert list(pairs(experiment, refused)) == []
     assert known_minheaps(experiment, [refused], tmp_path) == {"local": {}}
+
+
+def test_hosts_of_a_platform_share_what_was_found_first_while_what_runs_is_the_same(
+    experiment: Experiment, tmp_path: Path
+) -> None:
+    first = Attempts(tmp_path, experiment, replace(host(), name="h1"), BENCHMARK, RUNTIME)
+    first.path.parent.mkdir(parents=True)
+    first.path.touch()
+    assert minheap_of_platform(first, lambda attempts: 100) == 100
+    # h1 is out of reach now.
+    second = Attempts(tmp_path, experiment, replace(host(), name="h2"), BENCHMARK, RUNTIME)
+    assert minheap_of_platform(second, lambda attempts: pytest.fail("searched again")) == 100
+    updated = replace(host(), name="h2", fingerprint={"kernel": "another"})
+    other = Attempts(tmp_path, experiment, updated, BENCHMARK, RUNTIME)
+    assert minheap_of_platform(other, lambda attempts: 102) == 102
+    first.path.unlink()
+    assert minheap_of_platform(second, lambda attempts: 101) == 101

@@ -106,5 +106,5 @@ def test_the_runner_is_the_same_bytes_whenever_it_is_made(tmp_path: Path) -> Non
 def test_the_runner_needs_nothing_but_the_standard_library(tmp_path: Path) -> None:
     write_runner(tmp_path / "runner.pyz")
     # -S: not even the packages that are installed beside this test
-    command = [sys.executable, "-I", "-S", str(tmp_path / "runner.pyz"), "--help"]
+    command = [sys.executable, "-I", "-S", str(tmp_path / "runner.pyz"), "segment", "--help"]
     assert "one segment" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

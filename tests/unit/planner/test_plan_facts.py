@@ -29,7 +29,7 @@ def test_versions_refusals_and_hosts_left_out_come_back_as_facts(
 ) -> None:
     refused = [("x · a z", "no z", "xeon"), ("x · a z", "no z", "pi"), ("y · b z", "too old", "pi")]
     folder = Folder(tmp_path)
-    write_experiment(folder, experiment, hosts, refused, {"gone": "unreachable"})
+    write_experiment(folder, experiment, hosts, refused, {"gone": "unreachable"}, {"local": "1"})
     facts = read_facts(tmp_path)
     own = hosts["xeon"].runtimes["a"].version
     assert facts.runtimes["a"] == f"{own} (xeon, ryzen); 9.9 (pi)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -60,21 +59,28 @@ def run_bounded(where: str, argv: list[str], stdin: bytes | Path, timeout_s: flo
     """
     with _readable(stdin) as source, tempfile.TemporaryFile() as told:
         try:
-            process = subprocess.Popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=told)
+            # In a session of its own: what ends the workflow reaches us, who then tell the host.
+            process = subprocess.Popen(
+                argv, stdin=source, stdout=subprocess.PIPE, stderr=told, start_new_session=True
+            )
         except OSError as error:
             fix = f"install {argv[0]}"
             raise Unreachable(where, f"`{argv[0]}` to start", str(error.strerror), fix) from error
         # What is read later than its time is up comes to its end by the kill.
-        timer = threading.Timer(timeout_s, process.kill)
+        late = threading.Event()
+
+        def kill() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(timeout_s, kill)
         timer.start()
         output = process.stdout
         assert output is not None
         try:
             out = output.read(MAXIMUM_ANSWER_BYTES + 1)
-            late = False
             if len(out) <= MAXIMUM_ANSWER_BYTES:
                 process.wait()
-                late = not timer.is_alive()
         finally:
             timer.cancel()
             process.kill()
@@ -83,7 +89,7 @@ def run_bounded(where: str, argv: list[str], stdin: bytes | Path, timeout_s: flo
         if len(out) > MAXIMUM_ANSWER_BYTES:
             limit = f"an answer of at most {MAXIMUM_ANSWER_BYTES >> 20} MiB"
             raise HostError(where, limit, "more", "do not trust this host before you know why")
-        if late and process.returncode == -signal.SIGKILL:
+        if late.is_set():
             fix = "see whether it is up"
             raise Unreachable(where, f"an answer within {timeout_s:g} s", "none", fix)
         size = told.seek(0, os.SEEK_END)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import stat
@@ -58,7 +59,7 @@ class Ssh(Remote):
         super().__init__(host)
         if host.ssh is None:
             raise HostError(host.name, "an address for SSH", "none", "set `ansible_host` in the inventory")
-        self._command = _command(host.ssh)
+        self._command = _command(host.name, host.ssh)
 
     def _argv(self, argv: Sequence[str]) -> list[str]:
         assert self.host.ssh is not None
@@ -86,7 +87,11 @@ class Ssh(Remote):
     def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """See `Remote.open`."""
         return subprocess.Popen(
-            self._argv(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            self._argv(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # what ends the workflow reaches us, who then tell the host
         )
 
     def put(self, source: Path, target: str) -> None:
@@ -139,13 +144,15 @@ class Ssh(Remote):
         )
 
 
-def _command(place: SshPlace) -> list[str]:
+def _command(name: str, place: SshPlace) -> list[str]:
     """ssh and its options; what stands first holds, so that no further argument can turn the check of host keys off."""
+    # Of all by which it is reached: two hosts may have one address, each behind a gateway of its own.
+    digest = hashlib.sha256(repr((name, place)).encode()).hexdigest()[:40]
     options = {
         "BatchMode": "yes",
         "StrictHostKeyChecking": "yes",
         "ControlMaster": "auto",
-        "ControlPath": f"{_socket_folder()}/%C",
+        "ControlPath": f"{_socket_folder()}/{digest}",
         "ControlPersist": f"{_PERSIST_S}",
         "ConnectTimeout": f"{_CONNECT_S}",
         "ServerAliveInterval": f"{_ALIVE_S}",
