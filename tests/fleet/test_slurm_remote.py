@@ -92,9 +92,9 @@ def test_a_feature_gives_a_node_that_has_it_and_that_node_is_kept(remote_of, clu
     remote = remote_of(constraint="x86big", partition="bench")
     assert remote.node() == "nodeB"
     assert remote.run(["printenv", "SLURMD_NODENAME"]).stdout == b"nodeB\n"
-    before = cluster.run("squeue", "--states=all", "--noheader").splitlines()
+    before = cluster.run("squeue", "--states=all", "--noheader", "--format=%i")
     assert remote_of(constraint="x86big", partition="bench").node() == "nodeB"
-    assert cluster.run("squeue", "--states=all", "--noheader").splitlines() == before
+    assert cluster.run("squeue", "--states=all", "--noheader", "--format=%i") == before
 
 
 def test_hosts_that_ask_for_any_node_get_different_ones(remote_of):
@@ -234,6 +234,8 @@ def test_a_node_that_goes_down_is_no_success(remote_of, cluster, tmp_path):
     assert remote.ending(process, told).end == "node-failed"
 
 
+# Nodes are "unknown" to a new controller until they register: seconds here, minutes there.
+@pytest.mark.long
 def test_a_controller_of_slurms_that_is_away_is_waited_for(remote_of, cluster, tmp_path):
     remote = remote_of()
     remote.node()
@@ -244,6 +246,8 @@ def test_a_controller_of_slurms_that_is_away_is_waited_for(remote_of, cluster, t
     back.join()
 
 
+# Nodes are "unknown" to a new controller until they register: seconds here, minutes there.
+@pytest.mark.long
 def test_a_controller_of_slurms_that_stays_away_is_an_error_in_the_end(remote_of, cluster, monkeypatch):
     remote = remote_of()
     remote.node()
@@ -314,6 +318,8 @@ def test_a_waiting_job_whose_starters_were_killed_is_taken_out_of_the_queue(remo
         wait_for(lambda: cluster.jobs("%j") == ["sleep"])
 
 
+# Nodes are "unknown" to a new controller until they register: seconds here, minutes there.
+@pytest.mark.long
 def test_an_allocation_that_a_restarted_controller_of_slurms_has_forgotten_to_end_is_given_back(
     remote_of, cluster, tmp_path
 ):

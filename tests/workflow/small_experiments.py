@@ -183,7 +183,7 @@ class SmallExperiment:
 
     def runners(self) -> list[int]:
         """Runners of this experiment."""
-        return self._processes("runner.pyz\0--plan")
+        return self._processes("runner.pyz\0segment\0--plan")
 
     def snakemakes(self) -> list[int]:
         """Snakemakes of this experiment."""

@@ -84,7 +84,7 @@ def selection(label: str) -> dict[str, str]:
 
 def check_matrix(plan: dict[str, Any], records: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
     """Every cell has one good record, or a reason; gives how often each runtime met each collector."""
-    for label, reason in plan["impossible"]:
+    for label, reason, _host in plan["impossible"]:
         benchmark, configuration = label.split(" · ")[:2]
         runtime, collector = configuration.split(" ")
         known = [NOT_POSSIBLE.get((runtime, benchmark.split(":")[0])), REFUSED.get((runtime, collector))]
