@@ -1,0 +1,115 @@
+"""One spec over `local`, `ssh` and `cluster`: the records differ in nothing but time and place."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regatta.store.journal import Damage, read_journal
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
+SUITE = {
+    "suite": "own",
+    # The same bytes everywhere; what runs them is the host's own.
+    "builds": {"say": {"directory": "src", "command": ["cp", "say.sh", "say"], "outputs": {"say": "say"}, "portable": True}},
+    "benchmarks": {
+        "say": {"command": ["sh", "{say.say}"], "adapter": "regatta"},
+        "fail": {"command": ["false"]},
+    },
+}  # fmt: skip
+SAY = """echo '{"iteration": 0, "metric": "elapsed", "value": 5, "unit": "ns"}' >"$REGATTA_RESULTS"\n"""
+UNDISTURBED = (
+    *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
+    *("frequency_drop_percent", "swapped_pages", "throttle_events"),
+)
+SPEC = {
+    "name": "ways", "suites": ["own.yml"], "platforms": ["bench"], "seed": 5, "timeout_s": 20,
+    "benchmarks": [{"suite": "own", "benchmark": "all"}], "invocations": {"fixed": 2}, "segment": {"rounds": 1},
+    "iterations": {"method": "fixed"}, "perturbation": dict.fromkeys(UNDISTURBED),
+}  # fmt: skip
+#: what time and place make of a record
+OF_TIME_AND_PLACE = {
+    "started_utc_ns", "started_monotonic_ns", "elapsed_ns", "rusage", "cgroup", "isolation", "host_before", "host_after",
+    "runner", "cores", "plan_id", "cell_id", "invocation_id",
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, slurm_cluster):
+    slurm_cluster.cancel_all()
+    (tmp_path / "own.yml").write_text(json.dumps(SUITE))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "say.sh").write_text(SAY)
+    yield tmp_path
+    slurm_cluster.cancel_all()
+
+
+def measured(folder, cluster, profile, platforms, code=1):
+    """Run the spec on these platforms (name -> host -> variables); gives the records by host. `fail` fails, and is told."""
+    inventory = {"all": {"children": {name: {"hosts": hosts} for name, hosts in platforms.items()}}}
+    (folder / "hosts.json").write_text(json.dumps(inventory))
+    (folder / "spec.yml").write_text(json.dumps({**SPEC, "platforms": list(platforms)}))
+    environment = {
+        **os.environ, **cluster.environment, "REGATTA_HOME": str(ROOT),
+        "REGATTA_INVENTORY": str(folder / "hosts.json"), "REGATTA_CACHE": str(folder / "cache"),
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+    }  # fmt: skip
+    command = [BIN / "regatta", "run", "spec.yml", "--profile", profile, "--results", profile]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    logs = "\n".join(p.read_text()[-1500:] for p in (folder / profile).rglob("logs/*.log"))
+    assert done.returncode == code, f"{done.stdout}{done.stderr}{logs}"
+    found = {}
+    for record in read_journal(folder / profile / "ways"):
+        assert not isinstance(record, Damage)
+        found.setdefault(record["host"], []).append(record)
+    return found
+
+
+def lasting(record):
+    """Of a record what neither time nor place makes; of the others, that they are there."""
+    kept = {key: value for key, value in record.items() if key not in OF_TIME_AND_PLACE}
+    return {
+        **kept,
+        "of time and place": sorted(OF_TIME_AND_PLACE & set(record)),
+        "round of": record["invocation_id"][-2:],
+    }
+
+
+def test_records_of_one_spec_differ_in_nothing_but_time_and_place(folder, x86_hosts, slurm_cluster):
+    here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    node = {**here, "regatta_slurm_node": "nodeA", "regatta_root": str(folder / "root")}
+    by_ssh = {**x86_hosts[0].inventory_entry(), "toolchain_packages": []}
+    ways = {"local": here, "ssh": by_ssh, "cluster": node}
+    records = {
+        way: measured(folder, slurm_cluster, way, {"bench": {"machine": variables}})["machine"]
+        for way, variables in ways.items()
+    }
+    local, ssh, cluster = ([lasting(record) for record in records[way]] for way in ways)
+    assert len(local) == 4, "two programs, two rounds"
+    assert {record["status"] for record in local} == {"ok", "failed"}
+    assert ssh == local
+    assert cluster == local
+    # A node of this machine has its programs and its kernel: there the cells are the same, too.
+    cells = {way: [record["cell_id"] for record in records[way]] for way in ("local", "cluster")}
+    assert cells["cluster"] == cells["local"]
+
+
+def test_platforms_of_one_spec_may_be_reached_in_different_ways(folder, x86_hosts, slurm_cluster):
+    node = {
+        "ansible_connection": "local", "ansible_python_interpreter": sys.executable,
+        "regatta_slurm_node": "nodeA", "regatta_root": str(folder / "root"),
+    }  # fmt: skip
+    by_ssh = {**x86_hosts[1].inventory_entry(), "toolchain_packages": []}
+    found = measured(
+        folder, slurm_cluster, "cluster", {"nodes": {"by-slurm": node}, "racks": {"by-ssh": by_ssh}}
+    )
+    assert {host: len(records) for host, records in found.items()} == {"by-slurm": 4, "by-ssh": 4}
+    jobs = slurm_cluster.run("squeue", "--states=all", "--noheader", "--format=%j")
+    assert "by-slurm" in jobs
+    assert "by-ssh" not in jobs
