@@ -74,11 +74,13 @@ def measured(folder, cluster, profile, platforms, code=1):
 def lasting(record):
     """Of a record what neither time nor place makes; of the others, that they are there."""
     kept = {key: value for key, value in record.items() if key not in OF_TIME_AND_PLACE}
-    return {
-        **kept,
-        "of time and place": sorted(OF_TIME_AND_PLACE & set(record)),
-        "round of": record["invocation_id"][-2:],
-    }
+    # What a program says of itself is the same; what it took is time's.
+    said = record["exit_code"] == 0
+    iterations = [
+        [n, metric, value if said else "?", *rest] for n, metric, value, *rest in record["iterations"]
+    ]
+    there = sorted(OF_TIME_AND_PLACE & set(record))
+    return {**kept, "iterations": iterations, "there": there, "round of": record["invocation_id"][-2:]}
 
 
 def test_records_of_one_spec_differ_in_nothing_but_time_and_place(folder, x86_hosts, slurm_cluster):
