@@ -11,12 +11,16 @@ here is skipped, and the line that says so goes to the terminal, too.
 import contextlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import host_images
 import pytest
 from docker_engine import DockerEngine
 from host_containers import HostMaker, TestHost, host_maker
 from slurm_cluster import CannotStartError, SlurmCluster, slurm
+
+HERE = Path(__file__).parent
+IMAGES_S = 2400
 
 
 def skip_loudly(reason: str) -> None:
@@ -65,3 +69,10 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmClu
         except CannotStartError as error:
             skip_loudly(f"no Slurm: {error}")
         yield cluster
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test that asks for hosts waits until their images are made, which takes minutes on a new machine."""
+    for item in items:
+        if item.path.parent == HERE and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(IMAGES_S))
