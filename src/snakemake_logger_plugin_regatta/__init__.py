@@ -1,0 +1,1 @@
+"""Snakemake's logger that shows how far an experiment is, and writes down what happens (`--logger regatta`)."""
