@@ -7,8 +7,12 @@ import in_parallel
 import pytest
 from docker_engine import docker_engine
 from hypothesis import settings
+from influx_server import influx_server, own_influx_server
 
-__all__ = ["docker_engine"]  # a fixture for all of them
+__all__ = ["docker_engine", "influx_server", "own_influx_server"]  # fixtures for all of them
+
+# No test writes into the InfluxDB of who runs them: those that need one name their own.
+os.environ["REGATTA_INFLUX"] = "none"
 
 # A suite that a shell started in the background inherits an ignored SIGINT, and so would every program it tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
