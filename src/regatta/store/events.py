@@ -1,0 +1,186 @@
+"""What happens to an experiment, written down beside its journal: started, measuring, failed, ended.
+
+`events.jsonl` in the experiment's folder, one checked JSON line an event. It says when things happened and decides nothing:
+what was measured is in the journal alone, and an event that cannot be written is no error of the work.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import StoreError
+from regatta.model.record import RECORD_VERSION, DamagedLine, decode_record, encode_record
+
+#: kind -> what has happened
+KINDS = {
+    "experiment_started": "the workflow has begun to work on it",
+    "experiment_ended": "the workflow has ended, well or not: see `text`",
+    "provisioned": "its hosts are made ready",
+    "stage": "a step of the workflow has begun: `text` is its rule",
+    "segment_started": "a host begins to measure a segment",
+    "segment_ended": "a host has measured a segment",
+    "job_failed": "a step of the workflow has failed: `text` is its rule, and why",
+    "progress": "how far a host is",
+    "verified": "the verdict over all that is recorded",
+    "plan": "a part of the plan",
+    "shift": "an estimate has shifted against earlier experiments",
+}
+#: what an event may tell beside kind, host and time
+FIELDS: dict[str, type] = {
+    "text": str,
+    "document": str,
+    "cell": str,
+    "part": int,
+    "parts": int,
+    "segment": int,
+    "planned": int,
+    "recorded": int,
+    "failed": int,
+    "perturbed": int,
+    "remaining_s": float,
+}
+EVENTS = "events.jsonl"
+NO_HOST = "none"
+
+#: a longer text is cut: an event is a line for people
+MAXIMUM_TEXT = 2000
+#: no line is longer, so that the last one is found from the file's end
+_MAXIMUM_LINE_BYTES = 1 << 16
+_HEAD = ("v", "utc_ns", "kind", "host")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event, and where its line is."""
+
+    #: unique in its file, and later than those before it
+    utc_ns: int
+    kind: str
+    #: `none` where it is of no single host
+    host: str
+    fields: dict[str, Any]
+    #: offsets of its line's first byte and of the byte after its newline
+    offset: int
+    end: int
+
+
+def events_path(folder: Path) -> Path:
+    """Where an experiment's events are."""
+    return folder / EVENTS
+
+
+def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | int | float) -> int:
+    """Write down an event of the experiment in `folder`, whole and durably, whoever else does so at the same time.
+
+    Args:
+        folder: the experiment's folder; it must be there.
+        kind: one of `KINDS`.
+        host: the host that it is of.
+        fields: some of `FIELDS`; a text that is too long is cut.
+
+    Returns:
+        Its time in ns since 1970, later than that of every event before it.
+
+    Raises:
+        StoreError: there is no room, or the folder cannot be written.
+        ValueError: a kind or a field that there is not.
+    """
+    told = _checked(kind, fields)
+    path = events_path(folder)
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            size, last_ns = _whole(fd)
+            utc_ns = max(time.time_ns(), last_ns + 1)
+            line = encode_record({"v": RECORD_VERSION, "utc_ns": utc_ns, "kind": kind, "host": host, **told})
+            _append(fd, size, line)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise StoreError(
+            str(path), "room for an event", str(error.strerror or error), "make room, or choose --results"
+        ) from error
+    return utc_ns
+
+
+def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+    if kind not in KINDS:
+        raise ValueError(f"no kind of event: {kind!r}")
+    told = {}
+    for name, value in fields.items():
+        wanted = FIELDS.get(name)
+        if wanted is float and isinstance(value, int):
+            value = float(value)
+        if wanted is None or not isinstance(value, wanted) or isinstance(value, bool):
+            raise ValueError(f"no field of an event: {name}={value!r}")
+        told[name] = value[:MAXIMUM_TEXT] if isinstance(value, str) else value
+    return told
+
+
+def _whole(fd: int) -> tuple[int, int]:
+    """Size of the file up to the end of its last whole line, and the time of the last event that can be read, or 0."""
+    size = os.fstat(fd).st_size
+    beginning = max(0, size - 2 * _MAXIMUM_LINE_BYTES)
+    tail = os.pread(fd, size - beginning, beginning)
+    end = tail.rfind(b"\n") + 1
+    for line in reversed(tail[:end].split(b"\n")[:-1]):
+        with suppress(DamagedLine, KeyError, TypeError):
+            return beginning + end, int(decode_record(line)["utc_ns"])
+    return beginning + end, 0
+
+
+def _append(fd: int, size: int, line: bytes) -> None:
+    """Write a line after `size` bytes; what a killed writer left there is cut off."""
+    os.ftruncate(fd, size)
+    try:
+        if os.write(fd, line) != len(line):
+            raise OSError(28, "No space left on device (the line was cut short)")
+        os.fdatasync(fd)
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(fd, size)
+        raise
+
+
+def read_events(path: Path, offset: int = 0) -> Iterator[Event]:
+    """The events whose lines begin at `offset` or later, in order. A last line without its end is not there yet; damaged
+    ones are passed over. A file that is not there has none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        file.seek(offset)
+        while (line := file.readline(_MAXIMUM_LINE_BYTES)).endswith(b"\n"):
+            event = _event(line, offset)
+            offset += len(line)
+            if event is not None:
+                yield event
+
+
+def _event(line: bytes, offset: int) -> Event | None:
+    try:
+        told = decode_record(line)
+        utc_ns, kind, host = int(told["utc_ns"]), told["kind"], told["host"]
+    except (DamagedLine, KeyError, TypeError, ValueError):
+        return None
+    if not isinstance(kind, str) or not isinstance(host, str):
+        return None
+    fields = {
+        name: value
+        for name, value in told.items()
+        if name not in _HEAD and isinstance(value, FIELDS.get(name, ()))
+    }
+    return Event(utc_ns, kind, host, fields, offset, offset + len(line))
