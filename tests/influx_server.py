@@ -205,7 +205,7 @@ class InfluxServer:
         """How many points each series holds, by its key (`measurement,tag=value,...`), asked of the server directly."""
         counted: dict[str, int] = {}
         for series in self.query("SELECT count(*) FROM /.*/ GROUP BY *", database):
-            tags = "".join(f",{name}={value}" for name, value in sorted(series["tags"].items()))
+            tags = "".join(f",{name}={value}" for name, value in sorted(series["tags"].items()) if value)
             counted[series["name"] + tags] = max(value or 0 for value in series["values"][0][1:])
         return counted
 

@@ -1,0 +1,420 @@
+"""Talking to InfluxDB: `/write` and `/query` as InfluxDB 1, 2 and 3 have them. Waits and tries again; finds refused lines.
+
+Writing a point twice is writing it once, so that everything may be sent again: after a cut connection, when an answer
+was lost, and in pieces until the lines that the database refuses are known by name.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import gzip
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3.exceptions import HTTPError, InvalidHeader, LocationParseError, SSLError
+from urllib3.response import BaseHTTPResponse
+
+import regatta
+from regatta.errors import StoreError
+from regatta.influx.settings import Purpose, Settings
+
+Say = Callable[[str], None]
+T = TypeVar("T")
+
+#: refused lines are kept by name up to this many; the number of all is always known
+NAMED = 20
+#: of an answer that says why something was refused
+_ANSWER_BYTES = 4 * 1024 * 1024
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+#: how fast the compression is, against how much it saves: text of this kind gains little past 1
+_GZIP_LEVEL = 1
+
+#: A line of line protocol: newlines are in strings only, and quotes mean something after the first bare space only.
+_LINE = re.compile(rb'(?:[^ \\\n]|\\.)+ (?:"(?:[^"\\]|\\.)*"|[^"\n])*\n', re.DOTALL)
+_PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class RefusedLine:
+    """A line that the database did not take, and why."""
+
+    line: bytes
+    reason: str
+
+
+@dataclass
+class Refusals:
+    """Everything that was refused: how much, and the first of it by name."""
+
+    count: int = 0
+    lines: list[RefusedLine] = field(default_factory=list)
+
+    def add(self, lines: Sequence[bytes], reason: str) -> None:
+        """Take lines that were refused for a reason."""
+        self.count += len(lines)
+        for line in lines[: max(0, NAMED - len(self.lines))]:
+            self.lines.append(RefusedLine(line, reason))
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows of an answer that belong together."""
+
+    name: str
+    tags: dict[str, str]
+    columns: list[str]
+    values: list[list[Any]]
+
+
+class Unreachable(StoreError):
+    """The database does not answer, or answers that it cannot now. What was to be written waits in the journal."""
+
+
+class _Passing(Exception):
+    """A failure that may pass: why, and how long the database asks us to wait."""
+
+    def __init__(self, reason: str, wait_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait_s = wait_s
+
+
+class _Refused(Exception):
+    """The database refuses (400): its reason."""
+
+
+class _TooLarge(Exception):
+    """The request is larger than the database takes (413)."""
+
+
+class Client:
+    """One account of one InfluxDB, used by one thread at a time."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        purpose: Purpose = "write",
+        *,
+        patience_s: float = 60.0,
+        say: Say | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Read the secret; nothing is sent yet.
+
+        Args:
+            settings: where the database is.
+            purpose: which account is used.
+            patience_s: how long one request is tried again while the database cannot be reached.
+            say: told once of each stretch of time in which it cannot be reached.
+            stop: when set, waiting ends with `Unreachable`.
+
+        Raises:
+            SpecError: there is no secret where the settings say.
+            StoreError: the certificates cannot be read.
+        """
+        self.settings = settings
+        self.purpose: Purpose = purpose
+        self.patience_s = patience_s
+        self.refusals = Refusals()
+        self._say = say or (lambda text: None)
+        self._stop = stop or threading.Event()
+        account = settings.account(purpose)
+        self._headers = {"User-Agent": f"regatta/{regatta.__version__}"}
+        if account is not None:
+            # As bytes of UTF-8: a password need not be Latin-1.
+            self._headers["Authorization"] = account.authorization()
+        try:
+            self._pool = urllib3.PoolManager(
+                timeout=urllib3.Timeout(connect=settings.timeout_s, read=settings.timeout_s),
+                retries=False,
+                maxsize=1,
+                ca_certs=None if settings.ca_file is None else str(settings.ca_file),
+            )
+            if settings.ca_file is not None:
+                settings.ca_file.read_bytes()
+        except OSError as error:
+            raise StoreError(
+                settings.where("ca_file"), "a file with certificates", str(error.strerror or error)
+            ) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.clear()
+
+    def write(self, blocks: Sequence[bytes]) -> None:
+        """Write lines, whole blocks of them each ended by its newline. Those that are refused are added to `refusals`.
+
+        Raises:
+            Unreachable: the database could not be reached for as long as there is patience.
+            StoreError: the account or the database is refused.
+        """
+        data = b"".join(blocks)
+        if not data:
+            return
+        try:
+            self._post_lines(data)
+        except (_Refused, _TooLarge):
+            self._write_pieces(split_lines(data))
+
+    def _write_pieces(self, lines: list[bytes]) -> None:
+        """Find what is refused: each measurement for itself, because types are a measurement's, then by halves."""
+        groups: dict[bytes, list[bytes]] = {}
+        for line in lines:
+            groups.setdefault(re.split(rb"(?<!\\)[, ]", line, maxsplit=1)[0], []).append(line)
+        pieces = list(reversed(groups.values()))
+        while pieces:
+            piece = pieces.pop()
+            try:
+                self._post_lines(b"".join(piece))
+            except _Refused as error:
+                reason, dropped = _reason(str(error))
+                if len(piece) == 1 or dropped == len(piece):
+                    self.refusals.add(piece, reason)
+                    continue
+            except _TooLarge as error:
+                if len(piece) == 1:
+                    self.refusals.add(piece, str(error))
+                    continue
+            else:
+                continue
+            middle = len(piece) // 2
+            pieces += [piece[middle:], piece[:middle]]
+
+    def _post_lines(self, data: bytes) -> None:
+        parameters = {"db": self.settings.database, "precision": "ns"}
+        if self.settings.retention_policy:
+            parameters["rp"] = self.settings.retention_policy
+        headers = {"Content-Type": "text/plain; charset=utf-8"}
+        if not self.settings.is_near:
+            data = gzip.compress(data, _GZIP_LEVEL, mtime=0)
+            headers["Content-Encoding"] = "gzip"
+        self._again_and_again(
+            lambda: self._send(f"/write?{urlencode(parameters)}", data, headers).drain_conn()
+        )
+
+    def query(self, query: str, *, chunked: bool = False, epoch: str = "ns") -> Iterator[Series]:
+        """Ask in InfluxQL (names and strings in it quoted by `lines.identifier` and `lines.quoted`).
+
+        Args:
+            query: one statement or several.
+            chunked: read the answer piece by piece, for what is large. A series may then come in several pieces.
+            epoch: unit of times.
+
+        Yields:
+            the series in the answer, in its order.
+
+        Raises:
+            Unreachable: the database could not be reached for as long as there is patience, or broke off.
+            StoreError: the account, the database or the query is refused.
+        """
+        form = {"q": query, "db": self.settings.database, "epoch": epoch}
+        if self.settings.retention_policy:
+            form["rp"] = self.settings.retention_policy
+        if chunked:
+            form["chunked"] = "true"
+        data = urlencode(form).encode("ascii")
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        try:
+            if chunked:
+                response = self._again_and_again(lambda: self._send("/query", data, headers))
+                yield from self._chunks(query, response)
+            else:
+                yield from self._series(query, self._again_and_again(lambda: self._whole(data, headers)))
+        except (_Refused, _TooLarge) as error:
+            raise self._bad_query(query, str(error)) from error
+
+    def _whole(self, data: bytes, headers: dict[str, str]) -> bytes:
+        response = self._send("/query", data, headers)
+        try:
+            return response.read()
+        except HTTPError as error:
+            raise _Passing(_plain(error)) from error
+
+    def _chunks(self, query: str, response: BaseHTTPResponse) -> Iterator[Series]:
+        try:
+            rest = b""
+            for part in response.stream(1 << 16):
+                *lines, rest = (rest + part).split(b"\n") if b"\n" in part else [rest + part]
+                for line in lines:
+                    yield from self._series(query, line)
+            yield from self._series(query, rest)
+        except HTTPError as error:
+            raise self._unreachable(_plain(error)) from error
+        finally:
+            response.release_conn()
+
+    def _series(self, query: str, line: bytes) -> Iterator[Series]:
+        if not line.strip():
+            return
+        try:
+            answer = json.loads(line)
+            results = answer.get("results", [])
+            failures = [one["error"] for one in (answer, *results) if "error" in one]
+            if failures:
+                raise self._bad_query(query, str(failures[0]))
+            for result in results:
+                for one in result.get("series", []):
+                    yield Series(
+                        one.get("name", ""), one.get("tags", {}), one["columns"], one.get("values", [])
+                    )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._foreign(f"{self.settings.url}/query", repr(line[:200])) from error
+
+    def _again_and_again(self, attempt: Callable[[], T]) -> T:
+        """Try until it succeeds or patience ends; pauses double, unless the database says how long to wait."""
+        began = time.monotonic()
+        pause_s = _FIRST_PAUSE_S
+        told = False
+        while True:
+            try:
+                found = attempt()
+            except _Passing as error:
+                left_s = self.patience_s - (time.monotonic() - began)
+                wait_s = pause_s if error.wait_s is None else error.wait_s
+                if wait_s > left_s or self._stop.is_set():
+                    raise self._unreachable(str(error)) from error
+                if not told:
+                    told = True
+                    how_long = "" if left_s == float("inf") else f" for {left_s:.0f} s"
+                    self._say(f"{self.settings.url}: {error}; trying again{how_long}")
+                if self._stop.wait(wait_s):
+                    raise self._unreachable(str(error)) from error
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            else:
+                if told:
+                    self._say(f"{self.settings.url}: answers again")
+                return found
+
+    def _send(self, path: str, data: bytes, headers: dict[str, str]) -> BaseHTTPResponse:
+        """Send one request; returns an answer that is a success, its body unread."""
+        try:
+            response = self._pool.request(
+                "POST", self.settings.url + path, body=data, headers={**self._headers, **headers},
+                preload_content=False, redirect=False,
+            )  # fmt: skip
+            if response.status < 300:
+                return response
+            with response:
+                text = _message(response.read(_ANSWER_BYTES, decode_content=True))
+        except SSLError as error:
+            raise StoreError(
+                self.settings.where("url"), "a certificate that is trusted", _plain(error),
+                "name who signed it by `ca_file`",
+            ) from error  # fmt: skip
+        except (LocationParseError, InvalidHeader) as error:
+            raise StoreError(self.settings.where("url"), "an address of InfluxDB", _plain(error)) from error
+        except (HTTPError, OSError) as error:
+            raise _Passing(_plain(error)) from error
+        raise self._failure(response, text)
+
+    def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
+        """What an answer that is no success means. `text`: the database's own words; None: it did not speak."""
+        status = response.status
+        said = f"{status} {text or response.reason or ''}".rstrip()
+        if status in (401, 403):
+            return self._not_allowed(said)
+        if status == 400 and text is not None:
+            return _Refused(text)
+        if status == 413:
+            return _TooLarge(said)
+        if status == 404 and text is not None:
+            return StoreError(
+                self.settings.where("database"), f"the database {self.settings.database!r}", said,
+                f"CREATE DATABASE \"{self.settings.database}\", or correct the settings",
+            )  # fmt: skip
+        if status in (400, 408, 425, 429) or status >= 500:
+            # A 400 in nobody's words is not the database's: something between it and us failed.
+            return _Passing(said, _retry_after(response.headers.get("Retry-After")))
+        return self._foreign(self.settings.where("url"), said)
+
+    def _not_allowed(self, said: str) -> StoreError:
+        account = self.settings.account(self.purpose)
+        if account is None:
+            return StoreError(
+                self.settings.where(self.purpose), "an account, because InfluxDB asks for one", said,
+                f"name one below `{self.purpose}:`",
+            )  # fmt: skip
+        who = "a token" if account.user is None else f"the user {account.user!r} with a password"
+        return StoreError(
+            account.where, f"{who} that may {self.purpose} the database {self.settings.database!r}", said,
+            "correct the account; nothing is lost, and the same command goes on",
+        )  # fmt: skip
+
+    def _unreachable(self, reason: str) -> Unreachable:
+        return Unreachable(
+            self.settings.url, "an InfluxDB that answers", reason,
+            "start it; what was recorded waits in the journal, and `regatta ingest` writes it",
+        )  # fmt: skip
+
+    def _foreign(self, where: str, got: str) -> StoreError:
+        return StoreError(where, "an answer of InfluxDB", got, "correct the address")
+
+    def _bad_query(self, query: str, said: str) -> StoreError:
+        if "authorized" in said:
+            return self._not_allowed(said)
+        return StoreError(self.settings.url, f"an answer to {query[:200]}", said)
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Split line protocol into its lines, each with its newline; a newline in a string ends none."""
+    lines = []
+    at = 0
+    while at < len(data):
+        match = _LINE.match(data, at)
+        # What is no line goes up to the next newline: the database says what is wrong with it.
+        end = match.end() if match else data.find(b"\n", at) + 1 or len(data)
+        lines.append(data[at:end])
+        at = end
+    return lines
+
+
+def _reason(said: str) -> tuple[str, int]:
+    """The reason, and how many points were dropped for it; 0: it does not say."""
+    match = _PARTIAL.fullmatch(said.strip())
+    return (match[1], int(match[2])) if match else (said.strip(), 0)
+
+
+def _message(body: bytes) -> str | None:
+    """The error in an answer of the database: `error` of InfluxDB 1 and 3, `message` of 2; None where it is no such answer."""
+    try:
+        answer = json.loads(body)
+        said = answer.get("error") or answer["message"]
+        data = answer.get("data")
+    except (ValueError, KeyError, AttributeError):
+        return None
+    if isinstance(data, list) and data and isinstance(data[0], dict) and "error_message" in data[0]:
+        said = f"{said}: {data[0]['error_message']}"
+    return " ".join(str(said).split())
+
+
+def _retry_after(header: str | None) -> float | None:
+    """Seconds in a header `Retry-After`, which has them or a date."""
+    if header is None:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        moment = email.utils.parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return max(0.0, moment.timestamp() - time.time())
+
+
+def _plain(error: Exception) -> str:
+    """What went wrong, without the objects that urllib3 puts into its messages."""
+    cause: BaseException = error
+    while isinstance(deeper := cause.__cause__ or getattr(cause, "reason", None), Exception):
+        cause = deeper
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    text = re.sub(r"<[^>]*>:? ?|\w+(Connection|Pool)\([^)]*\):? ?", "", str(cause))
+    return text or type(cause).__name__
