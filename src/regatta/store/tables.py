@@ -147,6 +147,15 @@ CELLS = pa.schema(
 )
 
 
+def invocation_values(record: Record) -> dict[str, Any]:
+    """What one record says in the columns of `INVOCATIONS` but `record`; None where it says nothing.
+
+    Raises:
+        AttributeError, TypeError, ValueError: a part of it is not what docs/protocol.md says.
+    """
+    return {name: read(record) for name, (_, read) in _INVOCATION_COLUMNS.items()}
+
+
 def invocation_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Table:
     """Rows of `INVOCATIONS` for records whose numbers count from `first_record`.
 

@@ -1,0 +1,101 @@
+"""What a host's plan says of its records: the tags of each cell, and how many CPUs the host has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regatta.store.folder import Folder
+
+#: the parts of a cell that no plan knows any more
+UNKNOWN = "unknown"
+_UNPLANNED = "unplanned"
+
+
+class CellLabel(NamedTuple):
+    """A cell's tags, then what its points say of it beside them."""
+
+    benchmark: str
+    runtime: str
+    collector: str
+    modifiers: str
+    heap: str
+    label: str
+    heap_factor: float | None
+    heap_mib: float | None
+
+    @property
+    def tags(self) -> tuple[str, str, str, str, str]:
+        """Benchmark, runtime, collector, modifiers, heap."""
+        return self[:5]
+
+
+NOT_PLANNED = CellLabel(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, _UNPLANNED, None, None)
+
+
+@dataclass(frozen=True)
+class HostLabels:
+    """One host: its cells by id, and its CPUs."""
+
+    cells: Mapping[str, CellLabel] = field(default_factory=dict)
+    #: None where nothing says it
+    cpus: int | None = None
+
+
+def heap_text(factor: float | None, mib: float | None) -> str:
+    """A heap as its tag: `1.5x`, `64MiB`; "" for none."""
+    if factor is not None:
+        return f"{factor:g}x"
+    return "" if mib is None else f"{mib:g}MiB"
+
+
+def cell_label(cell: Mapping[str, Any]) -> CellLabel:
+    """Of a cell as `plan.json` holds it; older plans lack some of it."""
+    factor, mib = (_number(cell.get(name)) for name in ("heap_factor", "heap_mib"))
+    return CellLabel(
+        str(cell.get("benchmark") or UNKNOWN),
+        str(cell.get("runtime") or ""),
+        str(cell.get("collector") or ""),
+        str(cell.get("modifiers") or ""),
+        heap_text(factor, mib),
+        str(cell.get("label") or cell.get("cell_id", "")),
+        factor,
+        mib,
+    )
+
+
+def read_labels(folder: Folder, host: str) -> HostLabels:
+    """The labels of a host; none where it has no plan that can be read."""
+    plan = _object(folder.host_plan(host) / "plan.json")
+    cells = plan.get("cells")
+    found = {
+        str(cell.get("cell_id")): cell_label(cell)
+        for cell in (cells if isinstance(cells, list) else ())
+        if isinstance(cell, dict)
+    }
+    return HostLabels(found, _cpus(folder, host, plan))
+
+
+def _cpus(folder: Folder, host: str, plan: Mapping[str, Any]) -> int | None:
+    # The plan comes first: it is there before the first record, and never changes with them.
+    fingerprint = plan.get("host_fingerprint")
+    text = str(fingerprint.get("cpus", "")) if isinstance(fingerprint, dict) else ""
+    if text.isdigit() and int(text):
+        return int(text)
+    topology = _object(folder.journal / host / "cores.json").get("topology")
+    return len(topology) if isinstance(topology, list) and topology else None
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

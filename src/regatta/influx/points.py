@@ -1,0 +1,159 @@
+"""Points: what lands in InfluxDB, with the fixed tags and typed fields of each measurement. `docs/influx.md` is the reference."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from regatta.store.tables import INVOCATIONS
+
+Field = bool | int | float | str
+
+ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
+ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
+
+_CELL = ("experiment", "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
+
+#: measurement -> the tags that every point of it has, in this order
+TAGS: dict[str, tuple[str, ...]] = {
+    ITERATION: (*_CELL, "metric", "unit", "parameters", "status"),
+    INVOCATION: (*_CELL, "status"),
+    HOST_STATE: ("experiment", "host", "platform"),
+    ESTIMATE: (*_CELL, "metric", "unit", "parameters", "kind", "baseline"),
+    VECTOR: ("experiment", "host", "platform", "runtime", "kind", "primitive", "parameters", "unit"),
+    EVENT: ("experiment", "host", "kind"),
+}
+
+#: A series' key has at most 65,535 bytes in InfluxDB. A tag that is longer than this is cut, ends in a digest, and is whole in `unheld`.
+LONGEST_TAG_BYTES = 1_000
+#: Where a field cannot hold a value (an integer beyond 64 bits, no finite number, another type), the value is here, as JSON by name.
+UNHELD = "unheld"
+
+
+def _type_of(kind: pa.DataType) -> type:
+    if pa.types.is_integer(kind):
+        return int
+    return float if pa.types.is_floating(kind) else str
+
+
+_INVOCATION_FIELDS: dict[str, type] = {
+    **{
+        column.name: _type_of(column.type)
+        for column in INVOCATIONS
+        # `record` counts what a rebuild of the tables has seen.
+        if column.name not in (*TAGS[INVOCATION], "record")
+    },
+    "heap_factor": float,
+    "heap_mib": float,
+    "label": str,
+    UNHELD: str,
+}
+
+#: measurement -> its fields and their types
+FIELDS: dict[str, dict[str, type]] = {
+    ITERATION: {
+        "value": float, "iteration": int, "operations": int, "segment": int, "sequence": int, "line": int, UNHELD: str,
+    },
+    INVOCATION: _INVOCATION_FIELDS,
+    HOST_STATE: {
+        "load1": float, "steal_percent": float, "busy_percent": float, "psi_cpu_percent": float,
+        "psi_memory_percent": float, "psi_io_percent": float, "frequency_mhz": float, "temperature_c": float,
+        "swap_pages": float, "throttle_events": float, "perturbed": bool, UNHELD: str,
+    },
+    ESTIMATE: {
+        "n": int, "point": float, "low": float, "high": float, "level": float, "method": str, "reason": str,
+        "better": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
+        "heap_factor": float, "heap_mib": float, UNHELD: str,
+    },
+    VECTOR: {"value": float, "low": float, "high": float, "n": int, "reason": str, UNHELD: str},
+    EVENT: {
+        "text": str, "document": str, "part": int, "parts": int, "segment": int, "planned": int, "recorded": int,
+        "failed": int, "perturbed": int, "remaining_s": float, "cell": str, UNHELD: str,
+    },
+}  # fmt: skip
+
+#: measurement -> a field that every point of it has: what is counted to compare both sides
+COUNTED: dict[str, str] = {
+    ITERATION: "line",
+    INVOCATION: "iteration_rows",
+    HOST_STATE: "perturbed",
+    ESTIMATE: "n",
+    VECTOR: "n",
+    EVENT: "text",
+}
+
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point. `tags` are in the order of `TAGS[measurement]`."""
+
+    measurement: str
+    tags: tuple[str, ...]
+    fields: Mapping[str, Field]
+    #: UTC, in ns since 1970
+    time_ns: int
+
+
+def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, Any], time_ns: int) -> Point:
+    """A point of whatever values: each field becomes its type, or goes into `unheld`; None and NaN are left out.
+
+    Args:
+        measurement: a key of `TAGS`.
+        tags: in the order of `TAGS[measurement]`; None is an empty one.
+        fields: by name; those that the measurement has not are left out.
+        time_ns: UTC, in ns since 1970.
+    """
+    held: dict[str, Field] = {}
+    unheld: dict[str, Any] = {}
+    for name, kind in FIELDS[measurement].items():
+        value = fields.get(name)
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            continue
+        if (fitting := _fitting(value, kind)) is None:
+            unheld[name] = value
+        else:
+            held[name] = fitting
+    texts = tuple("" if tag is None else str(tag) for tag in tags)
+    for name, text in zip(TAGS[measurement], texts, strict=False):
+        if len(text) * 4 > LONGEST_TAG_BYTES < len(text.encode("utf-8", "backslashreplace")):
+            unheld[name] = text
+    if unheld:
+        held[UNHELD] = json.dumps(unheld, sort_keys=True, ensure_ascii=False)
+    return Point(measurement, texts, held, time_ns)
+
+
+def _fitting(value: object, kind: type) -> Field | None:
+    """The value as its field's type; None where the field cannot hold it."""
+    if kind is bool:
+        return value if isinstance(value, bool) else None
+    if kind is int:
+        return int(value) if isinstance(value, int) and value in _INT64 else None
+    if kind is float:
+        if not isinstance(value, int | float):
+            return None
+        try:
+            number = float(value)
+        except OverflowError:
+            return None
+        return number if math.isfinite(number) else None
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else None
+
+
+def apart(points: Iterable[Point]) -> Iterator[Point]:
+    """The same points; one that would take the place of an earlier one (its series and its time) is as many ns later as it must be."""
+    seen: set[tuple[str, tuple[str, ...], int]] = set()
+    for point in points:
+        time_ns = point.time_ns
+        while (point.measurement, point.tags, time_ns) in seen:
+            time_ns += 1
+        seen.add((point.measurement, point.tags, time_ns))
+        yield point if time_ns == point.time_ns else replace(point, time_ns=time_ns)

@@ -1,0 +1,226 @@
+"""From the records of one journal file to lines. The same file gives the same bytes, wherever reading it is interrupted.
+
+Each record has a time of its own: that of its start in us, with the number of its journal file in the ns, and always later
+than the last point of the record before it in its file. The lines of its iterations follow it, a us each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from regatta.errors import StoreError
+from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels
+from regatta.influx.lines import clean_bytes, encode, encode_text, field_text, series_key
+from regatta.influx.points import HOST_STATE, INVOCATION, ITERATION, make_point
+from regatta.influx.series import SeriesCount
+from regatta.store.tables import canonical_json, invocation_values
+
+#: points of a piece, at most: some 1.5 MB
+PIECE_POINTS = 5_000
+#: one us: what a record's lines are apart
+STEP_NS = 1_000
+#: Times end in 2262; a clock that says more is not believed.
+_LATEST_NS = 2**62
+#: keys of series that are kept, of which each has some 300 bytes
+_KEPT_KEYS = 50_000
+#: integers of InfluxDB end below it
+_END = 2**63
+#: the first whole number that is no finite float has 309 digits
+_LARGEST = 10**308
+
+Record = Mapping[str, Any]
+
+
+class Piece(NamedTuple):
+    """Some lines, each with its newline, and how many they are."""
+
+    data: bytes
+    points: int
+
+
+class RecordLines:
+    """The lines of one journal file, record by record."""
+
+    def __init__(
+        self, labels: HostLabels, segment: int, carry: int = 0, series: SeriesCount | None = None
+    ) -> None:
+        """Begin, or go on after the record that left `carry`.
+
+        Args:
+            labels: of the host.
+            segment: the number that the journal file is named by.
+            carry: the last time that the records before have used, in ns; 0: there are none.
+            series: where series are counted, of several files together.
+        """
+        self.carry = carry
+        self.series = SeriesCount() if series is None else series
+        self._labels = labels
+        self._digits = segment % STEP_NS
+        #: (cell, platform, status ...) -> metric, unit and parameters -> what its lines begin with
+        self._keys: dict[tuple[str, ...], dict[tuple[Any, ...], str]] = {}
+        self._kept = 0
+
+    def of(self, record: Record) -> Iterator[Piece]:
+        """The lines of the next record, in pieces; `carry` is that of this record at once.
+
+        Raises:
+            StoreError: the record is not what docs/protocol.md says.
+        """
+        try:
+            rows = record.get("iterations") or ()
+            base = self._base(record)
+            first = self._first(record, base)
+            self.carry = base + max(0, len(rows) - 1) * STEP_NS
+            return self._pieces(record, rows, base, first)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _foreign(record, error) from error
+
+    def _base(self, record: Record) -> int:
+        started = record.get("started_utc_ns")
+        if not isinstance(started, int) or not 0 <= started < _LATEST_NS:
+            started = 0
+        least = self.carry - self.carry % STEP_NS + STEP_NS if self.carry else 0
+        return max(started - started % STEP_NS, least) + self._digits
+
+    def _first(self, record: Record, base: int) -> Piece:
+        """The record's `invocation` and `host_state`."""
+        label = self._label(record)
+        values = invocation_values(record)
+        host = (values["experiment"], values["host"], values["platform"])
+        fields = {**values, **label._asdict()}
+        points = (
+            make_point(INVOCATION, (*host, *label.tags, values["status"]), fields, base),
+            make_point(HOST_STATE, host, _host_state(values, self._labels.cpus), base),
+        )
+        for point in points:
+            self.series.add(series_key(point.measurement, point.tags))
+        return Piece(b"".join(map(encode, points)), len(points))
+
+    def _pieces(self, record: Record, rows: Any, base: int, first: Piece) -> Iterator[Piece]:
+        data, points = [first.data], first.points
+        try:
+            for start in range(0, len(rows), PIECE_POINTS):
+                if points and start:
+                    yield Piece(b"".join(data), points)
+                    data, points = [], 0
+                part = rows[start : start + PIECE_POINTS]
+                data.append(self._iterations(record, part, start, base))
+                points += len(part)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise _foreign(record, error) from error
+        yield Piece(b"".join(data), points)
+
+    def _iterations(self, record: Record, rows: Any, start: int, base: int) -> bytes:
+        """Lines of some rows; this is where an ingest spends its time."""
+        keys = self._keys_of(record)
+        place = _place(record)
+        lines = []
+        time_ns = base + start * STEP_NS
+        for number, (iteration, metric, value, unit, operations, parameters) in enumerate(rows, start):
+            key = keys.get((metric, unit, repr(parameters) if parameters else None))
+            if key is None:
+                key = self._new_key(record, keys, metric, unit, parameters)
+            kind = type(value)
+            # A float that is not finite is not equal to itself less itself.
+            plain = value - value == 0 if kind is float else kind is int and -_LARGEST < value < _LARGEST
+            if operations is not None:
+                plain = plain and type(operations) is int and -_END <= operations < _END
+                done = f",operations={operations}i"
+            else:
+                done = ""
+            if plain and type(iteration) is int and -_END <= iteration < _END:
+                lines.append(f"{key}value={value!r},iteration={iteration}i{done}{place}{number}i {time_ns}\n")
+            else:
+                lines.append(self._unusual(record, rows[number - start], number, time_ns))
+            time_ns += STEP_NS
+        return clean_bytes("".join(lines))
+
+    def _unusual(self, record: Record, row: Any, number: int, time_ns: int) -> str:
+        """A line whose numbers a field cannot hold."""
+        iteration, metric, value, unit, operations, parameters = row
+        fields = {
+            "value": value, "iteration": iteration, "operations": operations, "line": number,
+            "segment": record.get("segment"), "sequence": record.get("sequence"),
+        }  # fmt: skip
+        return encode_text(
+            make_point(ITERATION, self._tags(record, metric, unit, parameters), fields, time_ns)
+        )
+
+    def _keys_of(self, record: Record) -> dict[tuple[Any, ...], str]:
+        """What is known of lines that begin as this record's do."""
+        if self._kept > _KEPT_KEYS:
+            self._keys.clear()
+            self._kept = 0
+        same = tuple(
+            str(record.get(name)) for name in ("cell_id", "experiment", "host", "platform", "status")
+        )
+        return self._keys.setdefault(same, {})
+
+    def _new_key(
+        self, record: Record, keys: dict[tuple[Any, ...], str], metric: Any, unit: Any, parameters: Any
+    ) -> str:
+        """What lines of another series begin with: measurement, tags, a space, and which of the tags were too long."""
+        point = make_point(ITERATION, self._tags(record, metric, unit, parameters), {}, 0)
+        key = series_key(ITERATION, point.tags)
+        self.series.add(key)
+        self._kept += 1
+        key += " " + "".join(f"{name}={field_text(value)}," for name, value in point.fields.items())
+        keys[(metric, unit, repr(parameters) if parameters else None)] = key
+        return key
+
+    def _tags(self, record: Record, metric: Any, unit: Any, parameters: Any) -> tuple[object, ...]:
+        host = (record.get("experiment"), record.get("host"), record.get("platform"))
+        text = canonical_json(parameters) if parameters else ""
+        return (*host, *self._label(record).tags, metric, unit, text, record.get("status"))
+
+    def _label(self, record: Record) -> CellLabel:
+        return self._labels.cells.get(str(record.get("cell_id")), NOT_PLANNED)
+
+
+def _place(record: Record) -> str:
+    """Where in which journal file the record is, up to the number of the line."""
+    fields = {name: record.get(name) for name in ("segment", "sequence")}
+    point = make_point(ITERATION, (), fields, 0)
+    return "".join(f",{name}={field_text(value)}" for name, value in point.fields.items()) + ",line="
+
+
+def _host_state(values: Record, cpus: int | None) -> dict[str, Any]:
+    """The host over one invocation: shares of the time of all CPUs, or of the wall time (pressure), in per cent.
+
+    Load, frequency and temperature are those before it, for its own work is in them afterwards; counts are differences.
+    """
+    elapsed_s = (values["elapsed_ns"] or 0) / 1e9
+
+    def grown(name: str, divisor: float) -> float | None:
+        a, b = values[f"before_{name}"], values[f"after_{name}"]
+        return None if a is None or b is None or not divisor else (b - a) / divisor
+
+    def scaled(name: str, factor: float) -> float | None:
+        a = values[f"before_{name}"]
+        return None if a is None else a * factor
+
+    pressure = elapsed_s * 1e6 / 100
+    return {
+        "load1": values["before_load1"],
+        "steal_percent": grown("steal_s", elapsed_s * (cpus or 0) / 100),
+        "busy_percent": grown("busy_s", elapsed_s * (cpus or 0) / 100),
+        "psi_cpu_percent": grown("psi_cpu_some_us", pressure),
+        "psi_memory_percent": grown("psi_memory_some_us", pressure),
+        "psi_io_percent": grown("psi_io_some_us", pressure),
+        "frequency_mhz": scaled("frequency_khz", 1e-3),
+        "temperature_c": scaled("temperature_mc", 1e-3),
+        "swap_pages": grown("swap_pages", 1),
+        "throttle_events": grown("throttle_events", 1),
+        "perturbed": values["status"] == "perturbed" or values["perturbation"] not in (None, "[]"),
+    }
+
+
+def _foreign(record: Record, error: Exception) -> StoreError:
+    where = f"record {record.get('invocation_id')} of {record.get('host')}, sequence {record.get('sequence')}"
+    return StoreError(
+        where,
+        "a record as docs/protocol.md says",
+        f"{type(error).__name__}: {error}",
+        "was it written by another version?",
+    )
