@@ -1,0 +1,250 @@
+"""How far a host's journal is in the database: durable, and moved only when the database has acknowledged the points.
+
+In `results/<experiment>/influx/<which database>/`: `<host>.json` says of each journal file up to where it is written, with
+a checksum of the last line before, so that a journal that was replaced is found; `<host>.cells.json` keeps the names under
+which cells were written, so that a plan that names them otherwise later does not scatter their points over two series;
+`<host>.series` keeps digests of the host's series. `_events` stands for the events. All of it may be deleted: then everything
+is written again, which changes nothing.
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import json
+import os
+import shutil
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import StoreError
+from regatta.influx.labels import CellLabel
+from regatta.influx.settings import Settings
+from regatta.store.folder import Folder
+
+#: stands for the experiment's events where a host's name stands otherwise; no host's name begins with `_`
+EVENTS = "_events"
+_VERSION = 1
+_REBUILD = "`regatta ingest EXPERIMENT --rebuild` writes the experiment again"
+_LOCK_PAUSE_S = 0.1
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place between two lines of a file, up to which everything is in the database."""
+
+    #: of the next line's first byte
+    offset: int = 0
+    #: length of the last line before, its newline included
+    last: int = 0
+    #: CRC-32 of that line
+    crc: int = 0
+    #: `RecordLines.carry`
+    carry: int = 0
+    #: what was written up to here, and lines that are no records
+    records: int = 0
+    points: int = 0
+    damaged: int = 0
+
+    def after(self, line: bytes, *, carry: int | None = None, points: int = 0) -> Position:
+        """The place after the next line; `carry` is None for one that is no record."""
+        return Position(
+            self.offset + len(line), len(line), zlib.crc32(line),
+            self.carry if carry is None else carry,
+            self.records + (carry is not None), self.points + points, self.damaged + (carry is None),
+        )  # fmt: skip
+
+    def check(self, path: Path) -> None:
+        """Check that the file still holds what was written up to here.
+
+        Raises:
+            StoreError: it is another file, or is gone.
+        """
+        try:
+            with path.open("rb") as file:
+                file.seek(self.offset - self.last)
+                line = file.read(self.last)
+        except OSError as error:
+            raise self._replaced(path, str(error.strerror or error)) from error
+        if len(line) != self.last or zlib.crc32(line) != self.crc:
+            raise self._replaced(path, "another journal")
+
+    def _replaced(self, path: Path, got: str) -> StoreError:
+        return StoreError(
+            str(path), f"the journal of which {self.records} records are in the database", got, _REBUILD
+        )
+
+
+class Cursor:
+    """The positions of one host's files, or of the events. Used by who holds its lock."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        """Read it; nothing is written where there is none."""
+        self.directory = directory
+        self.name = name
+        self.path = directory / f"{name}.json"
+        self.positions: dict[str, Position] = {}
+        #: points that the database refused for good, and why the last of them
+        self.refused = 0
+        self.refusal = ""
+        #: the names under which cells were written, by their ids
+        self.cells: dict[str, CellLabel] = {}
+        self._read()
+
+    def _read(self) -> None:
+        """One that cannot be read is as none: everything is written again, which changes nothing."""
+        kept, cells = _read_json(self.path), _read_json(self._cells_path)
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            self.cells = {cell_id: CellLabel(*label) for cell_id, label in cells.items()}
+        with suppress(KeyError, TypeError, ValueError, AttributeError):
+            if kept["v"] == _VERSION:
+                positions = {name: Position(**one) for name, one in kept["files"].items()}
+                self.refused, self.refusal = int(kept["refused"]), str(kept["refusal"])
+                self.positions = positions
+
+    @property
+    def _cells_path(self) -> Path:
+        return self.directory / f"{self.name}.cells.json"
+
+    @property
+    def _series_path(self) -> Path:
+        return self.directory / f"{self.name}.series"
+
+    def save(self) -> None:
+        """Write the positions, durably.
+
+        Raises:
+            StoreError: there is no room.
+        """
+        value = {
+            "v": _VERSION,
+            "refused": self.refused,
+            "refusal": self.refusal,
+            "files": {name: asdict(one) for name, one in sorted(self.positions.items())},
+        }
+        _write(self.path, json.dumps(value, separators=(",", ":")).encode())
+
+    def keep_cells(self, cells: dict[str, CellLabel]) -> None:
+        """Write down under which names cells are written, durably, before they are."""
+        self.cells.update(cells)
+        value = {cell_id: list(label) for cell_id, label in sorted(self.cells.items())}
+        _write(self._cells_path, json.dumps(value, separators=(",", ":")).encode())
+
+    def series(self) -> Iterable[int]:
+        """Digests of the series that were written; fewer where a kill came before they were kept."""
+        kept = array.array("Q")
+        with suppress(OSError, ValueError):
+            kept.frombytes(self._series_path.read_bytes())
+        return kept
+
+    def keep_series(self, digests: Iterable[int]) -> None:
+        """Keep the digests of all series of this host."""
+        _write(self._series_path, array.array("Q", sorted(digests)).tobytes())
+
+    def forget(self) -> None:
+        """Begin again: nothing is in the database. Names of cells that no plan knows any more are kept."""
+        self.positions, self.refused, self.refusal = {}, 0, ""
+        try:
+            for path in (self.path, self._series_path):
+                path.unlink(missing_ok=True)
+            _sync(self.directory)
+        except OSError as error:
+            raise _no_room(self.directory, error) from error
+
+
+class Cursors:
+    """All cursors of an experiment for one database."""
+
+    def __init__(self, folder: Folder, settings: Settings) -> None:
+        self.directory = folder.path / "influx" / settings.identity
+        self._settings = settings
+
+    def names(self) -> list[str]:
+        """Whose cursors there are."""
+        return sorted(
+            path.name.removesuffix(".json")
+            for path in self.directory.glob("*.json")
+            if not path.name.endswith(".cells.json")
+        )
+
+    @contextmanager
+    def locked(
+        self, name: str, *, patience_s: float = float("inf"), say: Callable[[str], None] = lambda text: None
+    ) -> Iterator[Cursor]:
+        """Give the cursor of a host as it is now, held so that no other process moves it meanwhile.
+
+        Raises:
+            StoreError: there is no room, or another process holds it longer than there is patience.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            lock = (self.directory / f"{name}.lock").open("ab")
+        except OSError as error:
+            raise _no_room(self.directory, error) from error
+        with lock:
+            _lock(lock.fileno(), name, patience_s, say)
+            yield Cursor(self.directory, name)
+
+    def delete(self) -> None:
+        """Forget everything about this database, names of cells included."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _lock(fd: int, name: str, patience_s: float, say: Callable[[str], None]) -> None:
+    began = time.monotonic()
+    told = False
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() - began >= patience_s:
+                raise StoreError(
+                    f"ingest of {name}", "to be the only one", "another process writes the same points",
+                    "wait for it",
+                ) from None  # fmt: skip
+            if not told:
+                told = True
+                say(f"waiting: another process ingests {name.removeprefix('_')}")
+            time.sleep(_LOCK_PAUSE_S)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file, durably: a loss of power leaves the old one or the new one."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync(path.parent)
+    except OSError as error:
+        raise _no_room(path, error) from error
+
+
+def _sync(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _no_room(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        str(path), "a file to write", str(error.strerror or error),
+        "make room; nothing is lost, and the same command goes on",
+    )  # fmt: skip
