@@ -28,6 +28,7 @@ STAGES = {
     "ingest": "filling the database",
     "analyse": "analysing",
     "report": "writing the report",
+    "ingest_influx": "sending to InfluxDB",
 }
 
 #: how often a line is printed where there is no terminal
@@ -35,7 +36,7 @@ _LINE_EVERY_S = 15.0
 
 
 class Watcher:
-    """A context that shows progress on stderr. The workflow's reader sets `stage`; `look` is called again and again."""
+    """A context that shows progress on stderr. Who hears of the workflow sets `stage`; `look` is called again and again."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -83,6 +84,15 @@ class Watcher:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print lines above the bar. `style` is one of rich's."""
+        if self._bar is None:
+            print(text, file=sys.stderr, flush=True)
+            return
+        from rich.text import Text
+
+        self._bar.console.print(Text(text, style=style), soft_wrap=True)
 
     def look(self) -> None:
         """Show what has changed."""
@@ -145,7 +155,9 @@ class Watcher:
 
     def _show(self, stage: str, done: int | None, now: str) -> None:
         if self._bar is not None:
-            self._bar.update(self._task, description=stage, completed=done or 0, total=self._total if done is not None else None, now=now)  # fmt: skip
+            # An update takes a total of None for no change.
+            self._bar.tasks[0].total = self._total if done is not None else None
+            self._bar.update(self._task, description=stage, completed=done or 0, now=now)
             self._bar.refresh()
             return
         moment = time.monotonic()

@@ -6,17 +6,17 @@ import errno
 import fcntl
 import json
 import os
-import re
 import select
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from regatta.cli.progress import Watcher
 from regatta.errors import HostError, Problem, RegattaError
+from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
 from regatta.store.receipts import (
     withdraw_all_receipts,
@@ -24,7 +24,6 @@ from regatta.store.receipts import (
     withdraw_receipts_of_touched_journals,
 )
 
-_RULE = re.compile(r"^(?:local)?rule (\w+):", re.MULTILINE)
 _LOOK_S = 0.1
 _MEASURING_LOOK_S = 1.0
 _INTERRUPTED = 130
@@ -98,6 +97,7 @@ def _run(
         "--profile", str(home / "configs" / "profiles" / profile),
         "--config", f"spec={json.dumps(str(spec))}", f"results={json.dumps(str(results))}",
     ]  # fmt: skip
+    heard = _Heard(folder)
     with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():
         # Its own session: Ctrl-C reaches this process alone, which then ends the workflow in order.
         # A file and no pipe: it can go on when this process is killed, and is never blocked by it.
@@ -107,11 +107,13 @@ def _run(
         )  # fmt: skip
         try:
             with Watcher(folder) as watcher:
-                _watch(process, _Stages(Path(log.name), log.tell()), watcher)
+                _watch(process, heard, watcher)
         except KeyboardInterrupt:
             _stop(process)
+            _tell_end(folder, heard, "stopped")
             print("stopped; the same command goes on", file=sys.stderr)
             return _INTERRUPTED
+    _tell_end(folder, heard, "stopped" if process.returncode < 0 else "failed")
     if process.returncode == 0:
         return 0
     _raise_for(errors, folder)
@@ -135,30 +137,48 @@ def _told_to_stop() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-class _Stages:
-    """Reads from Snakemake's log which rule it runs."""
+class _Heard:
+    """Reads from the experiment's events what the workflow does; its logger writes them down."""
 
-    def __init__(self, log: Path, offset: int) -> None:
-        self._log = log
-        self._offset = offset
+    def __init__(self, folder: Folder) -> None:
+        self._path = events_path(folder.path)
+        self._offset = 0
+        for _ in self.stages():
+            pass  # what happened before
+        #: whether the experiment was begun and not ended since
+        self.at_work = False
 
-    def new(self) -> list[str]:
-        """The rules that were started since the call before."""
-        with self._log.open("rb") as file:
-            file.seek(self._offset)
-            text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return [str(name) for name in _RULE.findall(whole.decode("utf-8", "replace"))]
+    def stages(self) -> Iterator[str]:
+        """The steps that have begun since the call before."""
+        try:
+            for event in read_events(self._path, self._offset):
+                self._offset = event.end
+                if event.kind in ("experiment_started", "experiment_ended"):
+                    self.at_work = event.kind == "experiment_started"
+                elif event.kind == "segment_started":
+                    yield "measure"
+                elif event.kind == "stage":
+                    yield event.fields.get("text", "")
+        except OSError:
+            return
 
 
-def _watch(process: subprocess.Popen[bytes], stages: _Stages, watcher: Watcher) -> None:
+def _tell_end(folder: Folder, heard: _Heard, text: str) -> None:
+    """Write down that the experiment has ended, if the workflow itself could not any more."""
+    for _ in heard.stages():
+        pass
+    if heard.at_work:
+        with suppress(RegattaError):
+            append_event(folder.path, "experiment_ended", text=text)
+
+
+def _watch(process: subprocess.Popen[bytes], heard: _Heard, watcher: Watcher) -> None:
     """Show what the workflow does until it ends; sleeps between two looks, longer while something is measured."""
     ended = os.pidfd_open(process.pid)
     try:
         while process.poll() is None:
             select.select([ended], [], [], _MEASURING_LOOK_S if watcher.measuring else _LOOK_S)
-            for stage in stages.new():
+            for stage in heard.stages():
                 watcher.stage = stage
                 watcher.look()
             watcher.look()

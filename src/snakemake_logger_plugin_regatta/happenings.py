@@ -1,0 +1,192 @@
+"""From what Snakemake says of its jobs to the events of the experiments that they are of."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from logging import LogRecord
+from pathlib import Path
+from typing import Any
+
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from regatta.model.record import FAILURES
+from regatta.store.decisions import groups_of, planned_rounds, read_decisions
+from regatta.store.events import NO_HOST, append_event
+from regatta.store.folder import Folder
+
+#: jobs that are no step of their own: they belong to the one before them, or come when all has ended
+_UNTOLD = ("ingest_segment", "verified")
+#: sends what there is to InfluxDB, at the end; alone it is no new beginning
+_SENDS = "ingest_influx"
+_LAST_WORDS = 500
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the workflow: a rule at work for an experiment."""
+
+    rule: str
+    folder: Folder
+    host: str = NO_HOST
+    segment: int | None = None
+
+
+class Happenings:
+    """Writes down what happens, experiment by experiment."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[int, Job] = {}
+        #: experiment's folder -> how it ended; empty while it is at work
+        self._ends: dict[Path, str] = {}
+        self._paces: dict[tuple[Path, str], _Pace] = {}
+
+    def take(self, record: LogRecord) -> Job | None:
+        """Write down what a record says. Returns the job that it says has begun, if it says so.
+
+        Raises:
+            StoreError: an event cannot be written.
+        """
+        event = getattr(record, "event", None)
+        if event == LogEvent.JOB_INFO:
+            job = _job(record)
+            if job is not None:
+                self._jobs[record.__dict__["jobid"]] = job
+                self._begun(job)
+            return job
+        if event == LogEvent.JOB_FINISHED:
+            job = self._jobs.pop(record.__dict__["job_id"], None)
+            if job is not None:
+                self._done(job)
+        elif event == LogEvent.JOB_ERROR:
+            job = self._jobs.pop(record.__dict__["jobid"], None)
+            if job is not None:
+                self._failed(job, record.__dict__.get("log") or [])
+        return None
+
+    def close(self) -> None:
+        """The workflow has ended: so have its experiments that were still at work.
+
+        Raises:
+            StoreError: an event cannot be written.
+        """
+        for path, end in self._ends.items():
+            if not end:
+                stopped = any(job.folder.path == path for job in self._jobs.values())
+                append_event(path, "experiment_ended", text="stopped" if stopped else "complete")
+            elif end.startswith("failed"):
+                append_event(path, "experiment_ended", text=end)
+
+    def _begun(self, job: Job) -> None:
+        path = job.folder.path
+        if path not in self._ends and job.rule not in (*_UNTOLD, _SENDS):
+            self._ends[path] = ""
+            append_event(path, "experiment_started")
+        if job.segment is not None and job.rule == "measure":
+            self._paces.setdefault((path, job.host), _Pace()).begin()
+            append_event(path, "segment_started", job.host, segment=job.segment)
+        elif job.rule not in _UNTOLD:
+            append_event(path, "stage", text=job.rule)
+        if job.rule == _SENDS and path in self._ends:
+            # All is measured and answered, and what is sent now is to say so.
+            self._ends[path] = "complete"
+            append_event(path, "experiment_ended", text="complete")
+
+    def _done(self, job: Job) -> None:
+        path = job.folder.path
+        if job.rule == "provision":
+            append_event(path, "provisioned")
+        elif job.rule == "verify":
+            counts = _counts(_read(job.folder.verdict))
+            append_event(path, "verified", NO_HOST, **counts)
+        elif job.rule == "measure" and job.segment is not None:
+            receipt = _read(job.folder.receipts / job.host / f"{job.segment:05d}.json")
+            append_event(path, "segment_ended", job.host, segment=job.segment, **_counts(receipt))
+            pace = self._paces[path, job.host]
+            pace.end(receipt)
+            append_event(path, "progress", job.host, **_progress(job.folder, job.host, pace))
+
+    def _failed(self, job: Job, logs: list[str]) -> None:
+        said = _last_line(Path(logs[0])) if logs else ""
+        text = f"{job.rule}: {said}" if said else job.rule
+        self._ends[job.folder.path] = f"failed: {text}"
+        if job.segment is None:
+            append_event(job.folder.path, "job_failed", job.host, text=text)
+        else:
+            append_event(job.folder.path, "job_failed", job.host, text=text, segment=job.segment)
+
+
+class _Pace:
+    """How quickly a host measures, as far as this workflow has seen it."""
+
+    def __init__(self) -> None:
+        self._began_s = 0.0
+        self.elapsed_s = 0.0
+        self.measured = 0
+
+    def begin(self) -> None:
+        self._began_s = time.monotonic()
+
+    def end(self, receipt: dict[str, Any]) -> None:
+        measured = receipt.get("measured_now")
+        if isinstance(measured, int) and measured > 0:
+            self.elapsed_s += time.monotonic() - self._began_s
+            self.measured += measured
+
+
+def _job(record: LogRecord) -> Job | None:
+    """The job that a record is of; None where it is of no single experiment."""
+    told = record.__dict__
+    wildcards, logs = told.get("wildcards") or {}, told.get("log") or []
+    if not logs or not wildcards.get("experiment"):
+        return None
+    folder = Folder(Path(logs[0]).absolute().parent.parent)
+    if folder.name != wildcards["experiment"]:
+        return None
+    segment = int(wildcards["segment"]) if "segment" in wildcards else None
+    return Job(told["rule_name"], folder, wildcards.get("host", NO_HOST), segment)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _counts(told: dict[str, Any]) -> dict[str, int]:
+    """What a receipt or a verdict counts."""
+    statuses = told.get("statuses")
+    if not isinstance(statuses, dict) or not isinstance(told.get("planned"), int):
+        return {}
+    return {
+        "planned": told["planned"],
+        "recorded": sum(statuses.values()),
+        "failed": sum(statuses.get(status, 0) for status in FAILURES),
+        "perturbed": statuses.get("perturbed", 0),
+    }
+
+
+def _progress(folder: Folder, host: str, pace: _Pace) -> dict[str, int | float]:
+    """How far a host is, by its receipts: the journal may be too long to be read while others measure."""
+    header = _read(folder.host_plan(host) / "plan.json")
+    if not header:
+        return {}
+    decisions = read_decisions(folder.decisions(host)) if groups_of(header) else {}
+    found: dict[str, int | float] = {"planned": sum(planned_rounds(header, decisions))}
+    counts = [_counts(_read(path)) for path in sorted((folder.receipts / host).glob("*.json"))]
+    for name in ("recorded", "failed", "perturbed"):
+        found[name] = sum(count.get(name, 0) for count in counts)
+    if pace.measured:
+        found["remaining_s"] = max(0, found["planned"] - found["recorded"]) * pace.elapsed_s / pace.measured
+    return found
+
+
+def _last_line(log: Path) -> str:
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1][:_LAST_WORDS] if lines else ""
