@@ -67,6 +67,13 @@ def cell_label(cell: Mapping[str, Any]) -> CellLabel:
     )
 
 
+def experiment_name(folder: Folder) -> str:
+    """What an experiment is called in its records; its folder's name where nothing is planned."""
+    experiment = _object(folder.experiment).get("experiment")
+    name = experiment.get("name") if isinstance(experiment, dict) else None
+    return str(name or folder.path.resolve().name)
+
+
 def read_labels(folder: Folder, host: str) -> HostLabels:
     """The labels of a host; none where it has no plan that can be read."""
     plan = _object(folder.host_plan(host) / "plan.json")

@@ -31,7 +31,7 @@ TAGS: dict[str, tuple[str, ...]] = {
 
 #: A series' key has at most 65,535 bytes in InfluxDB. A tag that is longer than this is cut, ends in a digest, and is whole in `unheld`.
 LONGEST_TAG_BYTES = 1_000
-#: Where a field cannot hold a value (an integer beyond 64 bits, no finite number, another type), the value is here, as JSON by name.
+#: What a field cannot hold (an integer beyond 64 bits, NaN, infinity, -0.0, another type) is here, by its name, as JSON.
 UNHELD = "unheld"
 
 
@@ -70,7 +70,7 @@ FIELDS: dict[str, dict[str, type]] = {
         "better": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
         "heap_factor": float, "heap_mib": float, UNHELD: str,
     },
-    VECTOR: {"value": float, "low": float, "high": float, "n": int, "reason": str, UNHELD: str},
+    VECTOR: {"value": float, "low": float, "high": float, "n": int, "level": float, "method": str, "reason": str, UNHELD: str},
     EVENT: {
         "text": str, "document": str, "part": int, "parts": int, "segment": int, "planned": int, "recorded": int,
         "failed": int, "perturbed": int, "remaining_s": float, "cell": str, UNHELD: str,
@@ -88,6 +88,8 @@ COUNTED: dict[str, str] = {
 }
 
 _INT64 = range(-(2**63), 2**63)
+#: NaN is the usual way of an estimate to be none
+_ESTIMATED = (ESTIMATE, VECTOR)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Point:
 
 
 def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, Any], time_ns: int) -> Point:
-    """A point of whatever values: each field becomes its type, or goes into `unheld`; None and NaN are left out.
+    """A point of whatever values: each field becomes its type, or goes into `unheld`; None is left out, and NaN of an estimate.
 
     Args:
         measurement: a key of `TAGS`.
@@ -114,12 +116,15 @@ def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, An
     unheld: dict[str, Any] = {}
     for name, kind in FIELDS[measurement].items():
         value = fields.get(name)
-        if value is None or (isinstance(value, float) and math.isnan(value)):
+        if value is None or (value != value and measurement in _ESTIMATED):
             continue
         if (fitting := _fitting(value, kind)) is None:
             unheld[name] = value
         else:
             held[name] = fitting
+            if fitting == 0 and kind is float and math.copysign(1.0, float(value)) < 0:
+                # Databases keep its sign, and what they answer is read without it.
+                unheld[name] = value
     texts = tuple("" if tag is None else str(tag) for tag in tags)
     for name, text in zip(TAGS[measurement], texts, strict=False):
         if len(text) * 4 > LONGEST_TAG_BYTES < len(text.encode("utf-8", "backslashreplace")):

@@ -6,7 +6,8 @@ than the last point of the record before it in its file. The lines of its iterat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from math import copysign
 from typing import Any, NamedTuple
 
 from regatta.errors import StoreError
@@ -122,8 +123,11 @@ class RecordLines:
             if key is None:
                 key = self._new_key(record, keys, metric, unit, parameters)
             kind = type(value)
-            # A float that is not finite is not equal to itself less itself.
-            plain = value - value == 0 if kind is float else kind is int and -_LARGEST < value < _LARGEST
+            if kind is float:
+                # NaN and infinity less themselves are NaN; of 0.0 the sign would be lost.
+                plain = value - value == 0 and (value or copysign(1.0, value) > 0)
+            else:
+                plain = kind is int and -_LARGEST < value < _LARGEST
             if operations is not None:
                 plain = plain and type(operations) is int and -_END <= operations < _END
                 done = f",operations={operations}i"
