@@ -38,6 +38,8 @@ VERBS = {
     "provision": "Make the hosts of a spec ready",
     "segment": "Measure one segment (the workflow calls this)",
     "store": "The embedded database, made from the journal",
+    "up": "Start an InfluxDB of one's own, and Grafana with the boards",
+    "down": "End what `up` started",
     "schema": "The JSON Schema of specs and registries",
 }
 

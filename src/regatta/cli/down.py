@@ -1,0 +1,30 @@
+"""`regatta down`: the services of `regatta up` ended."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option(
+    "--delete",
+    is_flag=True,
+    help="Delete their data and passwords too; the journals stay, and can be ingested again.",
+)
+def down(delete: bool) -> None:
+    """End what `regatta up` started. Data and passwords stay for the next time; commands write to the journal alone again."""
+    from regatta.influx.services.places import places
+    from regatta.influx.services.stack import down as end_services
+    from regatta.spec.home import find_home
+
+    here = places()
+    ended = end_services(here, find_home(), delete)
+    click.echo(f"ended: {', '.join(ended)}" if ended else "nothing was up")
+    if delete:
+        click.echo(f"deleted: data and passwords in {here.root}")
+    elif ended:
+        click.echo(
+            f"data stays in {here.root}"
+            if "the containers" not in ended
+            else "data stays in Docker's volumes"
+        )

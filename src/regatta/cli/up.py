@@ -1,0 +1,78 @@
+"""`regatta up`: an InfluxDB and a Grafana of the user's own."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regatta.influx.services.places import Places
+    from regatta.influx.services.stack import Up
+
+_PORTS = click.IntRange(1, 65535)
+
+
+@click.command()
+@click.option(
+    "--docker", is_flag=True, help="As containers (docker/compose.yml) instead of programs of this machine."
+)
+@click.option("--port", type=_PORTS, help="Port of InfluxDB. [default: 8086, or another where that is taken]")
+@click.option(
+    "--grafana-port", type=_PORTS, help="Port of Grafana. [default: 3000, or another where that is taken]"
+)
+@click.option("--no-grafana", is_flag=True, help="Start InfluxDB alone.")
+def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: bool) -> int:
+    """Start an InfluxDB, and Grafana with the boards where it is installed: on this machine's loopback, with passwords made for it.
+
+    Every command then writes its results there as well, until `regatta down`. What is up already is left as it is.
+    """
+    from regatta.influx.services.stack import Wishes
+
+    return start(Wishes(docker, not no_grafana, port, grafana_port))
+
+
+def start(wishes: object) -> int:
+    """Start the services and say where they are; returns the exit code."""
+    from regatta.influx.services.places import places
+    from regatta.influx.services.stack import Wishes
+    from regatta.influx.services.stack import up as start_services
+    from regatta.spec.home import find_home
+
+    assert isinstance(wishes, Wishes)
+    here, home = places(), find_home()
+    found = start_services(here, home, wishes, lambda text: click.echo(text, err=True))
+    click.echo(f"InfluxDB: {found.url}{' (was up already)' if found.already else ''}")
+    say_where(here, found.url, found.database, found.grafana_url)
+    click.echo(f"settings: {here.settings}, which every command reads until `regatta down`")
+    _say_what_is_missing(found, home)
+    return 3 if found.failed else 0
+
+
+def say_where(here: Places, url: str, database: str, grafana_url: str | None) -> None:
+    """Print where passwords lie and how to look."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    reader = shlex.quote(str(here.password("reader")))
+    click.echo(f"passwords: {here.passwords}/admin, writer, reader (files that only you can read)")
+    click.echo(
+        f'look: INFLUX_USERNAME=reader INFLUX_PASSWORD="$(cat {reader})" influx '
+        f"-host {parts.hostname} -port {parts.port} -database {database} -precision rfc3339"
+    )
+    if grafana_url:
+        click.echo(f"boards: {grafana_url}, user admin, password in {here.password('grafana-admin')}")
+
+
+def _say_what_is_missing(found: Up, home: Path) -> None:
+    from regatta.influx.settings import find_settings, services_settings
+
+    if found.no_grafana:
+        click.echo(f"NO BOARDS: {found.no_grafana}", err=True)
+    used = find_settings(home)
+    if used is None:
+        click.echo("NOT USED: $REGATTA_INFLUX switches InfluxDB off for every command", err=True)
+    elif used.path != services_settings():
+        click.echo(f"NOT USED: commands read {used.path} instead, which comes first", err=True)

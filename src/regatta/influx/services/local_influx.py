@@ -1,0 +1,180 @@
+"""The influxd of this machine, as a process of the user's own: loopback only, with accounts, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from regatta.errors import HostError
+from regatta.influx.services.accounts import ACCOUNTS, Door, make_accounts
+from regatta.influx.services.passwords import password_in
+from regatta.influx.services.places import Places
+from regatta.influx.services.ports import ADDRESS, port_for
+from regatta.influx.services.processes import Process, ended, note, running, started
+
+SERVICE = "influxdb"
+DATABASE = "regatta"
+USUAL_PORT = 8086
+#: a large database opens its indexes before it answers
+START_S = 300.0
+#: until it has written what it holds in memory
+END_S = 60.0
+_POLL_S = 0.05
+#: a port that was free may be taken a moment later
+_TRIES = 3
+
+#: TOML. What else InfluxDB could listen on is off; it writes a line for what goes wrong only, so that the log stays small.
+_CONFIGURATION = """\
+# Written by `regatta up`, anew at each start.
+reporting-disabled = true
+# Copies made by `influxd backup`; the kernel chooses the port. `regatta backup` does without.
+bind-address = "{address}:0"
+
+[meta]
+  dir = {meta}
+  logging-enabled = false
+
+[data]
+  dir = {data}
+  wal-dir = {wal}
+  index-version = "tsi1"
+  query-log-enabled = false
+  max-series-per-database = 0
+  max-values-per-tag = 0
+
+[coordinator]
+  log-queries-after = "0s"
+
+[monitor]
+  store-enabled = false
+
+[subscriber]
+  enabled = false
+
+[continuous_queries]
+  enabled = false
+
+[http]
+  enabled = true
+  bind-address = "{address}:{port}"
+  auth-enabled = true
+  log-enabled = false
+  pprof-enabled = false
+
+[logging]
+  level = "warn"
+  format = "logfmt"
+  suppress-logo = true
+"""
+
+
+class LocalInflux:
+    """The influxd of a user's services."""
+
+    def __init__(self, places: Places) -> None:
+        self.places = places
+
+    @property
+    def url(self) -> str:
+        """Where it answers, or did last."""
+        return f"http://{ADDRESS}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """The port that it has, or had last."""
+        port = self.places.read_state(SERVICE).get("port")
+        return port if isinstance(port, int) and 0 < port < 65536 else USUAL_PORT
+
+    @property
+    def process(self) -> Process | None:
+        """It, while it runs."""
+        return running(self.places, SERVICE)
+
+    def start(self, wished_port: int | None) -> None:
+        """Start it, wait until it answers, and make its accounts where they are not there yet.
+
+        Raises:
+            HostError: there is no influxd, the wished port is taken, or it does not start.
+        """
+        program = influxd()
+        for left in reversed(range(_TRIES)):
+            port = port_for("InfluxDB", wished_port, self.port, "--port")
+            process, child = self._started(program, port)
+            note(self.places, SERVICE, process, port)
+            try:
+                if self._wait(process, child, port):
+                    break
+                if left == 0:
+                    raise HostError(
+                        f"influxd on {ADDRESS}:{port}", "a database that starts", self._last_words(),
+                        f"see {self.places.log(SERVICE)}",
+                    )  # fmt: skip
+            except BaseException:
+                process.end(END_S)
+                raise
+        try:
+            passwords = {name: password_in(self.places.password(name)) for name in ACCOUNTS}
+            make_accounts(Door(self.url), DATABASE, passwords)
+        except BaseException:
+            self.end()
+            raise
+
+    def _started(self, program: str, port: int) -> tuple[Process, subprocess.Popen[bytes]]:
+        folder = self.places.folder(SERVICE)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # TOML's basic strings and JSON's are the same.
+        paths = {name: json.dumps(str(folder / name), ensure_ascii=False) for name in ("meta", "data", "wal")}
+        configuration = folder / "influxd.conf"
+        self.places.replace(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
+        log = self.places.log(SERVICE)
+        if log.exists():
+            os.replace(log, log.with_suffix(".log.1"))
+        # Its variables would win over the file.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUX")}
+        return started([program, "-config", str(configuration)], environment, log, folder)
+
+    def _wait(self, process: Process, child: subprocess.Popen[bytes], port: int) -> bool:
+        """Wait until it answers; false when it has ended instead."""
+        deadline = time.monotonic() + START_S
+        door = Door(f"http://{ADDRESS}:{port}")
+        while time.monotonic() < deadline and child.poll() is None:
+            # Nobody else may be told a password.
+            if process.listens_on(port) and door.answers():
+                return True
+            time.sleep(_POLL_S)
+        if child.poll() is None:
+            process.end(END_S)
+        return False
+
+    def _last_words(self) -> str:
+        try:
+            lines = self.places.log(SERVICE).read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return " | ".join(lines[-2:])[:500] or "it ended without a word"
+
+    def end(self) -> bool:
+        """End it; returns whether it was running. Its data stays."""
+        return ended(self.places, SERVICE, END_S)
+
+    def delete(self) -> None:
+        """Delete all that it holds."""
+        shutil.rmtree(self.places.folder(SERVICE), ignore_errors=True)
+
+
+def influxd() -> str:
+    """The program.
+
+    Raises:
+        HostError: it is not installed.
+    """
+    program = shutil.which("influxd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/bin:/usr/local/bin")
+    if program is None:
+        raise HostError(
+            "this machine", "InfluxDB's program influxd", "none",
+            "`apt-get install influxdb influxdb-client`, or `regatta up --docker`",
+        )  # fmt: skip
+    return program

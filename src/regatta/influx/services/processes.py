@@ -1,0 +1,175 @@
+"""Programs that go on after the command that started them has ended, and are found again by pid and time of start."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from regatta.influx.services.places import Places
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+#: fields of /proc/PID/stat after the command's name: the state, and when it was started (ticks since boot)
+_STATE, _START = 0, 19
+_LISTENS = "0A"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A program that was started: a pid alone may be another's by now."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether it still runs; one that has ended and that nobody has waited for does not."""
+        fields = _stat(self.pid)
+        return (
+            self.boot_id == _boot_id()
+            and fields is not None
+            and fields[_STATE] not in "ZX"
+            and int(fields[_START]) == self.start_ticks
+        )
+
+    def listens_on(self, port: int) -> bool:
+        """Whether it is this process, and no other, that listens on a TCP port."""
+        return bool(_listeners(port) & _sockets_of(self.pid))
+
+    def end(self, patience_s: float) -> bool:
+        """Tell it to end, and make it after `patience_s`; returns whether it was running."""
+        with _held(self) as pidfd:
+            if pidfd is None:
+                return False
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    signal.pidfd_send_signal(pidfd, number)
+                except ProcessLookupError:
+                    break
+                if select.select([pidfd], [], [], patience_s)[0]:
+                    break
+        return True
+
+
+@contextmanager
+def _held(process: Process) -> Iterator[int | None]:
+    """A pidfd of it: what it is now, it stays. None when it does not run."""
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except OSError:
+        yield None
+        return
+    try:
+        yield pidfd if process.runs else None
+    finally:
+        os.close(pidfd)
+
+
+def started(
+    argv: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path
+) -> tuple[Process, subprocess.Popen[bytes]]:
+    """Start a program in a session of its own.
+
+    Args:
+        argv: the program, and its arguments.
+        environment: all that it sees.
+        log: where what it says is added to, for its user's eyes only.
+        folder: where it works.
+
+    Returns:
+        how it is found again, and the child, whose end can be waited for.
+    """
+    fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        child = subprocess.Popen(
+            list(argv), env=dict(environment), cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True,
+        )  # fmt: skip
+    finally:
+        os.close(fd)
+    fields = _stat(child.pid)
+    # A child that nobody has waited for yet is in /proc, ended or not.
+    assert fields is not None
+    return Process(child.pid, int(fields[_START]), _boot_id()), child
+
+
+def note(places: Places, service: str, process: Process, port: int) -> None:
+    """Keep how the process of a service is found again."""
+    places.write_state(service, {**asdict(process), "port": port})
+
+
+def running(places: Places, service: str) -> Process | None:
+    """The process of a service, while it runs; a note of one that is gone counts as none."""
+    process = _noted(places, service)
+    return process if process is not None and process.runs else None
+
+
+def ended(places: Places, service: str, patience_s: float) -> bool:
+    """End the process of a service; returns whether it was running. Its port stays noted, for the same one next time."""
+    process = _noted(places, service)
+    was_running = process is not None and process.end(patience_s)
+    port = places.read_state(service).get("port")
+    if port is None:
+        places.state(service).unlink(missing_ok=True)
+    else:
+        places.write_state(service, {"port": port})
+    return was_running
+
+
+def _noted(places: Places, service: str) -> Process | None:
+    noted = places.read_state(service)
+    pid, ticks, boot_id = noted.get("pid"), noted.get("start_ticks"), noted.get("boot_id")
+    if not isinstance(pid, int) or not isinstance(ticks, int) or not isinstance(boot_id, str) or pid < 2:
+        return None
+    return Process(pid, ticks, boot_id)
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def _boot_id() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _listeners(port: int) -> set[str]:
+    """Inodes of the sockets that listen on a port."""
+    inodes = set()
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                inodes.add(fields[9])
+    return inodes
+
+
+def _sockets_of(pid: int) -> set[str]:
+    inodes = set()
+    try:
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            try:
+                target = os.readlink(entry.path)
+            except OSError:
+                continue
+            if target.startswith("socket:["):
+                inodes.add(target[len("socket:[") : -1])
+    except OSError:
+        pass
+    return inodes
