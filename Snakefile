@@ -17,8 +17,14 @@ include: "workflows/rules/analyse.smk"
 include: "workflows/rules/report.smk"
 
 
+if INFLUX is not None:
+
+    include: "workflows/rules/influx.smk"
+
+
 rule all:
     default_target: True
     input:
         [f"{RESULTS}/{name}/receipts/verified.txt" for name in EXPERIMENTS],
         [f"{RESULTS}/{name}/report.html" for name in EXPERIMENTS],
+        SENT,

@@ -5,11 +5,12 @@ from snakemake.exceptions import WorkflowError
 
 from regatta.errors import RegattaError
 from regatta.fleet.fingerprint import write_fingerprint
+from regatta.influx.settings import find_settings
 from regatta.planner.layout import segment_count
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
-from regatta.store.receipts import withdraw_left_out
+from regatta.store.receipts import sent_receipt, withdraw_left_out, withdraw_unsent
 
 try:
     HOME = find_home()
@@ -17,6 +18,8 @@ try:
     EXPERIMENTS = {
         e.name: e for e in (load_spec(Path(str(path)), HOME) for path in PATHS)
     }
+    # Where the InfluxDB is, or None: then nothing of it is in the graph.
+    INFLUX = find_settings(HOME)
 except RegattaError as error:
     raise WorkflowError(str(error))
 
@@ -47,6 +50,8 @@ for experiment in EXPERIMENTS.values():
         HOME,
         Path(RESULTS) / experiment.name / "receipts" / "fingerprint.json",
     )
+    if INFLUX is not None:
+        withdraw_unsent(Folder(Path(RESULTS) / experiment.name), INFLUX.identity)
 
 
 def last_receipts(wildcards):
@@ -64,3 +69,32 @@ def previous_receipt(wildcards):
     if number == 0:
         return []
     return f"{RESULTS}/{wildcards.experiment}/receipts/{wildcards.host}/{number - 1:05d}.json"
+
+
+def sent_to_influx(wildcards):
+    """That all there is was sent, as far as InfluxDB is there."""
+    if INFLUX is None:
+        return []
+    return str(sent_receipt(Folder(Path(RESULTS) / wildcards.experiment)))
+
+
+# What InfluxDB adds to the targets. Segments that are measured already are not asked for: what is still to send of them
+# is sent in the end, and for thousands of them that is one job instead of as many.
+SENT = (
+    []
+    if INFLUX is None
+    else [
+        str(path)
+        for experiment in EXPERIMENTS.values()
+        for folder in [Folder(Path(RESULTS) / experiment.name)]
+        for path in [
+            sent_receipt(folder),
+            *(
+                sent_receipt(folder, host.name, segment)
+                for host in experiment.hosts
+                for segment in range(segment_count(experiment))
+                if not (folder.receipts / host.name / f"{segment:05d}.json").exists()
+            ),
+        ]
+    ]
+)

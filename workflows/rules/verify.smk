@@ -16,6 +16,8 @@ rule verified:
     input:
         verdict=rules.verify.output.verdict,
         report=f"{RESULTS}/{{experiment}}/report.html",
+        # First, so that the boards have what failed as well.
+        sent=sent_to_influx,
     output:
         f"{RESULTS}/{{experiment}}/receipts/verified.txt",
     log:

@@ -29,7 +29,9 @@ def run(
     `snakemake --profile PROFILE --config spec=SPEC` runs.
     """
     from regatta.cli.analyze import analyze
+    from regatta.cli.sending import Sending
     from regatta.cli.workflow import run_workflow
+    from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.folder import Folder
@@ -40,8 +42,10 @@ def run(
     folder = Folder(results / experiment.name)
     if profile is None:
         profile = "local" if all(host.is_local for host in experiment.hosts) else "ssh"
-    code = run_workflow(spec, folder, results, home, profile, retry_failed)
-    if folder.report.exists():
-        ctx.invoke(analyze, experiment=str(folder.path), results=results)
-        click.echo(f"report: {folder.report}")
+    with Sending(folder, find_settings(home), spec) as sending:
+        code = run_workflow(spec, folder, results, home, profile, retry_failed)
+        sending.complete = code == 0
+        if folder.report.exists():
+            ctx.invoke(analyze, experiment=str(folder.path), results=results)
+            click.echo(f"report: {folder.report}")
     return code

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.store.decisions import groups_of
+from regatta.store.events import events_path
 from regatta.store.folder import Folder, write_json
 
 #: what the plan was made from, in the folder of receipts; and its key that only says how often that was asked for
@@ -125,6 +126,49 @@ def withdraw_for_another_way(folder: Folder, way: str) -> bool:
     if other:
         ask_hosts_again(folder)
     return other
+
+
+def sent_receipt(folder: Folder, host: str = "", segment: int = 0) -> Path:
+    """Where it is written what was sent to InfluxDB: after a segment of a host, or in the end (no host).
+
+    Beside the cursors and not among the receipts of hosts, one of which may have any name.
+    """
+    sent = folder.path / "influx" / "receipts"
+    return sent / host / f"{segment:05d}.json" if host else sent / "all.json"
+
+
+def unsent(folder: Folder) -> str:
+    """Why what is recorded is not all in InfluxDB, as it was tried last; empty where it is, or where there was nothing to send."""
+    try:
+        value = json.loads(sent_receipt(folder).read_bytes())
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return f"its receipt cannot be read: {error}"
+    if isinstance(value, dict) and value.get("waiting") == 0 and not value.get("reason"):
+        return ""
+    return str(value.get("reason") or "not all was sent") if isinstance(value, dict) else "no receipt"
+
+
+def withdraw_unsent(folder: Folder, identity: str) -> None:
+    """Have sent what waits still, happened since, or went to another InfluxDB than that of `identity`.
+
+    What was measured since is told by the answer, which is made again.
+    """
+    receipt = sent_receipt(folder)
+    try:
+        written_ns = receipt.stat().st_mtime_ns
+        value = json.loads(receipt.read_bytes())
+    except (OSError, ValueError):
+        receipt.unlink(missing_ok=True)
+        return
+    other = isinstance(value, dict) and value.get("identity", identity) != identity
+    try:
+        happened = events_path(folder.path).stat().st_mtime_ns > written_ns
+    except OSError:
+        happened = False
+    if other or happened or unsent(folder):
+        receipt.unlink(missing_ok=True)
 
 
 def _left_out(receipt: Path) -> bool:

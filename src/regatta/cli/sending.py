@@ -1,0 +1,74 @@
+"""What `regatta run` does about InfluxDB at its end: send what a workflow that failed could not, and say where all of it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.store.folder import Folder
+from regatta.store.receipts import sent_receipt, unsent
+
+if TYPE_CHECKING:
+    from regatta.influx.settings import Settings
+
+_PATIENCE_S = 30.0
+
+
+class Sending:
+    """A context for a run: however it ends, it is said in the end what is in InfluxDB; where it ends badly, what has happened is sent first."""
+
+    def __init__(self, folder: Folder, settings: Settings | None, spec: Path) -> None:
+        """`settings`: None where no InfluxDB is configured, and then nothing is done."""
+        self.folder = folder
+        self.settings = settings
+        self.spec = spec
+        #: to be set when the workflow has ended well: then it has sent all there is
+        self.complete = False
+
+    def __enter__(self) -> Sending:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.settings is None:
+            return
+        if not self.complete and (self.folder.plan.is_dir() or self.folder.journal.is_dir()):
+            _send(self.folder)
+        _tell(self.folder, self.settings, self.spec)
+
+
+def _send(folder: Folder) -> None:
+    command = [
+        sys.executable, "-m", "regatta", "ingest", str(folder.path),
+        "--no-estimates", "--patience-s", "1", "--receipt", str(sent_receipt(folder)),
+    ]  # fmt: skip
+    # What takes longer or cannot be started waits for the next run: the failure itself is what is to be told now.
+    with (
+        suppress(OSError, subprocess.TimeoutExpired),
+        (folder.logs / "ingest-influx.log").open("wb") as log,
+    ):
+        subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=_PATIENCE_S
+        )
+
+
+def _tell(folder: Folder, settings: Settings, spec: Path) -> None:
+    reason = unsent(folder)
+    if reason:
+        click.echo(
+            f"\nNOT ALL OF THIS IS IN INFLUXDB ({settings.url}): {reason}\n"
+            f"Nothing is lost, it is in the journal: `regatta ingest {folder.path}` brings it there,"
+            f" and so does the next `regatta run {spec}`.",
+            err=True,
+        )
+    elif sent_receipt(folder).exists():
+        click.echo(f"InfluxDB: {settings.url} · database {settings.database}")
+        if settings.grafana_url:
+            click.echo(f"boards: {settings.grafana_url}")
