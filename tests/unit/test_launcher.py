@@ -63,10 +63,13 @@ FAKES = {
             make | gcc | perl | bzip2 | sqlite3) ln -sf "$FAKES/true" "$BIN/$word" ;;
             xz-utils) ln -sf "$FAKES/true" "$BIN/xz" ;;
             pkg-config) ln -sf "$FAKES/true" "$BIN/pkg-config" ;;
+            influxdb) ln -sf "$FAKES/true" "$BIN/influxd" ;;
+            influxdb-client) ln -sf "$FAKES/true" "$BIN/influx" ;;
           esac
         done
     """,
     "apt-cache": "echo '  Candidate: (none)'",
+    "systemctl": 'echo "systemctl $*" >>"$LOG"',
 }
 
 
@@ -133,7 +136,7 @@ WORKLOADS = (*SPECLIKE, "pkg-config")
 BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *WORKLOADS)
 FLEET_TOOLS = (
     *("docker", "dockerd", "iptables", "mmdebstrap", "arch-test", "ssh", "ssh-keygen", "ip"),
-    *("slurmctld", "slurmd", "srun", "munged"),
+    *("slurmctld", "slurmd", "srun", "munged", "influxd", "influx", "docker-compose"),
 )
 TEST_TOOLS = (
     *(*BUILD_TOOLS, "clang", "aarch64-linux-gnu-gcc", "qemu-aarch64-static", "shellcheck"),
@@ -280,6 +283,62 @@ def test_without_root_or_sudo_it_says_what_to_install_by_hand(machine: Machine, 
 def test_the_demo_asks_for_no_program_that_it_does_not_run(machine: Machine) -> None:
     machine.has("javac", "mvn", "gcc", "make", "perl")
     assert machine.run("demo", FAKE_UID="1000").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (["demo", "--influx"], True),
+        (["demo"], False),
+        (["up"], True),
+        (["up", "--port", "8087"], True),
+        (["up", "--docker"], False),
+        (["up", "--help"], False),
+        (["down", "--delete"], False),
+        (["ingest", "demo"], False),
+    ],
+)
+def test_influxdb_is_asked_for_by_who_starts_one_only(
+    machine: Machine, words: list[str], asked: bool
+) -> None:
+    machine.has("apt-get", *BUILD_TOOLS)
+    done = machine.run(*words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"cli in {machine.clone}: {' '.join(words)}\n"
+    installed = [call for call in machine.calls("apt-get") if " install " in call]
+    assert [call.split("recommends ")[1] for call in installed] == ["influxdb influxdb-client"] * asked
+
+
+def test_the_service_of_a_new_influxdb_is_kept_off(machine: Machine) -> None:
+    machine.has("apt-get", "systemctl")
+    assert machine.run("up").returncode == 0
+    calls = [call for call in machine.calls() if call.startswith("systemctl") or " install " in call]
+    assert [call.split()[2] for call in calls if call.startswith("systemctl")] == [
+        "mask",
+        "unmask",
+        "disable",
+    ]
+    assert " install " in calls[1]
+    assert all(call.endswith(" influxdb.service") for call in calls if call.startswith("systemctl"))
+
+
+def test_an_influxdb_that_was_here_before_keeps_its_service(machine: Machine) -> None:
+    machine.has("apt-get", "systemctl", "influxd")
+    assert machine.run("up").returncode == 0
+    assert machine.calls("systemctl") == []
+
+
+def test_where_no_influxdb_can_be_had_the_tests_go_on_and_starting_one_fails(machine: Machine) -> None:
+    machine.has(*(tool for tool in TEST_TOOLS if tool not in ("influxd", "influx")), "chromium")
+    machine.has("apt-get", "apt-cache")
+    done = machine.run("test")
+    assert done.returncode == 0, done.stderr
+    assert "goes on without influxdb (no package of it here)" in done.stderr
+    assert machine.run("test").stderr == ""
+    (machine.bin / "apt-get").unlink()
+    failed = machine.run("up")
+    assert failed.returncode == 3
+    assert "influxdb influxdb-client" in failed.stderr
 
 
 def test_without_python_it_says_so_by_hand(machine: Machine) -> None:
