@@ -55,11 +55,14 @@ class Refusals:
     """Everything that was refused: how much, and the first of it by name."""
 
     count: int = 0
+    #: of the last
+    reason: str = ""
     lines: list[RefusedLine] = field(default_factory=list)
 
     def add(self, lines: Sequence[bytes], reason: str) -> None:
         """Take lines that were refused for a reason."""
         self.count += len(lines)
+        self.reason = reason
         for line in lines[: max(0, NAMED - len(self.lines))]:
             self.lines.append(RefusedLine(line, reason))
 
@@ -124,7 +127,7 @@ class Client:
         self.patience_s = patience_s
         self.refusals = Refusals()
         self._say = say or (lambda text: None)
-        self._stop = stop or threading.Event()
+        self.stop = stop or threading.Event()
         account = settings.account(purpose)
         self._headers = {"User-Agent": f"regatta/{regatta.__version__}"}
         if account is not None:
@@ -199,12 +202,15 @@ class Client:
             lambda: self._send(f"/write?{urlencode(parameters)}", data, headers).drain_conn()
         )
 
-    def query(self, query: str, *, chunked: bool = False, epoch: str = "ns") -> Iterator[Series]:
+    def query(
+        self, query: str, *, chunked: bool = False, rows: int | None = None, epoch: str = "ns"
+    ) -> Iterator[Series]:
         """Ask in InfluxQL (names and strings in it quoted by `lines.identifier` and `lines.quoted`).
 
         Args:
             query: one statement or several.
             chunked: read the answer piece by piece, for what is large. A series may then come in several pieces.
+            rows: of a piece, at most; None: as the database has it.
             epoch: unit of times.
 
         Yields:
@@ -219,6 +225,8 @@ class Client:
             form["rp"] = self.settings.retention_policy
         if chunked:
             form["chunked"] = "true"
+            if rows is not None:
+                form["chunk_size"] = str(rows)
         data = urlencode(form).encode("ascii")
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         try:
@@ -254,7 +262,7 @@ class Client:
         if not line.strip():
             return
         try:
-            answer = json.loads(line)
+            answer = json.loads(line, parse_int=_integer)
             results = answer.get("results", [])
             failures = [one["error"] for one in (answer, *results) if "error" in one]
             if failures:
@@ -278,13 +286,13 @@ class Client:
             except _Passing as error:
                 left_s = self.patience_s - (time.monotonic() - began)
                 wait_s = pause_s if error.wait_s is None else error.wait_s
-                if wait_s > left_s or self._stop.is_set():
+                if wait_s > left_s or self.stop.is_set():
                     raise self._unreachable(str(error)) from error
                 if not told:
                     told = True
                     how_long = "" if left_s == float("inf") else f" for {left_s:.0f} s"
                     self._say(f"{self.settings.url}: {error}; trying again{how_long}")
-                if self._stop.wait(wait_s):
+                if self.stop.wait(wait_s):
                     raise self._unreachable(str(error)) from error
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             else:
@@ -373,6 +381,11 @@ def split_lines(data: bytes) -> list[bytes]:
         lines.append(data[at:end])
         at = end
     return lines
+
+
+def _integer(text: str) -> int | float:
+    """A number without a point in JSON. InfluxDB writes whole floats so, too, and zero has two signs."""
+    return -0.0 if text == "-0" else int(text)
 
 
 def _reason(said: str) -> tuple[str, int]:

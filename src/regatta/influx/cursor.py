@@ -13,7 +13,6 @@ import array
 import fcntl
 import json
 import os
-import shutil
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +31,7 @@ EVENTS = "_events"
 _VERSION = 1
 _REBUILD = "`regatta ingest EXPERIMENT --rebuild` writes the experiment again"
 _LOCK_PAUSE_S = 0.1
+_DIGEST_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,15 @@ class Cursors:
             _lock(lock.fileno(), name, patience_s, say)
             yield Cursor(self.directory, name)
 
-    def delete(self) -> None:
-        """Forget everything about this database, names of cells included."""
-        shutil.rmtree(self.directory, ignore_errors=True)
+    def refused(self) -> tuple[int, str]:
+        """Points that the database refused for good, and why the last of them."""
+        kept = [Cursor(self.directory, name) for name in self.names()]
+        return sum(one.refused for one in kept), next((one.refusal for one in kept if one.refused), "")
+
+    def series_elsewhere(self, name: str) -> int:
+        """How many series the other hosts have."""
+        sizes = (path.stat().st_size for path in self.directory.glob("*.series") if path.stem != name)
+        return sum(sizes) // _DIGEST_BYTES
 
 
 def _lock(fd: int, name: str, patience_s: float, say: Callable[[str], None]) -> None:

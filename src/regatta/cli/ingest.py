@@ -1,0 +1,371 @@
+"""`regatta ingest EXPERIMENT`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from regatta.cli.options import json_option, results_option
+from regatta.cli.records import printable
+from regatta.errors import Problem, RegattaError, SpecError, StoreError, VerificationError
+from regatta.store.folder import Folder, find_folder, write_json
+
+if TYPE_CHECKING:
+    from regatta.influx.client import Client, Refusals
+    from regatta.influx.ingesting import Ingest
+    from regatta.influx.points import Point
+    from regatta.influx.settings import Settings
+    from regatta.influx.verifying import Verified
+
+_PATIENCE_S = 60.0
+_LAST_PATIENCE_S = 5.0
+#: of a refused line, to be named
+_SHORT_LINE = 240
+#: How long a thread may run on before the others get their turn: as long as Python's 5 ms, the sender would wait for the encoder.
+_SWITCH_S = 0.0005
+
+
+@click.command()
+@click.argument("experiment")
+@results_option
+@click.option("--follow", is_flag=True, help="Write on until the experiment has ended, or until Ctrl-C.")
+@click.option(
+    "--verify", is_flag=True, help="Only count: points of each series in the journal and in the database."
+)
+@click.option("--rebuild", is_flag=True, help="Drop the experiment's points and write them again.")
+@click.option("--host", "hosts", multiple=True, help="Only this host; may be repeated.")
+@click.option(
+    "--no-estimates", is_flag=True, help="Only what was measured and what happened, without the answer."
+)
+@click.option(
+    "--patience-s",
+    type=click.FloatRange(min=0),
+    help=f"How long to wait for InfluxDB. [default: {_PATIENCE_S:.0f}]",
+)
+@click.option(
+    "--receipt",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file what was done; what could not be done is told there and fails nothing.",
+)
+@json_option
+def ingest(
+    experiment: str,
+    results: Path,
+    follow: bool,
+    verify: bool,
+    rebuild: bool,
+    hosts: tuple[str, ...],
+    no_estimates: bool,
+    patience_s: float | None,
+    receipt: Path | None,
+    as_json: bool,
+) -> None:
+    """Write EXPERIMENT (a name or a folder) into InfluxDB: what is not there yet, in any order, as often as you like.
+
+    Exit codes: 0 everything is there · 1 InfluxDB refused points, or --verify found differences · 2 the settings are wrong ·
+    3 InfluxDB does not answer, or refuses the account.
+    """
+    if follow and (verify or rebuild or receipt):
+        raise click.UsageError("--follow goes without --verify, --rebuild and --receipt")
+    if verify and receipt:
+        raise click.UsageError("--verify goes without --receipt")
+    sys.setswitchinterval(_SWITCH_S)
+    folder = find_folder(experiment, results)
+    wishes = _Wishes(
+        folder, list(hosts) or None, follow, verify, rebuild, not no_estimates and not hosts, patience_s,
+        short=receipt is not None,
+    )  # fmt: skip
+    done = _Done(folder.name)
+    try:
+        _work(wishes, done)
+    except RegattaError as error:
+        if receipt is None:
+            raise
+        done.reason = str(error)
+        _warn(f"NOT ALL IS IN INFLUXDB: {done.reason}")
+    if receipt is not None:
+        write_json(receipt, done.to_json())
+    if as_json:
+        click.echo(json.dumps(done.to_json()))
+    else:
+        _show(done)
+    if receipt is None:
+        _judge(done)
+
+
+@dataclass(frozen=True)
+class _Wishes:
+    """What the command line asks for."""
+
+    folder: Folder
+    hosts: list[str] | None
+    follow: bool
+    verify: bool
+    rebuild: bool
+    estimates: bool
+    patience_s: float | None
+    #: nobody waits for long: a workflow does
+    short: bool
+
+
+@dataclass
+class _Done:
+    """What was done, as `--json` and the receipt tell it."""
+
+    experiment: str
+    url: str = ""
+    database: str = ""
+    #: which database: of `Settings.identity`
+    identity: str = ""
+    written: int = 0
+    records: int = 0
+    events: int = 0
+    damaged: int = 0
+    renamed: list[str] = field(default_factory=list)
+    refused: int = 0
+    #: points that were refused by earlier calls, and are still not there
+    refused_before: int = 0
+    refusal: str = ""
+    refusals: list[dict[str, str]] = field(default_factory=list)
+    #: bytes of the journal that are not written
+    waiting: int = 0
+    reason: str | None = None
+    #: of journal and events
+    elapsed_s: float = 0.0
+    points_per_s: float = 0.0
+    verified: Verified | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON."""
+        plain = {name: value for name, value in vars(self).items() if name != "verified"}
+        return {**plain, "verified": self.verified.to_json() if self.verified else None}
+
+
+def _work(wishes: _Wishes, done: _Done) -> None:
+    from regatta.influx.client import Client
+
+    settings = _settings()
+    done.url, done.database, done.identity = settings.url, settings.database, settings.identity
+    patience_s = wishes.patience_s
+    if patience_s is None:
+        patience_s = float("inf") if wishes.follow else _PATIENCE_S
+    if wishes.rebuild or not wishes.verify:
+        client = Client(settings, "write", patience_s=patience_s, say=_warn)
+        try:
+            _write(wishes, client, done)
+        finally:
+            client.close()
+    if wishes.verify:
+        from regatta.influx.verifying import verify
+
+        client = Client(settings, "read", patience_s=patience_s, say=_warn)
+        others = list(_answer(wishes.folder)) if wishes.estimates else []
+        with _bar("counting", _journal_size(wishes.folder, wishes.hosts)) as progress:
+            done.verified = verify(wishes.folder, client, wishes.hosts, others, progress)
+        client.close()
+
+
+def _settings() -> Settings:
+    from regatta.influx.settings import find_settings
+    from regatta.spec.home import find_home
+
+    try:
+        home = find_home()
+    except RegattaError:
+        home = None
+    settings = find_settings(home)
+    if settings is None:
+        raise SpecError(
+            [
+                Problem(
+                    "InfluxDB", "settings in $REGATTA_INFLUX or configs/influx.yml", "none",
+                    "`regatta up` starts one; configs/influx.example.yml.txt describes one that you have",
+                )
+            ]
+        )  # fmt: skip
+    return settings
+
+
+def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
+    from regatta.influx.ingesting import Ingest
+
+    folder = wishes.folder
+    began = time.monotonic()
+    with _bar("writing", 0) as progress:
+        work = Ingest(
+            folder,
+            client,
+            say=_warn,
+            progress=progress,
+            lock_patience_s=5.0 if wishes.short else float("inf"),
+        )
+        _check_hosts(wishes, work.hosts())
+        try:
+            if wishes.rebuild:
+                from regatta.influx.rebuilding import drop
+
+                drop(folder, client, wishes.hosts, estimates=wishes.estimates)
+            progress.total(work.waiting(wishes.hosts))
+            interrupted = wishes.follow and not _follow(work)
+            for host in work.hosts() if wishes.hosts is None else wishes.hosts:
+                work.host(host)
+            work.events()
+            done.elapsed_s = round(time.monotonic() - began, 3)
+            done.points_per_s = round(work.written.points / max(done.elapsed_s, 1e-3), 1)
+            if wishes.estimates and not interrupted:
+                work.points(_answer(folder))
+        finally:
+            done.written, done.records = work.written.points, work.written.records
+            done.events, done.damaged = work.written.events, work.written.damaged
+            done.renamed = sorted(work.written.renamed)
+            done.waiting = work.waiting(wishes.hosts)
+            _count_refused(done, client.refusals, work.cursors.refused())
+
+
+def _follow(work: Ingest) -> bool:
+    """Whether the experiment has ended; else Ctrl-C was pressed."""
+    from regatta.influx.following import follow
+
+    _warn(f"following {work.folder.name}; Ctrl-C ends it, and nothing is lost")
+    try:
+        follow(work, threading.Event(), _warn)
+    except KeyboardInterrupt:
+        work.last_time(_LAST_PATIENCE_S)
+        return False
+    return True
+
+
+def _check_hosts(wishes: _Wishes, known: list[str]) -> None:
+    for host in wishes.hosts or ():
+        if host not in known:
+            raise StoreError(
+                str(wishes.folder.journal), f"the journal of a host {host!r}", "none",
+                f"there are {', '.join(known)}" if known else "nothing is measured yet",
+            )  # fmt: skip
+
+
+def _answer(folder: Folder) -> Iterator[Point]:
+    """The plan, estimates and vectors, as of the newest record; nothing where nothing is measured yet."""
+    from regatta.analysis.answer import answer_experiment
+    from regatta.influx.answers import estimate_points, vector_points
+    from regatta.influx.plan_documents import newest_record_ns, plan_points
+
+    as_of_ns = newest_record_ns(folder)
+    if as_of_ns is None:
+        return
+    yield from plan_points(folder, as_of_ns)
+    answer = answer_experiment(folder.path)
+    yield from estimate_points(answer, as_of_ns)
+    yield from vector_points(answer, as_of_ns)
+
+
+def _count_refused(done: _Done, refusals: Refusals, kept: tuple[int, str]) -> None:
+    done.refused = refusals.count
+    done.refused_before = max(0, kept[0] - refusals.count)
+    done.refusal = refusals.reason or kept[1]
+    done.refusals = [
+        {"line": one.line.decode(errors="replace").rstrip("\n"), "reason": one.reason}
+        for one in refusals.lines
+    ]
+
+
+def _journal_size(folder: Folder, hosts: list[str] | None) -> int:
+    files = folder.journal.glob("*/*.jsonl")
+    return sum(path.stat().st_size for path in files if hosts is None or path.parent.name in hosts)
+
+
+def _show(done: _Done) -> None:
+    if done.verified is not None:
+        _show_verified(done.verified)
+    if done.verified is None or done.written:
+        rate = f", {done.points_per_s:,.0f} points/s" if done.elapsed_s > 2 else ""
+        click.echo(
+            f"{done.experiment}: {done.written} points of {done.records} records and {done.events} events written{rate}"
+        )
+    if done.damaged:
+        _warn(f"{done.damaged} damaged lines are no records; `regatta verify` names them")
+    if done.renamed:
+        shown = ", ".join(done.renamed[:3]) + (", ..." if len(done.renamed) > 3 else "")
+        _warn(
+            f"{len(done.renamed)} cells are named otherwise in the plan now and keep the names under which they were"
+            f" written ({shown}); `regatta ingest {done.experiment} --rebuild` renames them"
+        )
+    for one in done.refusals:
+        line = one["line"] if len(one["line"]) <= _SHORT_LINE else one["line"][:_SHORT_LINE] + "..."
+        _warn(f"refused: {line}: {one['reason']}")
+    if done.refused > len(done.refusals):
+        _warn(f"refused: {done.refused - len(done.refusals)} more")
+
+
+def _show_verified(verified: Verified) -> None:
+    for measurement in sorted(verified.journal):
+        ours, theirs = verified.journal[measurement], verified.database[measurement]
+        click.echo(f"{measurement:12} {ours:>12} in the journal {theirs:>12} in the database")
+    for difference in verified.differences:
+        click.echo(f"  {difference.sentence()}")
+    if verified.differing > len(verified.differences):
+        click.echo(f"  and {verified.differing - len(verified.differences)} more series differ")
+    if verified.expired:
+        click.echo(
+            f"  {verified.expired} points are older than the retention policy keeps ({verified.retention})"
+        )
+    if verified.holds:
+        click.echo(f"{verified.experiment}: both sides agree in all {verified.series} series")
+
+
+def _judge(done: _Done) -> None:
+    """Raise what is wrong although the command came to its end."""
+    fix = "mend what the reason names; then `regatta ingest EXPERIMENT --rebuild` writes everything again"
+    if done.refused:
+        raise VerificationError(
+            done.url, "every point to be taken", f"{done.refused} refused: {done.refusal}", fix
+        )
+    if done.verified is not None and not done.verified.holds:
+        raise VerificationError(
+            done.url, "the points of the journal", f"{done.verified.differing} series that differ",
+            "`regatta ingest EXPERIMENT` writes what waits; --rebuild writes everything again",
+        )  # fmt: skip
+    if done.verified is None and done.refused_before:
+        raise VerificationError(
+            done.url, "every point to be taken",
+            f"{done.refused_before} refused by earlier calls: {done.refusal}", fix,
+        )  # fmt: skip
+
+
+def _warn(text: str) -> None:
+    print(printable(text), file=sys.stderr, flush=True)
+
+
+class _Bar:
+    """Told bytes of the journal; shows them on a terminal."""
+
+    def __init__(self, advance: Callable[[int], None], total: Callable[[int], None]) -> None:
+        self._advance = advance
+        self.total = total
+
+    def __call__(self, size: int) -> None:
+        self._advance(size)
+
+
+@contextmanager
+def _bar(what: str, total: int) -> Iterator[_Bar]:
+    """A bar with its ETA on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield _Bar(lambda size: None, lambda size: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total or None)
+        yield _Bar(lambda size: bar.advance(task, size), lambda size: bar.update(task, total=size))

@@ -1,0 +1,141 @@
+"""Writing into the database while hosts measure: what is new every two seconds, and how far each host is."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from regatta.errors import StoreError
+from regatta.influx.client import Say
+from regatta.influx.ingesting import Ingest
+from regatta.model.record import FAILURES
+from regatta.store.decisions import groups_of, planned_rounds, read_decisions
+from regatta.store.events import append_event, events_path, read_events
+from regatta.store.folder import Folder
+from regatta.store.runner_state import read_state
+
+#: Looking costs a `stat` a journal file; the machine belongs to the measurement.
+_LOOK_EVERY_S = 2.0
+_PROGRESS_EVERY_S = 15.0
+#: Where no workflow has told of its beginning and end, this long without a runner is the end.
+_QUIET_S = 30.0
+
+#: name and size of what is followed
+_Seen = dict[str, tuple[int, int]]
+
+
+def follow(ingest: Ingest, stop: threading.Event, say: Say, look_every_s: float = _LOOK_EVERY_S) -> None:
+    """Write what is new until the experiment has ended or `stop` is set.
+
+    Raises:
+        StoreError: the account is refused, or the journal is another one than before.
+    """
+    following = _Following(ingest.folder)
+    while True:
+        # Asked first: what is written before the end is seen afterwards.
+        ended = following.ended()
+        following.tell_progress(say)
+        for host in following.grown(ingest):
+            ingest.host(host)
+        if following.events_grew():
+            ingest.events()
+        if ended or stop.wait(look_every_s):
+            return
+
+
+class _Following:
+    """What was seen of an experiment so far."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._sizes: dict[str, _Seen] = {}
+        self._events: tuple[int, int] | None = None
+        self._told: dict[str, tuple[float, Any]] = {}
+        self._paces: dict[str, tuple[float, int]] = {}
+        self._events_offset = 0
+        self._begun: bool | None = None
+        self._quiet_since: float | None = None
+
+    def grown(self, ingest: Ingest) -> list[str]:
+        """Hosts whose journal has changed since they were asked about last."""
+        changed = []
+        for host in ingest.hosts():
+            seen: _Seen = {}
+            for path in ingest.files(host):
+                stat = path.stat()
+                seen[path.name] = (stat.st_size, stat.st_ino)
+            if self._sizes.get(host) != seen:
+                self._sizes[host] = seen
+                changed.append(host)
+        return changed
+
+    def events_grew(self) -> bool:
+        """Whether there are new events."""
+        try:
+            stat = events_path(self._folder.path).stat()
+        except OSError:
+            return False
+        now = (stat.st_size, stat.st_ino)
+        grew, self._events = now != self._events, now
+        return grew
+
+    def ended(self) -> bool:
+        """Whether the workflow has ended; where none tells of itself, whether nothing has measured for a while."""
+        for event in read_events(events_path(self._folder.path), self._events_offset):
+            self._events_offset = event.end
+            if event.kind == "experiment_started":
+                self._begun = True
+            elif event.kind == "experiment_ended":
+                self._begun = False
+        if self._begun is not None:
+            return not self._begun
+        if self._states() or not self._folder.journal.is_dir():
+            self._quiet_since = None
+            return False
+        now = time.monotonic()
+        if self._quiet_since is None:
+            self._quiet_since = now
+        return now - self._quiet_since >= _QUIET_S
+
+    def _states(self) -> list[dict[str, Any]]:
+        """What runners say of themselves that measure now."""
+        states = [read_state(path) for path in sorted(self._folder.state.glob("*.json"))]
+        return [state for state in states if state and state["alive"]]
+
+    def tell_progress(self, say: Say) -> None:
+        """Write an event of every host that has come further, now and then."""
+        now = time.monotonic()
+        for state in self._states():
+            host, index = state.get("host"), state.get("index")
+            if not isinstance(host, str) or not isinstance(index, int):
+                continue
+            at, seen = self._told.get(host, (-_PROGRESS_EVERY_S, None))
+            if now - at < _PROGRESS_EVERY_S or seen == index:
+                continue
+            self._told[host] = (now, index)
+            try:
+                append_event(self._folder.path, "progress", host, **self._progress(host, index, state, now))
+            except StoreError as error:
+                say(str(error))
+
+    def _progress(self, host: str, index: int, state: dict[str, Any], now: float) -> dict[str, Any]:
+        header = self._folder.host_header(host)
+        decisions = read_decisions(self._folder.decisions(host)) if groups_of(header) else {}
+        rounds = planned_rounds(header, decisions)
+        round_, rest = divmod(index, len(rounds))
+        # Of a round some of whose cells are not needed, as many are done as its share of cells.
+        done = sum(min(planned, round_) for planned in rounds)
+        done += rest * sum(planned > round_ for planned in rounds) // len(rounds)
+        counts = state.get("counts") or {}
+        found: dict[str, Any] = {
+            "planned": sum(rounds),
+            "recorded": done,
+            "failed": sum(counts.get(status, 0) for status in FAILURES),
+            "perturbed": counts.get("perturbed", 0),
+            "cell": str(state.get("cell") or ""),
+        }
+        began, first = self._paces.setdefault(host, (now, done))
+        if done > first:
+            found["remaining_s"] = (now - began) / (done - first) * max(0, sum(rounds) - done)
+        return found

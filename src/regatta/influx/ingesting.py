@@ -1,0 +1,359 @@
+"""From the journal into the database: what is not there yet, file by file, in batches; encoding beside sending.
+
+Killed anywhere, it goes on where the database had acknowledged; what was sent but not written down as such is sent again,
+which changes nothing.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regatta.errors import StoreError
+from regatta.influx.client import Client, Say, split_lines
+from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
+from regatta.influx.event_points import event_point
+from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels, read_labels
+from regatta.influx.lines import encode
+from regatta.influx.points import Point
+from regatta.influx.records import Piece, RecordLines
+from regatta.influx.series import SeriesCount
+from regatta.model.record import DamagedLine, decode_record
+from regatta.store.events import EVENTS as EVENTS_FILE
+from regatta.store.events import events_path, read_events
+from regatta.store.folder import Folder
+from regatta.store.journal import MAXIMUM_LINE_BYTES
+
+#: InfluxDB 1 takes 25 MB at once; this is what several batches of waiting cost in memory
+_BATCH_BYTES = 4 * 1024 * 1024
+#: batches that wait while one is sent
+_WAITING_BATCHES = 2
+#: How often a position is made durable while sending goes on. A kill costs this much sending again, and a sync each batch would
+#: cost more than that.
+_SAVE_EVERY_S = 1.0
+
+#: told bytes of the journal that were read since the last time
+Progress = Callable[[int], None]
+
+
+@dataclass
+class Written:
+    """What an ingest did."""
+
+    points: int = 0
+    records: int = 0
+    #: lines that are no records
+    damaged: int = 0
+    events: int = 0
+    #: cells that the plan names otherwise than they were written
+    renamed: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Batch:
+    """Lines to send at once, and what is true when they are written."""
+
+    blocks: list[bytes] = field(default_factory=list)
+    points: int = 0
+    size: int = 0
+    positions: dict[str, Position] = field(default_factory=dict)
+    #: whose points are in it for the first time
+    cells: dict[str, CellLabel] = field(default_factory=dict)
+
+
+class _Sender:
+    """Sends batches in their order in a thread of its own, and moves the cursor after each."""
+
+    def __init__(self, client: Client, cursor: Cursor) -> None:
+        self._client = client
+        self._cursor = cursor
+        self._queue: queue.Queue[_Batch | None] = queue.Queue(_WAITING_BATCHES)
+        self.failure: BaseException | None = None
+        self._saved = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"influx {cursor.name}", daemon=True)
+        self._thread.start()
+
+    def put(self, batch: _Batch) -> None:
+        """Send it after those before; waits while enough are waiting. Raises what an earlier one has failed of."""
+        self._queue.put(batch)
+        if self.failure is not None:
+            raise self.failure
+
+    def end(self) -> None:
+        """Wait until what was put is sent, and write down how far it came."""
+        self._queue.put(None)
+        self._thread.join()
+        self._cursor.save()
+
+    def _run(self) -> None:
+        while (batch := self._queue.get()) is not None:
+            # After a failure the rest is only taken out of the way.
+            if self.failure is None:
+                try:
+                    self._send(batch)
+                except BaseException as error:
+                    self.failure = error
+
+    def _send(self, batch: _Batch) -> None:
+        if batch.cells:
+            self._cursor.keep_cells(batch.cells)
+        refused = self._client.refusals.count
+        self._client.write(batch.blocks)
+        if self._client.refusals.count > refused:
+            self._cursor.refused += self._client.refusals.count - refused
+            self._cursor.refusal = self._client.refusals.reason
+        self._cursor.positions.update(batch.positions)
+        if time.monotonic() - self._saved >= _SAVE_EVERY_S:
+            self._cursor.save()
+            self._saved = time.monotonic()
+
+
+class Ingest:
+    """Writes what is new of an experiment's journal and events, as often as it is asked."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        client: Client,
+        *,
+        say: Say = lambda text: None,
+        progress: Progress = lambda size: None,
+        lock_patience_s: float = float("inf"),
+    ) -> None:
+        """Args:
+        folder: of the experiment.
+        client: who writes.
+        say: told what somebody should know.
+        progress: told how many bytes of the journal were read.
+        lock_patience_s: how long to wait for another process that ingests the same.
+        """
+        self.folder = folder
+        self.written = Written()
+        self.cursors = Cursors(folder, client.settings)
+        self._client = client
+        self._settings = client.settings
+        self._say = say
+        self._progress = progress
+        self._lock_patience_s = lock_patience_s
+
+    def last_time(self, patience_s: float) -> None:
+        """After an interruption: write once more, and do not wait long."""
+        self._client.stop.clear()
+        self._client.patience_s = patience_s
+
+    def hosts(self) -> list[str]:
+        """Hosts that have a journal, or had one when it was last ingested."""
+        kept = [name for name in self.cursors.names() if name != EVENTS]
+        return sorted({path.parent.name for path in self.folder.journal.glob("*/*.jsonl")} | set(kept))
+
+    def waiting(self, hosts: Iterable[str] | None = None) -> int:
+        """Bytes of the journal that are not in the database yet."""
+        size = 0
+        for host in self.hosts() if hosts is None else hosts:
+            positions = Cursor(self.cursors.directory, host).positions
+            size += sum(
+                _waiting(path, positions.get(path.name, Position()).offset) for path in self.files(host)
+            )
+        return size
+
+    def files(self, host: str) -> list[Path]:
+        """The journal files of a host, by segment."""
+        return sorted((self.folder.journal / host).glob("*.jsonl"))
+
+    def host(self, host: str) -> None:
+        """Write what is new of a host.
+
+        Raises:
+            Unreachable: the database does not answer; what was acknowledged is written down.
+            StoreError: the account is refused, the journal is another one than before, or there would be too many series.
+        """
+        with self._cursor(host) as cursor:
+            for name, position in cursor.positions.items():
+                position.check(self.folder.journal / host / name)
+            series = SeriesCount(cursor.series())
+            known = len(series)
+            encoding = _HostEncoding(self.folder, host, cursor, series)
+            sender = _Sender(self._client, cursor)
+            try:
+                for path in self.files(host):
+                    for batch in encoding.batches(path, self._settings.batch_points, self._progress):
+                        self._check_series(host, series)
+                        sender.put(batch)
+                sender.end()
+            except BaseException:
+                self._client.stop.set()
+                sender.end()
+                raise
+            finally:
+                self._add(encoding.written)
+            if sender.failure is not None:
+                raise sender.failure
+            if len(series) > known:
+                cursor.keep_series(series.seen)
+
+    def events(self) -> None:
+        """Write what is new of the experiment's events. Raises what `host` does."""
+        path = events_path(self.folder.path)
+        with self._cursor(EVENTS) as cursor:
+            position = cursor.positions.get(EVENTS_FILE, Position())
+            if position.offset:
+                position.check(path)
+            found = list(read_events(path, position.offset))
+            if not found:
+                return
+            self.points(event_point(self.folder.name, event) for event in found)
+            with path.open("rb") as file:
+                file.seek(found[-1].offset)
+                line = file.read(found[-1].end - found[-1].offset)
+            cursor.positions[EVENTS_FILE] = Position(
+                found[-1].end, len(line), zlib.crc32(line), 0, position.records + len(found)
+            )
+            cursor.save()
+            self.written.events += len(found)
+
+    def points(self, points: Iterable[Point]) -> int:
+        """Write points that come from elsewhere than the journal; returns how many they are. Raises what `host` does."""
+        lines: list[bytes] = []
+        size = count = 0
+        for point in points:
+            line = encode(point)
+            if lines and (len(lines) >= self._settings.batch_points or size + len(line) > _BATCH_BYTES):
+                self._client.write(lines)
+                lines, size = [], 0
+            lines.append(line)
+            size += len(line)
+            count += 1
+        self._client.write(lines)
+        self.written.points += count
+        return count
+
+    @contextmanager
+    def _cursor(self, name: str) -> Iterator[Cursor]:
+        with self.cursors.locked(name, patience_s=self._lock_patience_s, say=self._say) as cursor:
+            yield cursor
+
+    def _check_series(self, host: str, series: SeriesCount) -> None:
+        limit = self._settings.series_limit
+        count = len(series) + self.cursors.series_elsewhere(host)
+        if count > limit:
+            raise StoreError(
+                self._settings.where("series_limit"), f"at most {limit} series",
+                f"{count} of {self.folder.name}, each of which costs InfluxDB memory",
+                "raise the limit, or measure with fewer benchmarks, configurations, heaps or parameters",
+            )  # fmt: skip
+
+    def _add(self, written: Written) -> None:
+        self.written.points += written.points
+        self.written.records += written.records
+        self.written.damaged += written.damaged
+        self.written.renamed |= written.renamed
+
+
+class _HostEncoding:
+    """Batches of one host's journal files, under the names that its cells had when they were first written."""
+
+    def __init__(self, folder: Folder, host: str, cursor: Cursor, series: SeriesCount) -> None:
+        self.written = Written()
+        self._folder = folder
+        self._host = host
+        self._cursor = cursor
+        self._series = series
+        self._kept = dict(cursor.cells)
+        self._new: dict[str, CellLabel] = {}
+        labels = read_labels(folder, host)
+        self._planned = dict(labels.cells)
+        #: by which points are made: those of the plan and, before them, those that were written
+        self._cells = {**self._planned, **self._kept}
+        self._labels = HostLabels(self._cells, labels.cpus)
+
+    def batches(self, path: Path, at_most: int, progress: Progress) -> Iterator[_Batch]:
+        """What is new in a file."""
+        position = self._cursor.positions.get(path.name, Position())
+        encoder = RecordLines(self._labels, segment_of(path), position.carry, self._series)
+        batch = _Batch()
+        for line in new_lines(path, position.offset):
+            points = 0
+            carry = None
+            try:
+                record = decode_record(line)
+            except DamagedLine:
+                self.written.damaged += 1
+            else:
+                self._name(str(record.get("cell_id")))
+                for piece in encoder.of(record):
+                    for block in smaller(piece, at_most):
+                        if batch.points and (
+                            batch.points + block.points > at_most or batch.size > _BATCH_BYTES
+                        ):
+                            yield self._closed(batch)
+                            batch = _Batch()
+                        batch.blocks.append(block.data)
+                        batch.points += block.points
+                        batch.size += len(block.data)
+                        points += block.points
+                carry = encoder.carry
+                self.written.records += 1
+            self.written.points += points
+            position = position.after(line, carry=carry, points=points)
+            batch.positions[path.name] = position
+            progress(len(line))
+        if batch.positions:
+            yield self._closed(batch)
+
+    def _closed(self, batch: _Batch) -> _Batch:
+        batch.cells, self._new = self._new, {}
+        return batch
+
+    def _name(self, cell_id: str) -> None:
+        """Settle under which name a cell is written, from its first record on."""
+        kept = self._kept.get(cell_id)
+        planned = self._planned.get(cell_id)
+        if kept is not None:
+            if planned is not None and planned.tags != kept.tags:
+                self.written.renamed.add(kept.label)
+            return
+        if planned is None:
+            # The plan may be younger than what we have read of it.
+            self._planned.update(read_labels(self._folder, self._host).cells)
+            planned = self._planned.get(cell_id, NOT_PLANNED)
+        self._kept[cell_id] = self._new[cell_id] = self._cells[cell_id] = planned
+
+
+def new_lines(path: Path, offset: int) -> Iterator[bytes]:
+    """The whole lines of a file from a place on; one that has no end is not there yet, unless it is too long for a record."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        while line := file.readline(MAXIMUM_LINE_BYTES):
+            if not line.endswith(b"\n") and len(line) < MAXIMUM_LINE_BYTES:
+                return
+            yield line
+
+
+def _waiting(path: Path, offset: int) -> int:
+    """Bytes of a file from a place on; none where no whole line is there."""
+    size = path.stat().st_size - offset
+    if size <= 0 or next(new_lines(path, offset), None) is None:
+        return 0
+    return size
+
+
+def segment_of(path: Path) -> int:
+    """The number that a journal file is named by."""
+    return int(path.stem) if path.stem.isdecimal() else zlib.crc32(path.stem.encode())
+
+
+def smaller(piece: Piece, at_most: int) -> Iterator[Piece]:
+    """The piece, in parts where it has more points than are sent at once."""
+    if piece.points <= at_most:
+        yield piece
+        return
+    lines = split_lines(piece.data)
+    for start in range(0, len(lines), at_most):
+        part = lines[start : start + at_most]
+        yield Piece(b"".join(part), len(part))

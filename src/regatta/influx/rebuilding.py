@@ -1,0 +1,57 @@
+"""Dropping what the database has of an experiment, so that it can be written again from the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regatta.errors import StoreError
+from regatta.influx.client import Client, Unreachable
+from regatta.influx.cursor import EVENTS, Cursors
+from regatta.influx.lines import identifier, quoted
+from regatta.influx.plan_documents import PLAN
+from regatta.influx.points import ESTIMATE, EVENT, VECTOR
+from regatta.influx.verifying import JOURNAL, any_of, experiment_names, journal_hosts
+from regatta.store.folder import Folder
+
+
+def drop(
+    folder: Folder, client: Client, hosts: Sequence[str] | None = None, *, estimates: bool = True
+) -> None:
+    """Drop an experiment's points, cursors first: killed in between, everything is written again.
+
+    Args:
+        folder: of the experiment.
+        client: who may write.
+        hosts: the journals of these alone; None: everything of the experiment.
+        estimates: estimates, vectors and plans too; they are of no single host.
+
+    Raises:
+        StoreError: the database does not answer, or does not let the account delete.
+    """
+    cursors = Cursors(folder, client.settings)
+    names = [*hosts] if hosts is not None else sorted({*cursors.names(), *journal_hosts(folder), EVENTS})
+    for name in names:
+        with cursors.locked(name) as cursor:
+            cursor.forget()
+    conditions = [any_of("experiment", experiment_names(folder))]
+    if hosts is not None:
+        conditions.append(any_of("host", hosts))
+    for measurement in JOURNAL:
+        _delete(client, measurement, conditions)
+    if hosts is not None:
+        return
+    _delete(client, EVENT, conditions if estimates else [*conditions, f"kind != {quoted(PLAN)}"])
+    for measurement in (ESTIMATE, VECTOR) if estimates else ():
+        _delete(client, measurement, conditions)
+
+
+def _delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
+    try:
+        for _ in client.query(f"DELETE FROM {identifier(measurement)} WHERE {' AND '.join(conditions)}"):
+            pass
+    except Unreachable:
+        raise
+    except StoreError as error:
+        if "measurement not found" in str(error):
+            return
+        raise
