@@ -13,6 +13,7 @@ from regatta.store.folder import DEFAULT_RESULTS, Folder
 
 if TYPE_CHECKING:
     from regatta.fleet.agent import Agent
+    from regatta.influx.settings import Settings
     from regatta.model.experiment import Experiment
     from regatta.model.resolved import ResolvedHost
     from regatta.planner.cells import Crossing
@@ -113,3 +114,21 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
         found.agents,
         minheaps,
     )
+
+
+def influx_settings() -> Settings:
+    """The InfluxDB that is configured. Raises SpecError: there is none, or its settings are wrong."""
+    from regatta.errors import Problem, RegattaError, SpecError
+    from regatta.influx.settings import find_settings
+    from regatta.spec.home import find_home
+
+    try:
+        home = find_home()
+    except RegattaError:
+        home = None
+    settings = find_settings(home)
+    if settings is None:
+        expected = "settings in $REGATTA_INFLUX or configs/influx.yml"
+        fix = "`regatta up` starts one; configs/influx.example.yml.txt describes one that you have"
+        raise SpecError([Problem("InfluxDB", expected, "none", fix)])
+    return settings

@@ -1,0 +1,94 @@
+"""`regatta backup FILE`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import json_option
+
+if TYPE_CHECKING:
+    from regatta.influx.backup_file import Backup
+    from regatta.influx.settings import Settings
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--restore", "restoring", is_flag=True, help="Write FILE into the database instead.")
+@click.option(
+    "--patience-s",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="How long to try again while InfluxDB cannot be reached.",
+)
+@json_option
+def backup(file: Path, restoring: bool, patience_s: float, as_json: bool) -> None:
+    """Write everything in the InfluxDB of the settings to FILE: line protocol, gzip'ed, with counts and a checksum.
+
+    FILE is there when it is whole; what was under that name stays until then. With --restore nothing is written unless FILE is whole,
+    what is in the database already stays, and afterwards the database is asked whether it holds what FILE does.
+
+    Exit codes: 0 all of it is there · 1 points were refused, or are not there afterwards · 2 the settings are wrong · 3 InfluxDB cannot
+    be reached or refuses the account, or FILE is not whole.
+    """
+    from regatta.cli.options import influx_settings
+    from regatta.influx.backup import back_up, patient
+    from regatta.influx.client import Client
+    from regatta.influx.restore import restore
+
+    settings = patient(influx_settings())
+    say = _warn
+    reader = Client(settings, "read", patience_s=patience_s, say=say)
+    try:
+        if restoring:
+            writer = Client(settings, "write", patience_s=patience_s, say=say)
+            with _bar("restoring") as progress:
+                done = restore(writer, reader, file, progress)
+        else:
+            with _bar("backing up") as progress:
+                done = back_up(reader, file, progress)
+    finally:
+        reader.close()
+    _tell(file, settings, done, restoring, as_json)
+
+
+def _tell(file: Path, settings: Settings, done: Backup, restored: bool, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        told = {**asdict(done), "file": str(file), "restored": restored, "url": settings.url}
+        click.echo(json.dumps({**told, "database": settings.database}))
+        return
+    series = sum(contents.series for contents in done.measurements.values())
+    what = f"{done.points} points in {series} series of {len(done.measurements)} measurements"
+    where = f"{settings.database} at {settings.url}"
+    if restored:
+        click.echo(f"{where}: {what}, from {file}")
+    else:
+        click.echo(f"{file}: {what}, {file.stat().st_size / 1e6:.1f} MB, from {where}")
+
+
+def _warn(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with its ETA on a terminal, nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

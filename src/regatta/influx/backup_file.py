@@ -1,0 +1,217 @@
+"""The file of a backup: gzip'ed line protocol in blocks, with counts and a checksum at the end. Read here, too, and only when it is whole.
+
+    # regatta backup {"version": 1, "database": ...}
+    # block BYTES                          then so many bytes of whole lines, as often as needed
+    # end {"points": ..., "measurements": ..., "sha256": ...}
+
+Lines of line protocol that begin with `#` are comments, so that `zcat FILE` is something that InfluxDB takes without Regatta.
+A block has a length because a line may not end where a newline is: strings hold newlines, and may look like anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from regatta.errors import StoreError
+
+VERSION = 1
+_HEAD, _BLOCK, _END = b"# regatta backup ", b"# block ", b"# end "
+#: how much is sent at once when it is restored; InfluxDB takes 25 MB by default
+BLOCK_BYTES = 2 << 20
+#: a block ends after a line, and a line may be long
+_LARGEST_BLOCK = BLOCK_BYTES + (16 << 20)
+_LONGEST_COMMENT = 64 << 20
+_LEVEL = 4
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a measurement holds, for comparing: equal contents have the same values in the same series, as far as counts tell."""
+
+    series: int
+    #: name -> how many values
+    fields: dict[str, int]
+    #: of every series with the counts of its fields, in whatever order
+    digest: str
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What a file says of itself."""
+
+    database: str
+    retention_policy: str
+    points: int
+    measurements: dict[str, Contents]
+
+
+class Writer:
+    """Writes blocks, then the end. Nothing but `end` makes the file a backup."""
+
+    def __init__(self, stream: IO[bytes], database: str, retention_policy: str) -> None:
+        self._stream = gzip.GzipFile("", "wb", _LEVEL, stream, mtime=0)
+        self._sha256 = hashlib.sha256()
+        self._lines: list[bytes] = []
+        self._bytes = 0
+        head = {"version": VERSION, "database": database, "retention_policy": retention_policy}
+        self._put(_HEAD + json.dumps(head).encode() + b"\n")
+
+    def add(self, line: bytes) -> None:
+        """Take one whole line with its newline."""
+        self._lines.append(line)
+        self._bytes += len(line)
+        if self._bytes >= BLOCK_BYTES:
+            self._flush()
+
+    def end(self, points: int, measurements: Mapping[str, Contents]) -> None:
+        """Write the counts and the checksum."""
+        self._flush()
+        told = {
+            "points": points,
+            "measurements": {name: asdict(contents) for name, contents in measurements.items()},
+            "sha256": self._sha256.hexdigest(),
+        }
+        self._put(_END + json.dumps(told).encode() + b"\n")
+        self._stream.close()
+
+    def _flush(self) -> None:
+        if self._lines:
+            self._put(_BLOCK + b"%d\n" % self._bytes)
+            self._put(b"".join(self._lines))
+            self._lines, self._bytes = [], 0
+
+    def _put(self, data: bytes) -> None:
+        self._sha256.update(data)
+        self._stream.write(data)
+
+
+class Reader:
+    """Reads a file that was opened; it may be read more than once."""
+
+    def __init__(self, stream: IO[bytes], path: Path) -> None:
+        self._stream = stream
+        self._path = path
+
+    def check(self) -> Backup:
+        """Read all of it and believe nothing before the end.
+
+        Raises:
+            StoreError: it is no backup, was cut off, or is not as it was written.
+        """
+        for _ in self.blocks():
+            pass
+        return self._backup
+
+    def blocks(self) -> Iterator[bytes]:
+        """The lines in pieces of some MiB. Raises StoreError, at the end at the latest, where the file is not as it was written."""
+        self._stream.seek(0)
+        try:
+            yield from self._blocks()
+        except (OSError, EOFError, zlib.error) as error:
+            got = getattr(error, "strerror", None) or str(error)
+            raise self._bad("a whole file of gzip", got) from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise self._bad("what `regatta backup` writes", "something else") from error
+
+    def _blocks(self) -> Iterator[bytes]:
+        with gzip.GzipFile("", "rb", fileobj=self._stream) as stream:
+            sha256 = hashlib.sha256()
+            line = stream.readline(_LONGEST_COMMENT)
+            head = _object(line, _HEAD)
+            if head["version"] != VERSION:
+                raise self._bad(f"a backup of version {VERSION}", f"version {head['version']!r}")
+            sha256.update(line)
+            while (line := stream.readline(_LONGEST_COMMENT)).startswith(_BLOCK):
+                size = int(line[len(_BLOCK) :])
+                if not 0 < size <= _LARGEST_BLOCK:
+                    raise ValueError(size)
+                block = stream.read(size)
+                sha256.update(line)
+                sha256.update(block)
+                yield block
+            told = _object(line, _END)
+            if told["sha256"] != sha256.hexdigest():
+                raise self._bad(f"SHA-256 {told['sha256']}", sha256.hexdigest())
+            if stream.read(1):
+                raise self._bad("nothing after its end", "more")
+        self._backup = Backup(
+            str(head["database"]),
+            str(head["retention_policy"]),
+            int(told["points"]),
+            {name: _contents(found) for name, found in told["measurements"].items()},
+        )
+
+    def _bad(self, expected: str, got: str) -> StoreError:
+        return StoreError(str(self._path), expected, got, "take another backup; nothing was written")
+
+
+def _object(line: bytes, mark: bytes) -> dict[str, Any]:
+    if not line.startswith(mark) or not line.endswith(b"\n"):
+        raise ValueError(line[:40])
+    found = json.loads(line[len(mark) :])
+    if not isinstance(found, dict):
+        raise TypeError(found)
+    return found
+
+
+def _contents(found: Mapping[str, Any]) -> Contents:
+    fields = {str(name): int(count) for name, count in found["fields"].items()}
+    return Contents(int(found["series"]), fields, str(found["digest"]))
+
+
+@contextmanager
+def whole_or_not_at_all(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes its name when the block ends well; until then what was there stays.
+
+    It is `NAME.part` meanwhile, which only this user can read; who is killed leaves that, and the next one overwrites it.
+
+    Raises:
+        StoreError: it cannot be written, or somebody else writes it now.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            _only_one(part, descriptor)
+            try:
+                os.ftruncate(descriptor, 0)
+                yield stream
+                stream.flush()
+                os.fsync(descriptor)
+                os.rename(part, path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    part.unlink()
+                raise
+        _sync(path.parent)
+    except OSError as error:
+        raise StoreError(str(path), "a file that can be written", error.strerror or str(error)) from error
+
+
+def _only_one(part: Path, descriptor: int) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        same = os.path.samestat(os.stat(part), os.fstat(descriptor))
+    except (BlockingIOError, FileNotFoundError):
+        same = False
+    if not same:
+        raise StoreError(str(part), "one backup into a file at a time", "another one", "wait for it")
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
