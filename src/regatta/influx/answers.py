@@ -113,7 +113,7 @@ class _Maker:
             comparison.ratio,
             better=of.better,
             practical=comparison.practical,
-            label=f"{comparison.a_name} / {comparison.b_name}",
+            label=f"{_label(of)} / {comparison.b_name}",
             p=comparison.p,
             p_holm=comparison.p_holm,
         )
@@ -128,7 +128,7 @@ class _Maker:
             comparison.ratio,
             better=comparison.better,
             practical=comparison.practical,
-            label=f"{comparison.a_name} / {comparison.b_name}",
+            label=f"{_label(of)} / {comparison.b_name}",
             p=comparison.p,
         )
 
