@@ -1,0 +1,112 @@
+"""`python -m dashboards [make | check | ask | preview FILE]`: the boards' JSON, and what a database says to them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dashboards.asking import Ask, Board, Range, full_range
+from dashboards.boards import documents, files
+from regatta.errors import RegattaError
+from regatta.influx.client import Client
+from regatta.influx.settings import VARIABLE, find_settings
+
+ROOT = Path(__file__).parent.parent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one of the commands."""
+    given = _parser().parse_args(arguments)
+    try:
+        if given.command == "ask":
+            return _ask(given.board, _variables(given.var))
+        if given.command == "preview":
+            return _preview(given.file, given.board, _variables(given.var))
+    except RegattaError as error:
+        print(error, file=sys.stderr)
+        return 3
+    return _make(given.command == "check")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m dashboards", description=__doc__)
+    commands = parser.add_subparsers(dest="command")
+    commands.add_parser("make", help="write the JSON that Grafana reads (what is done without a command)")
+    commands.add_parser("check", help="say whether the JSON is what the code makes")
+    ask = commands.add_parser(
+        "ask", help="how many rows each panel gets from the configured database, and how fast"
+    )
+    preview = commands.add_parser("preview", help="draw the boards as one page from the configured database")
+    preview.add_argument("file", type=Path)
+    for one in (ask, preview):
+        one.add_argument("--board", help="this one only, such as fleet-now")
+        one.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="choose a variable")
+    return parser
+
+
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    return dict(one.partition("=")[::2] for one in given)
+
+
+def _make(check_only: bool) -> int:
+    stale = [
+        path
+        for path, text in files().items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+    if not check_only:
+        for path in stale:
+            path.write_text(files()[path], encoding="utf-8")
+    for path in stale:
+        print(f"{'not what the code makes' if check_only else 'written'}: {path.relative_to(ROOT)}")
+    return 1 if check_only and stale else 0
+
+
+def _asking() -> tuple[Ask, Range]:
+    settings = find_settings(ROOT)
+    if settings is None:
+        raise RegattaError(
+            f"InfluxDB · expected: one that is configured · got: none · fix: `regatta up`, or ${VARIABLE}"
+        )
+    client = Client(settings, "read", patience_s=5.0)
+
+    def ask(query: str) -> list:
+        return [
+            {"name": one.name, "tags": one.tags, "columns": one.columns, "values": one.values}
+            for one in client.query(query, epoch="ms")
+        ]
+
+    return ask, full_range(ask)
+
+
+def _ask(name: str | None, given: dict[str, str]) -> int:
+    ask, when = _asking()
+    print(f"{'board':18}{'rows':>8}  panel")
+    empty = 0
+    for document in documents():
+        board = Board(document, ask, when, given)
+        if name not in (None, board.name):
+            continue
+        for answer in board.panels():
+            if answer.found:
+                print(f"{board.name:18}{answer.rows:8}  {board.title(answer)}")
+                empty += not answer.rows
+        print(f"{board.name:18}{'':8}  ({board.seconds:.2f} s for all queries of the board)")
+    print(f"{empty} panels got no row", file=sys.stderr)
+    return 0
+
+
+def _preview(file: Path, name: str | None, given: dict[str, str]) -> int:
+    from dashboards.preview import page
+
+    ask, when = _asking()
+    boards = [Board(document, ask, when, given) for document in documents()]
+    file.write_text(page([board for board in boards if name in (None, board.name)], when), encoding="utf-8")
+    print(file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

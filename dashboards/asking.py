@@ -1,0 +1,173 @@
+"""Asks a database what the panels of the boards would ask it, with the variables put in as Grafana does for InfluxQL."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: a statement of InfluxQL -> its series: `name`, `tags`, `columns`, `values`; times in ms
+Ask = Callable[[str], list[Mapping[str, Any]]]
+
+_VARIABLE = re.compile(r"\$\{(\w+)(?::\w+)?\}|\$(\w+)")
+#: as Grafana escapes what is put into a regular expression
+_SPECIAL = re.compile(r"[\\^$*+?.()|\[\]{}/]")
+#: steps of a time axis that Grafana chooses among, in s
+_STEPS = (0.01, 0.1, 1, 5, 10, 30, 60, 300, 900, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600)
+_PIXELS = 1000
+
+ALL = ("$__all",)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The time that a board shows, in ms since 1970."""
+
+    since_ms: int
+    until_ms: int
+
+    @property
+    def condition(self) -> str:
+        """`$timeFilter`."""
+        return f"time >= {self.since_ms}ms and time <= {self.until_ms}ms"
+
+    @property
+    def step(self) -> str:
+        """`$__interval`."""
+        wanted = (self.until_ms - self.since_ms) / 1000 / _PIXELS
+        return f"{int(1000 * next((step for step in _STEPS if step >= wanted), _STEPS[-1]))}ms"
+
+
+@dataclass
+class Answer:
+    """What one panel's queries gave."""
+
+    board: str
+    panel: dict[str, Any]
+    #: value of the variable that the panel is repeated by; "" where it is not
+    repeated: str
+    #: (query, its series)
+    found: list[tuple[dict[str, Any], list[Mapping[str, Any]]]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all its queries."""
+        return sum(len(one["values"]) for _, series in self.found for one in series)
+
+
+def interpolated(
+    text: str, values: Mapping[str, tuple[str, ...]], when: Range, all_values: Mapping[str, str]
+) -> str:
+    """A query as Grafana sends it.
+
+    Args:
+        text: with `$variable`, `$timeFilter`, `$__interval`.
+        values: variable -> what is chosen; `ALL` where everything is.
+        when: the time that the board shows.
+        all_values: variable -> what stands for everything.
+    """
+
+    def put(found: re.Match[str]) -> str:
+        name = found[1] or found[2]
+        if name == "timeFilter":
+            return when.condition
+        if name in ("__interval", "interval"):
+            return when.step
+        if name not in values:
+            return found[0]
+        if values[name] == ALL:
+            return all_values[name]
+        escaped = [_SPECIAL.sub(r"\\\g<0>", value) for value in values[name]]
+        return escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
+
+    return _VARIABLE.sub(put, text)
+
+
+class Board:
+    """One board with its variables chosen: as it opens, but for those that are given."""
+
+    def __init__(
+        self, document: dict[str, Any], ask: Ask, when: Range, given: Mapping[str, str] | None = None
+    ) -> None:
+        """Ask for the values of its variables, in their order."""
+        self.document, self.name = document, document["uid"].removeprefix("regatta-")
+        self._ask, self._when = ask, when
+        self.options: dict[str, list[str]] = {}
+        self.values: dict[str, tuple[str, ...]] = {}
+        self._all: dict[str, str] = {}
+        self.seconds = 0.0
+        for variable in document["templating"]["list"]:
+            if variable["type"] == "query":
+                self._choose(variable, (given or {}).get(variable["name"]))
+
+    def _choose(self, variable: dict[str, Any], given: str | None) -> None:
+        name = variable["name"]
+        if variable.get("allValue"):
+            self._all[name] = variable["allValue"]
+        series = self.answer(variable["query"])
+        found = [row[1] for one in series for row in one["values"]]
+        if pattern := variable.get("regex"):
+            found = [match[1] for value in found if (match := re.search(pattern.strip("/"), value))]
+        self.options[name] = options = sorted(dict.fromkeys(found))
+        first = (variable.get("current") or {}).get("value")
+        if given is not None and given in options:
+            self.values[name] = (given,)
+        elif isinstance(first, list) and (known := tuple(value for value in first if value in options)):
+            self.values[name] = known
+        elif variable.get("includeAll"):
+            self.values[name] = ALL
+        else:
+            self.values[name] = (first if first in options else next(iter(options), ""),)
+
+    def answer(self, text: str, **values: tuple[str, ...]) -> list[Mapping[str, Any]]:
+        """What the database says to a query of the board."""
+        began = time.perf_counter()
+        found = self._ask(interpolated(text, {**self.values, **values}, self._when, self._all))
+        self.seconds += time.perf_counter() - began
+        return found
+
+    def panels(self) -> Iterator[Answer]:
+        """Every panel with what its queries give; a repeated one as often as Grafana repeats it."""
+        for panel in self.document["panels"]:
+            variable = panel.get("repeat")
+            if not variable:
+                yield self._panel(panel, {}, "")
+                continue
+            chosen = self.values[variable]
+            for value in self.options[variable] if chosen == ALL else chosen:
+                yield self._panel(panel, {variable: (value,)}, value)
+
+    def _panel(self, panel: dict[str, Any], values: dict[str, tuple[str, ...]], repeated: str) -> Answer:
+        found = [(target, self.answer(target["query"], **values)) for target in panel.get("targets", ())]
+        return Answer(self.name, panel, repeated, found)
+
+    def title(self, answer: Answer) -> str:
+        """The panel's title with its variables."""
+        values = {**self.values, **({answer.panel["repeat"]: (answer.repeated,)} if answer.repeated else {})}
+        text = {name: "All" if value == ALL else ", ".join(value) for name, value in values.items()}
+        return _VARIABLE.sub(lambda found: text.get(found[1] or found[2], found[0]), answer.panel["title"])
+
+    def annotations(self) -> list[Mapping[str, Any]]:
+        """The board's own annotations."""
+        return [
+            one
+            for each in self.document["annotations"].get("list", ())
+            for one in self.answer(each["target"]["query"])
+        ]
+
+
+def full_range(ask: Ask) -> Range:
+    """From the first to the newest invocation, with a little room; the last day where there is none."""
+    ends = [
+        row[0]
+        for order in ("ASC", "DESC")
+        for one in ask(f'SELECT "iteration_rows" FROM "invocation" ORDER BY time {order} LIMIT 1')
+        for row in one["values"]
+    ]
+    if len(ends) < 2:
+        now = int(time.time() * 1000)
+        return Range(now - 24 * 3600 * 1000, now)
+    room = max(60_000, (ends[1] - ends[0]) // 50)
+    return Range(ends[0] - room, ends[1] + room)

@@ -1,0 +1,52 @@
+"""All boards, and the JSON that is made of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.chat import chat
+from dashboards.collectors import collectors
+from dashboards.compare_runtimes import compare_runtimes
+from dashboards.experiment import experiment
+from dashboards.fleet_now import fleet_now
+from dashboards.history import history
+from dashboards.host_health import host_health
+from dashboards.vectors import vectors
+
+HERE = Path(__file__).parent
+JSON = HERE / "json"
+
+BOARDS: tuple[Callable[[], Dashboard], ...] = (
+    fleet_now, experiment, compare_runtimes, collectors, vectors, chat, host_health, history,
+)  # fmt: skip
+
+
+def document(built: Dashboard) -> dict[str, Any]:
+    """A board as Grafana reads it."""
+    found: dict[str, Any] = json.loads(json.dumps(built, cls=JSONEncoder))
+    for panel in found["panels"]:
+        if panel.get("repeat"):
+            # The SDK does not know it; Grafana takes 4 where it is not said.
+            panel["maxPerRow"] = 3
+    return found
+
+
+def files() -> dict[Path, str]:
+    """Every file that the boards make, and its text."""
+    made = {}
+    for make in BOARDS:
+        board = document(make())
+        name = board["uid"].removeprefix("regatta-")
+        made[JSON / f"{name}.json"] = json.dumps(board, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return made
+
+
+def documents() -> list[dict[str, Any]]:
+    """Every board as Grafana reads it."""
+    return [json.loads(text) for text in files().values()]

@@ -1,0 +1,113 @@
+"""A chat server with more and more connections, in several ways to serve them."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.influxql import Query, chosen, newest, tag_values
+from dashboards.pieces import Row, bars, board, interval_bars, many, one, repeated, rows_of, variable
+
+_EMPTY = "run `regatta run configs/experiments/chat.yml`, then `regatta ingest chat`"
+_WHERE = chosen("experiment", "platform", "runtime", "collector", "heap", also=(
+    "\"kind\" = 'mean'", '"benchmark" =~ /connections=.*mode=$mode( |$)/'))  # fmt: skip
+#: of `chat/chat:short connections=20 mode=virtual` what differs
+_SHORT = "^.*connections=(\\d+ mode=\\w+).*$"
+_CONNECTIONS = "^.*connections=(\\d+).*$"
+_TAGS = ("benchmark",)
+
+
+def chat() -> Dashboard:
+    """The board."""
+    modes = tag_values("benchmark", "invocation", chosen("experiment", also='"benchmark" =~ /mode=/'))
+    return board(
+        "chat",
+        "Chat",
+        "How long do users wait for a message, how many messages are delivered, and what does each cost?",
+        (
+            one("experiment", also='"benchmark" =~ /connections=.*mode=/', within=()),
+            many("platform"),
+            one("runtime"),
+            many("collector"),
+            many("benchmark"),
+            one("heap"),
+            variable("mode", modes).regex("/mode=(\\w+)/").multi(True).include_all(True).all_value("\\w+"),
+        ),
+        (
+            Row(9, ((24, repeated(_latency(), "mode")),)),
+            Row(9, ((12, _intervals("delivered_rate", "How many messages does the server deliver?", "ops/s",
+                                    "Messages delivered in a second, to all users")),
+                    (12, _intervals("cpu_per_message", "How much processor time does a message cost?", "ns",
+                                    "Processor time of the server, a message")))),
+            Row(9, ((12, _intervals("switches_voluntary_per_message", "How often does the server wait, a message?", "short",
+                                    "Voluntary switches of the server's threads, a message")),
+                    (12, _intervals("threads", "How many threads does the server need?", "none", "Threads of the server")))),
+            Row(10, ((24, _table()),)),
+        ),
+    )  # fmt: skip
+
+
+def _metric(metric: str, *also: str) -> str:
+    return " AND ".join([_WHERE, chosen("benchmark"), f"\"metric\" = '{metric}'", *also])
+
+
+def _latency():
+    queries = [
+        Query(
+            newest(
+                "estimate",
+                (("point", f"{share} %"),),
+                _metric("latency", f'"parameters" =~ /"percentile":{share}[,}}]/'),
+                _TAGS,
+            )
+        )
+        for share in ("50", "90", "99", "99.9", "100")
+    ]
+    panel = bars(
+        "How long does a message take with $mode threads?",
+        "Time from when a message was due to when the last of its receivers has it: percentiles of each invocation, mean over invocations, by "
+        "number of connections, on a logarithmic axis. `100 %`: the slowest message. Counted from the planned send, so that a server "
+        "which stalls cannot hide it.",
+        _EMPTY,
+        queries,
+        "benchmark",
+        "ns",
+        shorten=_CONNECTIONS,
+        log=True,
+    )
+    from grafana_foundation_sdk.models.dashboard import DataTransformerConfig
+
+    return panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
+
+
+def _intervals(metric: str, title: str, unit: str, what: str):
+    return interval_bars(
+        title,
+        f"{what}, by connections and way to serve them: lower end of the interval, mean, upper end.",
+        _EMPTY,
+        [Query(newest("estimate", ("low", ("point", "mean"), "high"), _metric(metric), _TAGS))],
+        "benchmark",
+        unit,
+        shorten=_SHORT,
+    )
+
+
+def _table():
+    where = _metric("latency")
+    return rows_of(
+        "How sure is each latency?",
+        "Each percentile with the ends of its interval; `n` invocations.",
+        _EMPTY,
+        [
+            Query(
+                newest(
+                    "estimate",
+                    ("low", ("point", "mean"), "high", "n"),
+                    where,
+                    ("benchmark", "parameters", "runtime"),
+                )
+            )
+        ],
+        "ns",
+        columns=("benchmark", "parameters", "runtime", "low", "mean", "high", "n"),
+        units={"n": "none"},
+    )

@@ -1,0 +1,154 @@
+"""Collectors of one benchmark and runtime: time against heap, pauses, what they cost at least."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST
+from dashboards.influxql import Query, chosen, estimates, newest
+from dashboards.pieces import (
+    Row,
+    bars,
+    board,
+    interval_bars,
+    many,
+    one,
+    repeated,
+    rows_of,
+    spread,
+    unit_columns,
+)
+
+_WHERE = chosen(*CELLS)
+_TAGS = ("collector", "heap")
+_PAUSES = "run a benchmark in Java whose collector pauses: `regatta run configs/experiments/collectors.yml`"
+
+
+def collectors() -> Dashboard:
+    """The board."""
+    return board(
+        "collectors",
+        "Collectors",
+        "What does each collector cost at each heap, in time, in pauses, at least?",
+        (
+            one("experiment", "estimate", within=(), also="\"kind\" = 'overhead'"),
+            many("platform"),
+            one("benchmark", "estimate", also="\"kind\" = 'overhead'"),
+            one("runtime", within=("experiment", "benchmark")),
+            many("collector", within=("experiment", "benchmark")),
+            many("heap", within=("experiment", "benchmark")),
+        ),
+        (
+            Row(9, ((12, _over_heap("elapsed", "How long does $benchmark take at each heap?",
+                                    "Wall time of the measured part")),
+                    (12, _over_heap("cpu", "How much processor time does it take at each heap?",
+                                    "Processor time of all threads in the measured part, the collector's included")))),
+            Row(8, ((24, repeated(_intervals(), "collector")),)),
+            Row(9, ((12, _pauses()), (12, _share()))),
+            Row(9, ((24, _overheads()),)),
+            Row(9, ((24, _work()),)),
+        ),
+    )  # fmt: skip
+
+
+def _mean(metric: str, *also: str) -> str:
+    return " AND ".join(["\"kind\" = 'mean'", f"\"metric\" = '{metric}'", _WHERE, *also])
+
+
+def _over_heap(metric: str, title: str, what: str):
+    panel = bars(
+        title,
+        f"{what}, mean, by heap (as a factor of the least heap that the benchmark runs in, or in MiB), one bar a collector. "
+        "A collector costs more the smaller the heap is; the way it rises tells them apart. Intervals are below.",
+        INGEST,
+        [Query(newest("estimate", ("point",), _mean(metric), _TAGS), "time_series", "$tag_collector")],
+        "heap",
+        "ns",
+    )
+    return spread(panel, "collector")
+
+
+def _intervals():
+    panel = interval_bars(
+        "How sure is the time with $collector?",
+        "Lower end of the interval, mean, upper end, at each heap.",
+        INGEST,
+        estimates(f"{_WHERE} AND \"metric\" = 'elapsed'", _TAGS, more=()),
+        "heap",
+        "ns",
+    )
+    return unit_columns(panel)
+
+
+def _pauses():
+    shares = ((50, "half are shorter"), (90, "90 % are shorter"), (99, "99 % are shorter"), (100, "longest"))
+    queries = [
+        Query(newest("estimate", (("point", name), *(("label",) if share == 50 else ())),
+                     _mean("gc_pause", f'"parameters" =~ /"percentile":{share}[,}}]/'), _TAGS))
+        for share, name in shares
+    ]  # fmt: skip
+    panel = bars(
+        "How long does each collector stop the program?",
+        "Pauses, from the JVM's own log: percentiles of each invocation, mean over invocations, on a logarithmic axis. The "
+        "longest one is what a user of a server may have to wait.",
+        _PAUSES,
+        queries,
+        "label",
+        "ns",
+        shorten=AFTER_BENCHMARK,
+        log=True,
+    )
+    return unit_columns(panel)
+
+
+def _share():
+    tags = ("collector", "heap", "parameters")
+    return rows_of(
+        "What kinds of pauses are there, and how much time do they take?",
+        "Total time of each kind of pause in one invocation, mean with its interval. Not all collectors have the same kinds.",
+        _PAUSES,
+        [Query(newest("estimate", ("low", ("point", "mean"), "high"), _mean("gc_pause_total"), tags))],
+        "ns",
+        columns=("collector", "heap", "parameters", "low", "mean", "high"),
+        names={"parameters": "kind of pause"},
+        sort="mean",
+        descending=True,
+    )
+
+
+def _overheads():
+    where = f"\"kind\" = 'overhead' AND {_WHERE}"
+    wall, cpu = (
+        newest("estimate", (("low", f"low {name}"), ("point", f"at least {name}"), ("high", f"high {name}"), *more),
+               f"{where} AND \"metric\" = '{name}'", _TAGS)
+        for name, more in (("wall", ("label",)), ("cpu", ()))
+    )  # fmt: skip
+    panel = bars(
+        "What does each collector cost at least?",
+        "Cost with the collector over the least cost that remains, over all collectors and heaps, when what is surely the "
+        "collector's is taken away: a lower bound (1: no overhead found), in elapsed (`wall`) and in processor time (`cpu`), with the ends of "
+        "the interval. The true overhead is not smaller; a concurrent collector hides in `wall` and shows in `cpu`.",
+        _PAUSES,
+        [Query(wall), Query(cpu)],
+        "label",
+        "short",
+        shorten=AFTER_BENCHMARK,
+    )
+    return unit_columns(panel)
+
+
+def _work():
+    metrics = "gc_count|gc_time|gc_concurrent|collections|collection_time|allocated|heap_after"
+    where = f'{_WHERE} AND "metric" =~ /^({metrics})$/'
+    panel = rows_of(
+        "How often and how long do they work?",
+        "What the JVM tells of its collectors, mean of an invocation with its interval: collections, their time, time in "
+        "concurrent phases, bytes allocated, heap in use after the last collection.",
+        _PAUSES,
+        estimates(where, ("metric", "collector", "heap", "parameters"), more=("n",)),
+        "short",
+        columns=("metric", "parameters", "collector", "heap",
+                 *(f"{name}{ending}" for ending in (" time", " bytes", " value") for name in ("low", "mean", "high")), "n"),
+        units={"n": "none"},
+    )  # fmt: skip
+    return unit_columns(panel)

@@ -1,0 +1,109 @@
+"""Runtimes side by side."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models.dashboard import Dashboard
+
+from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST, ratio_table
+from dashboards.influxql import OK, Query, chosen, estimates, grouped, newest
+from dashboards.pieces import (
+    Row,
+    bars,
+    board,
+    interval_bars,
+    many,
+    one,
+    repeated,
+    rows_of,
+    spread,
+    unit_columns,
+)
+
+_WHERE = chosen(*CELLS, "metric")
+
+
+def compare_runtimes() -> Dashboard:
+    """The board."""
+    return board(
+        "compare-runtimes",
+        "Compare runtimes",
+        "Which runtime is better, on which benchmark, at what cost in memory and processor time?",
+        (
+            one("experiment", within=()),
+            many("platform"),
+            many("benchmark"),
+            many("runtime"),
+            one("collector"),
+            one("heap", within=("experiment", "collector")),
+            one("metric", "estimate", also="\"kind\" = 'mean'", first="elapsed"),
+        ),
+        (
+            Row(9, ((24, _means()),)),
+            Row(9, ((24, repeated(_intervals(), "benchmark")),)),
+            Row(8, ((24, ratio_table(chosen("experiment", "platform", "benchmark", "runtime"))),)),
+            Row(9, ((12, _memory()), (12, _processors()))),
+        ),
+    )
+
+
+def _means():
+    query = newest(
+        "estimate",
+        ("point",),
+        f"\"kind\" = 'mean' AND \"unit\" = 'ns' AND {_WHERE}",
+        ("benchmark", "runtime"),
+    )
+    panel = bars(
+        "Which runtime is fastest, on which benchmark?",
+        "Mean $metric with $collector at a heap of $heap, one bar a runtime. Whether two bars differ is not to be seen here: "
+        "see the intervals below. For metrics that are times.",
+        "choose a metric that is a time, and a collector and heap that all runtimes were measured with",
+        [Query(query, "time_series", "$tag_runtime")],
+        "benchmark",
+        "ns",
+    )
+    return spread(panel, "runtime")
+
+
+def _intervals():
+    panel = interval_bars(
+        "How sure are the means of $benchmark?",
+        "Lower end of the interval, mean, upper end, for each runtime, with $collector at a heap of $heap.",
+        INGEST,
+        estimates(_WHERE),
+        "label",
+        "short",
+        shorten=AFTER_BENCHMARK,
+    )
+    return unit_columns(panel)
+
+
+def _memory():
+    query = f'SELECT mean("max_rss_kib") FROM "invocation" WHERE {chosen(*CELLS, also=OK)}{grouped(("benchmark", "runtime"))}'
+    panel = bars(
+        "How much memory does each runtime take?",
+        "Largest resident set of the process, mean over its invocations, with $collector at a heap of $heap. It holds the "
+        "code, the compiler and the collector's own memory beside the heap.",
+        "run `regatta ingest EXPERIMENT`, or choose another heap",
+        [Query(query, "time_series", "$tag_runtime")],
+        "benchmark",
+        "kbytes",
+    )
+    return spread(panel, "runtime")
+
+
+def _processors():
+    query = (
+        'SELECT mean("user_s") AS "user", mean("system_s") AS "system", mean("elapsed_ns") / 1000000000 AS "elapsed",'
+        f' count("iteration_rows") AS "invocations" FROM "invocation" WHERE {chosen(*CELLS, also=OK)}{grouped(("benchmark", "runtime"))}'
+    )
+    return rows_of(
+        "How much processor time does it take?",
+        "Means over invocations, start and end of the process included. More user and system time than elapsed time: work "
+        "that other processors do meanwhile, such as compiling and collecting.",
+        "run `regatta ingest EXPERIMENT`, or choose another heap",
+        [Query(query)],
+        "s",
+        columns=("benchmark", "runtime", "elapsed", "user", "system", "invocations"),
+        units={"invocations": "none"},
+    )
