@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -169,12 +170,25 @@ def influxd() -> str:
     """The program.
 
     Raises:
-        HostError: it is not installed.
+        HostError: it is not installed, or is of another line than 1.x, which is set up in another way.
     """
-    program = shutil.which("influxd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/bin:/usr/local/bin")
+    program = shutil.which("influxd")
     if program is None:
         raise HostError(
             "this machine", "InfluxDB's program influxd", "none",
             "`apt-get install influxdb influxdb-client`, or `regatta up --docker`",
+        )  # fmt: skip
+    told = subprocess.run(
+        [program, "version"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    ).stdout.strip()
+    if not re.match(r"InfluxDB v?1\.", told):
+        raise HostError(
+            program, "InfluxDB 1.x", told[:80] or "no version",
+            "`regatta up --docker`, or name a server that runs in configs/influx.yml",
         )  # fmt: skip
     return program

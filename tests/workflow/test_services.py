@@ -1,0 +1,397 @@
+"""`regatta up` and `regatta down` with a real influxd: accounts, what survives, what is left behind, who may look."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from influx_server import free_port, influxd_program, need_influxd
+
+from regatta.cli.main import main
+
+HOME = Path(__file__).parents[2]
+REGATTA = Path(sys.executable).with_name("regatta")
+POINT = "event,experiment=e,host=none,kind=plan planned=1i 1\n"
+
+#: stands for a program that does not start to serve
+SILENT = """#!/bin/sh
+[ "$1" != version ] || { echo 'InfluxDB v1.8.10 (git: 1.8 abc)'; exit; }
+exec sleep 300
+"""
+
+
+class Services:
+    """The services of a user who has a cache of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "services"
+        kept = {
+            key: value for key, value in os.environ.items() if not key.startswith(("GF_", "REGATTA_INFLUX"))
+        }
+        self.environment = {**kept, "REGATTA_CACHE": str(folder), "REGATTA_HOME": str(HOME)}
+
+    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
+        """Start the command."""
+        return subprocess.Popen(
+            [REGATTA, *words], env={**self.environment, **environment}, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *words: str, code: int = 0, **environment: str) -> str:
+        """Run the command in this process, where it has been imported already; it must end with `code`. Returns what it said."""
+        said = io.StringIO()
+        with (
+            patch.dict(os.environ, {**self.environment, **environment}, clear=True),
+            patch.object(sys, "argv", ["regatta", *words]),
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main()
+        assert ended.value.code == code, said.getvalue()
+        return said.getvalue()
+
+    def up(self, *words: str, **environment: str) -> str:
+        """Start InfluxDB alone, on any port."""
+        return self.run("up", "--no-grafana", *words, **environment)
+
+    @property
+    def state(self) -> dict[str, object]:
+        """What is noted of influxd."""
+        noted = json.loads((self.root / "influxdb.json").read_text())
+        assert isinstance(noted, dict)
+        return noted
+
+    @property
+    def pid(self) -> int:
+        """Of influxd."""
+        pid = self.state["pid"]
+        assert isinstance(pid, int)
+        return pid
+
+    def password(self, account: str) -> str:
+        """As a user reads it."""
+        return (self.root / "passwords" / account).read_text().strip()
+
+    def ask(self, path: str, account: str | None, body: str, password: str | None = None) -> tuple[int, str]:
+        """Send a request to InfluxDB; returns the status and what it answers."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.state['port']}{path}", body.encode())
+        if account is not None:
+            pair = f"{account}:{password or self.password(account)}".encode()
+            request.add_header("Authorization", "Basic " + base64.b64encode(pair).decode())
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def query(self, query: str, account: str | None, password: str | None = None) -> tuple[int, str]:
+        """Ask InfluxQL."""
+        return self.ask("/query?db=regatta", account, urllib.parse.urlencode({"q": query}), password)
+
+    def write(self, account: str | None, line: str = POINT) -> int:
+        """Write a point; returns the status."""
+        return self.ask("/write?db=regatta", account, line)[0]
+
+    def points(self) -> int:
+        """How many points the reader sees."""
+        status, body = self.query("SELECT count(planned) FROM event", "reader")
+        assert status == 200, body
+        series = json.loads(body)["results"][0].get("series", [])
+        return int(series[0]["values"][0][1]) if series else 0
+
+    def processes(self) -> list[int]:
+        """Every process that works in the folder, and is not only waiting to be reaped."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                place = os.readlink(entry / "cwd")
+            except OSError:
+                continue
+            if place.startswith(str(self.root)):
+                found.append(int(entry.name))
+        return found
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    """Nobody's services yet; nothing of them is left at the end."""
+    need_influxd()
+    made = Services(tmp_path / "cache")
+    try:
+        yield made
+    finally:
+        made.run("down", "--delete")
+        left = made.processes()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert left == []
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Services, str]]:
+    """Services that are up, and what was said; tests leave them as they are."""
+    need_influxd()
+    made = Services(tmp_path_factory.mktemp("running"))
+    try:
+        yield made, made.up("--port", str(free_port()))
+    finally:
+        made.run("down", "--delete")
+
+
+def test_what_is_said_is_enough_to_look_and_to_end(running: tuple[Services, str]) -> None:
+    services, said = running
+    assert f"InfluxDB: http://127.0.0.1:{services.state['port']}\n" in said
+    assert str(services.root / "passwords") in said
+    assert str(services.root / "influx.yml") in said
+    assert "regatta down" in said
+    look = next(line for line in said.splitlines() if line.startswith("look: "))[len("look: ") :]
+    if shutil.which("influx"):
+        done = subprocess.run(
+            ["sh", "-c", f"{look} -execute 'SHOW DATABASES'"], capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, "regatta" in done.stdout) == (0, True), done.stderr
+
+
+def test_each_account_may_do_what_it_is_for_and_nothing_else(running: tuple[Services, str]) -> None:
+    services, _ = running
+    assert [services.write(account) for account in ("writer", "reader", None)] == [204, 403, 401]
+    assert services.query("SELECT * FROM event", "reader")[0] == 200
+    _, told = services.query("SELECT * FROM event", "writer")
+    assert "not authorized" in told
+    for account in ("writer", "reader"):
+        status, told = services.query("CREATE USER other WITH PASSWORD 'x'", account)
+        assert "requires admin privilege" in told, (account, status, told)
+    status, told = services.query("SHOW USERS", "admin")
+    assert status == 200
+    assert json.loads(told)["results"][0]["series"][0]["values"] == [
+        ["admin", True], ["writer", False], ["reader", False],
+    ]  # fmt: skip
+
+
+def test_a_wrong_password_and_none_are_refused(running: tuple[Services, str]) -> None:
+    services, _ = running
+    for account, password in (("admin", "x" * 32), ("reader", "x" * 32), (None, None), ("nobody", "x" * 32)):
+        assert services.query("SHOW DATABASES", account, password)[0] == 401, account
+
+
+def test_it_is_reached_over_the_loopback_only(running: tuple[Services, str]) -> None:
+    services, _ = running
+    sockets = {os.readlink(entry) for entry in Path(f"/proc/{services.pid}/fd").iterdir()}
+    listening = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                listening.append(fields[1].partition(":")[0])
+    assert listening
+    assert set(listening) == {"0100007F"}
+
+
+def test_passwords_are_their_owners_alone(running: tuple[Services, str]) -> None:
+    services, said = running
+    folder = services.root / "passwords"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (services.root, folder)} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+    secrets = {services.password(account) for account in ("admin", "writer", "reader")}
+    assert len(secrets) == 3
+    assert all(len(secret) == 32 and secret.isalnum() for secret in secrets)
+    texts = {"what was said": said, "environment": Path(f"/proc/{services.pid}/environ").read_text()}
+    for path in services.root.rglob("*"):
+        if path.is_file() and folder not in path.parents:
+            texts[str(path)] = path.read_bytes().decode("latin-1")
+    assert str(services.root / "logs" / "influxdb.log") in texts
+    for name, text in texts.items():
+        assert not [secret for secret in secrets if secret in text], name
+
+
+def test_no_password_is_on_a_command_line_while_it_starts(services: Services) -> None:
+    process = services.start("up", "--no-grafana", "--port", str(free_port()))
+    lines: set[bytes] = set()
+    while process.poll() is None:
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                lines.add(entry.read_bytes())
+            except OSError:
+                continue
+        time.sleep(0.01)
+    process.communicate()
+    assert process.returncode == 0
+    assert any(str(services.root).encode() in line for line in lines)
+    for account in ("admin", "writer", "reader"):
+        assert not [line for line in lines if services.password(account).encode() in line]
+
+
+def test_a_second_up_leaves_it_as_it_is(running: tuple[Services, str]) -> None:
+    services, said = running
+    pid = services.pid
+    assert "was up already" not in said
+    assert "was up already" in services.up()
+    assert services.pid == pid
+
+
+def test_of_two_at_once_one_starts_it(services: Services) -> None:
+    both = [services.start("up", "--no-grafana", "--port", str(free_port())) for _ in range(2)]
+    said = ["".join(process.communicate(timeout=120)) for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sum("was up already" in text for text in said) == 1
+    assert services.processes() == [services.pid]
+
+
+def test_down_ends_it_and_the_next_up_has_the_same_data_accounts_and_address(services: Services) -> None:
+    services.up("--port", str(free_port()))
+    assert services.write("writer") == 204
+    pid, port, passwords = services.pid, services.state["port"], services.password("reader")
+    assert "ended: InfluxDB" in services.run("down")
+    assert services.processes() == []
+    assert not (services.root / "influx.yml").exists()
+    assert "nothing was up" in services.run("down")
+    services.up()
+    assert services.pid != pid
+    assert (services.state["port"], services.password("reader")) == (port, passwords)
+    assert services.points() == 1
+
+
+def test_it_is_started_again_after_kill_9_and_has_lost_nothing(services: Services) -> None:
+    services.up("--port", str(free_port()))
+    assert services.write("writer") == 204
+    pid = services.pid
+    os.kill(pid, signal.SIGKILL)
+    assert "was up already" not in services.up()
+    assert services.pid != pid
+    assert services.points() == 1
+
+
+def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -> None:
+    services.up("--port", str(free_port()))
+    noted = services.state
+    os.kill(services.pid, signal.SIGKILL)
+    with subprocess.Popen(["sleep", "300"]) as stranger:
+        (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
+        assert "nothing was up" in services.run("down")
+        (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
+        assert "was up already" not in services.up()
+        assert services.pid != stranger.pid
+        assert stranger.poll() is None
+        stranger.kill()
+
+
+@pytest.mark.parametrize(
+    "noted", ["", "[1]", '{"pid": -1, "start_ticks": 1, "boot_id": "x", "port": 99999999}']
+)
+def test_a_damaged_note_counts_as_none(services: Services, noted: str) -> None:
+    services.root.mkdir(parents=True)
+    (services.root / "influxdb.json").write_text(noted)
+    assert "nothing was up" in services.run("down")
+
+
+def test_a_port_that_is_taken_is_told_and_without_a_wish_another_is_chosen(services: Services) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        told = services.run("up", "--no-grafana", "--port", str(port), code=3)
+        assert f"127.0.0.1:{port}: expected a free port for InfluxDB" in told
+        assert services.processes() == []
+        assert not (services.root / "influx.yml").exists()
+        (services.root / "influxdb.json").write_text(json.dumps({"port": port}))
+        services.up()
+        assert services.state["port"] != port
+
+
+def test_delete_leaves_nothing_of_it(services: Services) -> None:
+    services.up("--port", str(free_port()))
+    services.run("down", "--delete")
+    assert {path.name for path in services.root.rglob("*")} <= {"lock"}
+
+
+def test_a_lost_password_is_told_and_nothing_is_left_running(services: Services) -> None:
+    services.up("--port", str(free_port()))
+    services.run("down")
+    (services.root / "passwords" / "admin").unlink()
+    told = services.run("up", "--no-grafana", code=3)
+    assert "expected an InfluxDB whose administrator's password is the one kept here" in told
+    assert "regatta down --delete" in told
+    assert services.processes() == []
+    (services.root / "passwords" / "admin").write_text("it's\n")
+    assert "expected a password of 16 to 256 letters and digits" in services.run("up", code=3)
+
+
+def test_a_lost_password_of_the_writer_is_made_anew(services: Services) -> None:
+    services.up("--port", str(free_port()))
+    services.run("down")
+    before = services.password("writer")
+    (services.root / "passwords" / "writer").unlink()
+    services.up()
+    assert services.password("writer") != before
+    assert services.write("writer") == 204
+
+
+def test_who_reads_other_settings_is_told(services: Services, tmp_path: Path) -> None:
+    said = services.up("--port", str(free_port()), REGATTA_INFLUX="none")
+    assert "NOT USED: $REGATTA_INFLUX switches InfluxDB off" in said
+    other = tmp_path / "other.yml"
+    other.write_text("url: http://db:8086\n")
+    assert f"NOT USED: commands read {other} instead" in services.up(REGATTA_INFLUX=str(other))
+
+
+def programs(folder: Path, influxd: str) -> str:
+    """A PATH with another influxd first."""
+    folder.mkdir()
+    (folder / "influxd").write_text(influxd)
+    (folder / "influxd").chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_one_that_does_not_answer_is_ended_with_the_command(services: Services, tmp_path: Path) -> None:
+    process = services.start("up", "--no-grafana", PATH=programs(tmp_path / "bin", SILENT))
+    deadline = time.monotonic() + 60
+    while not services.processes() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(services.processes()) == 1
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert services.processes() == []
+
+
+def test_one_that_ends_at_once_is_told_with_its_last_words(services: Services, tmp_path: Path) -> None:
+    ends = '#!/bin/sh\n[ "$1" != version ] || { echo "InfluxDB v1.8.10"; exit; }\necho "run: no space left"; exit 1\n'
+    told = services.run("up", "--no-grafana", code=3, PATH=programs(tmp_path / "bin", ends))
+    assert "run: no space left" in told
+    assert str(services.root / "logs" / "influxdb.log") in told
+
+
+def test_an_influxdb_of_another_line_and_none_are_told(services: Services, tmp_path: Path) -> None:
+    second = "#!/bin/sh\necho 'InfluxDB v2.7.1 (git: 407fa622e9)'\n"
+    told = services.run("up", "--no-grafana", code=3, PATH=programs(tmp_path / "bin", second))
+    assert "expected InfluxDB 1.x · got InfluxDB v2.7.1" in told
+    (tmp_path / "empty").mkdir()
+    told = services.run("up", "--no-grafana", code=3, PATH=str(tmp_path / "empty"))
+    assert "apt-get install influxdb" in told
+    assert influxd_program() is not None
+
+
+def test_a_folder_of_somebody_elses_choice_is_refused(services: Services, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    services.root.parent.mkdir(parents=True)
+    services.root.symlink_to(tmp_path / "elsewhere")
+    assert "expected a folder of one's own" in services.run("up", code=3)
+    services.root.unlink()
