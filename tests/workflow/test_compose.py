@@ -1,0 +1,268 @@
+"""docker/compose.yml and `regatta up --docker`, with InfluxDB in an image made of Debian's package.
+
+Grafana's image cannot be made without a registry of images: its service is read, not started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from docker_engine import DockerEngine
+from influx_server import free_port
+from ruamel.yaml import YAML
+
+from regatta.cli.main import main
+from regatta.errors import HostError
+from regatta.influx.services.compose import compose_command
+
+HOME = Path(__file__).parents[2]
+IMAGE = "regatta-influxdb:bookworm"
+POINT = "event,experiment=e,host=none,kind=plan planned=1i 1\n"
+
+
+@dataclass
+class Containers:
+    """Services in containers, of a user who has a cache of their own."""
+
+    engine: DockerEngine
+    cache: Path
+    said: list[str] = field(default_factory=list)
+
+    def run(self, *words: str, code: int = 0) -> str:
+        """Run a command of Regatta's, which must end with `code`; returns what it said."""
+        said = io.StringIO()
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("REGATTA_")}
+        own = {"REGATTA_CACHE": str(self.cache), "REGATTA_HOME": str(HOME), "REGATTA_INFLUXDB_IMAGE": IMAGE}
+        with (
+            patch.dict(os.environ, {**kept, **own}, clear=True),
+            patch.object(sys, "argv", ["regatta", *words]),
+            contextlib.redirect_stdout(said),
+            contextlib.redirect_stderr(said),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main()
+        assert ended.value.code == code, said.getvalue()
+        self.said.append(said.getvalue())
+        return said.getvalue()
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What is noted of the containers."""
+        noted = json.loads((self.cache / "services" / "compose.json").read_text())
+        assert isinstance(noted, dict)
+        return noted
+
+    def names(self, *what: str) -> list[str]:
+        """Containers, volumes or networks of this project."""
+        listed = self.engine.run(
+            *what, "--filter", "label=com.docker.compose.project", "--format", "{{json .}}"
+        )
+        ours = [line for line in listed.splitlines() if self.project in line]
+        return sorted(str(json.loads(line).get("Names") or json.loads(line)["Name"]) for line in ours)
+
+    @property
+    def project(self) -> str:
+        """The name of all that belongs together."""
+        from regatta.influx.services.compose import Compose
+        from regatta.influx.services.places import Places
+
+        return Compose(Places(self.cache / "services"), HOME).project
+
+    def password(self, account: str) -> str:
+        """As a user reads it."""
+        return (self.cache / "services" / "passwords" / account).read_text().strip()
+
+    def ask(self, path: str, account: str | None, body: str) -> tuple[int, str]:
+        """Send a request to InfluxDB; returns the status and what it answers."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.state['port']}{path}", body.encode())
+        if account is not None:
+            pair = f"{account}:{self.password(account)}".encode()
+            request.add_header("Authorization", "Basic " + b64encode(pair).decode())
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status, response.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def query(self, query: str, account: str | None) -> tuple[int, str]:
+        """Ask InfluxQL."""
+        return self.ask("/query?db=regatta", account, urllib.parse.urlencode({"q": query}))
+
+
+def need_compose() -> None:
+    """Skip the test, loudly, where there is no Compose."""
+    try:
+        compose_command()
+    except HostError as error:
+        print(f"\nNOT TESTED HERE: docker/compose.yml: {error}", file=sys.__stderr__, flush=True)
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def up(docker_engine: DockerEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Containers]:
+    """Services that are up; nothing of them is left at the end."""
+    need_compose()
+    made = subprocess.run(
+        [HOME / "docker/influx/image"], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert made.returncode == 0, made.stderr
+    print(
+        "\nNOT TESTED HERE: Grafana's container of docker/compose.yml: no registry of images can be reached",
+        file=sys.__stderr__, flush=True,
+    )  # fmt: skip
+    containers = Containers(docker_engine, tmp_path_factory.mktemp("cache"))
+    try:
+        containers.run("up", "--docker", "--no-grafana", "--port", str(free_port()))
+        yield containers
+    finally:
+        containers.run("down", "--delete")
+        left = [
+            *containers.names("ps", "--all"),
+            *containers.names("volume", "ls"),
+            *containers.names("network", "ls"),
+        ]
+        assert left == []
+
+
+def test_each_account_may_do_what_it_is_for_and_nothing_else(up: Containers) -> None:
+    assert [up.ask("/write?db=regatta", who, POINT)[0] for who in ("writer", "reader", None)] == [
+        204,
+        403,
+        401,
+    ]
+    assert up.query("SELECT * FROM event", "reader")[0] == 200
+    assert "not authorized" in up.query("SELECT * FROM event", "writer")[1]
+    for account in ("writer", "reader"):
+        assert "requires admin privilege" in up.query("SHOW USERS", account)[1]
+    status, told = up.query("SHOW USERS", "admin")
+    assert (status, json.loads(told)["results"][0]["series"][0]["values"]) == (
+        200, [["admin", True], ["writer", False], ["reader", False]],
+    )  # fmt: skip
+
+
+def test_it_is_published_on_the_loopback_only_and_becomes_healthy(up: Containers) -> None:
+    (name,) = up.names("ps")
+    told = json.loads(up.engine.run("inspect", name))[0]
+    assert {entry["HostIp"] for entry in told["HostConfig"]["PortBindings"]["8086/tcp"]} == {"127.0.0.1"}
+    up.engine.run("exec", name, "/bin/sh", "/regatta/start", "healthy")
+
+
+def test_no_password_is_in_what_the_engine_or_the_log_shows(up: Containers) -> None:
+    (name,) = up.names("ps")
+    logs = subprocess.run([up.engine.docker, "logs", name], capture_output=True, text=True, check=True)
+    shown = [up.engine.run("inspect", name), logs.stdout, logs.stderr, *up.said, up.engine.run("top", name)]
+    secrets = [up.password(account) for account in ("admin", "writer", "reader", "grafana-admin")]
+    assert len(set(secrets)) == 4
+    assert not [text for text in shown for secret in secrets if secret in text]
+
+
+def test_data_and_passwords_outlive_the_containers(up: Containers) -> None:
+    assert up.ask("/write?db=regatta", "writer", POINT)[0] == 204
+    assert "was up already" in up.run("up", "--docker", "--no-grafana")
+    assert "expected none that run in another way" in up.run("up", "--no-grafana", code=3)
+    assert "ended: the containers" in up.run("down")
+    assert not (up.cache / "services" / "influx.yml").exists()
+    assert up.names("ps", "--all") == []
+    up.run("up", "--docker", "--no-grafana")
+    _, told = up.query("SELECT count(planned) FROM event", "reader")
+    assert json.loads(told)["results"][0]["series"][0]["values"][0][1] == 1
+
+
+def test_a_changed_password_of_the_writer_counts_and_one_of_the_administrator_is_told(up: Containers) -> None:
+    up.run("down")
+    passwords = up.cache / "services" / "passwords"
+    (passwords / "writer").write_text("a" * 32)
+    up.run("up", "--docker", "--no-grafana")
+    assert up.ask("/write?db=regatta", "writer", POINT)[0] == 204
+    up.run("down")
+    kept = (passwords / "admin").read_text()
+    (passwords / "admin").write_text("b" * 32)
+    assert "the password of admin is not the one that this volume was made with" in up.run(
+        "up", "--docker", "--no-grafana", code=3
+    )
+    assert up.names("ps", "--all") == []
+    (passwords / "admin").write_text(kept)
+    up.run("up", "--docker", "--no-grafana")
+
+
+# ---- what can be seen without starting anything ----------------------------------------------------------------------
+
+
+def compose_file() -> dict[str, Any]:
+    """The file, as YAML."""
+    read = YAML(typ="safe").load(HOME / "docker" / "compose.yml")
+    assert isinstance(read, dict)
+    return read
+
+
+def test_without_a_folder_of_passwords_compose_refuses_to_start() -> None:
+    need_compose()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("REGATTA_")}
+    command = [
+        *compose_command(),
+        "-f",
+        str(HOME / "docker" / "compose.yml"),
+        "-p",
+        "regatta-tests",
+        "config",
+    ]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "a folder with the files admin, writer, reader and grafana-admin" in done.stderr
+    done = subprocess.run(
+        command,
+        env={**environment, "REGATTA_SECRETS": "/a folder"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "/a folder/admin" in done.stdout
+
+
+def test_no_service_has_a_password_in_its_environment_or_is_open_to_the_network() -> None:
+    for name, service in compose_file()["services"].items():
+        assert all(port.startswith("127.0.0.1:") for port in service["ports"]), name
+        assert "healthcheck" in service, name
+        assert service["volumes"][0].startswith(f"{name}:"), name
+        for key, value in service["environment"].items():
+            if re.search("PASSWORD|TOKEN|SECRET", key):
+                assert re.fullmatch(r"\$\$__file\{/run/secrets/(\w+)\}", value), key
+                assert value[len("$$__file{/run/secrets/") : -1] in service["secrets"]
+
+
+def test_containers_and_this_machines_grafana_are_set_up_the_same() -> None:
+    from regatta.influx.services.local_grafana import _SETTINGS, data_source
+
+    service = compose_file()["services"]["grafana"]["environment"]
+    differing = {"GF_SERVER_PROTOCOL", "GF_SERVER_HTTP_ADDR", "GF_LOG_MODE", "GF_LOG_LEVEL"}
+    assert {key: service[key] for key in _SETTINGS.keys() - differing} == {
+        key: value for key, value in _SETTINGS.items() if key not in differing
+    }
+    assert {*data_source("", "", "", ""), "REGATTA_BOARDS", "GF_PATHS_PROVISIONING"} <= service.keys()
+
+
+def test_shellcheck_passes_on_what_runs_in_the_container() -> None:
+    beside = Path(sys.executable).with_name("shellcheck")
+    shellcheck = str(beside) if beside.exists() else shutil.which("shellcheck")
+    assert shellcheck, "expected shellcheck in .venv or on the PATH"
+    scripts = [HOME / "docker/influx/start", HOME / "docker/influx/image"]
+    done = subprocess.run([shellcheck, *scripts], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
