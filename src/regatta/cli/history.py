@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.cli.records import printable
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
@@ -33,9 +33,15 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write a page with a figure of each series.",
 )
+@click.option("--ingest", is_flag=True, help="Also write the shifts into InfluxDB, for the boards.")
 @json_option
 def history(
-    experiments: Sequence[str], results: Path, level: float | None, output: Path | None, as_json: bool
+    experiments: Sequence[str],
+    results: Path,
+    level: float | None,
+    output: Path | None,
+    ingest: bool,
+    as_json: bool,
 ) -> None:
     """Compare EXPERIMENTS (names or folders) over time: where does the level of the same cells shift, by how much?
 
@@ -56,6 +62,21 @@ def history(
 
         write_history(found, output)
         click.echo(str(output), err=as_json)
+    if ingest:
+        _ingest(found)
+
+
+def _ingest(found: History) -> None:
+    from regatta.influx.client import Client
+    from regatta.influx.shift_points import write_shifts
+
+    settings = influx_settings()
+    client = Client(settings, "write", say=lambda text: click.echo(text, err=True))
+    try:
+        count = write_shifts(found, client)
+    finally:
+        client.close()
+    click.echo(f"{count} shift{'' if count == 1 else 's'} written to {settings.url}", err=True)
 
 
 def _show(found: History) -> None:

@@ -37,15 +37,16 @@ def drop(
     if hosts is not None:
         conditions.append(any_of("host", hosts))
     for measurement in JOURNAL:
-        _delete(client, measurement, conditions)
+        delete(client, measurement, conditions)
     if hosts is not None:
         return
-    _delete(client, EVENT, conditions if estimates else [*conditions, f"kind != {quoted(PLAN)}"])
+    delete(client, EVENT, conditions if estimates else [*conditions, f"kind != {quoted(PLAN)}"])
     for measurement in (ESTIMATE, VECTOR) if estimates else ():
-        _delete(client, measurement, conditions)
+        delete(client, measurement, conditions)
 
 
-def _delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
+def delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
+    """Delete the points of a measurement that fulfil all conditions (InfluxQL, quoted); none are there is no error."""
     try:
         for _ in client.query(f"DELETE FROM {identifier(measurement)} WHERE {' AND '.join(conditions)}"):
             pass

@@ -1,0 +1,48 @@
+"""Shifts that a history of experiments has shown, as points: Grafana draws them into its boards as annotations.
+
+They are of no journal: `regatta history` finds them, and finds others when more experiments are there. Those that were written
+of its experiments before are therefore taken away first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from regatta.influx.client import Client
+from regatta.influx.lines import encode
+from regatta.influx.points import EVENT, Point, apart, make_point
+from regatta.influx.rebuilding import delete
+from regatta.influx.verifying import any_of
+from regatta.model.history import History
+
+#: the kind of such an event
+SHIFT = "shift"
+
+
+def shift_points(history: History) -> Iterator[Point]:
+    """One event a shift, of the first experiment after it and at the time when that began."""
+    return apart(
+        make_point(
+            EVENT,
+            (history.experiments[shift.since].experiment, series.host, SHIFT),
+            {"text": shift.words, "cell": f"{series.place} · {series.metric}"},
+            history.experiments[shift.since].started_utc_ns,
+        )
+        for series in history.series
+        for shift in series.shifts
+    )
+
+
+def write_shifts(history: History, client: Client) -> int:
+    """Write the shifts instead of those that the database has of these experiments; returns how many they are.
+
+    Raises:
+        StoreError: the database does not answer, or does not let the account write or delete.
+    """
+    names = sorted({one.experiment for one in history.experiments})
+    if names:
+        delete(client, EVENT, [any_of("experiment", names), any_of("kind", [SHIFT])])
+    lines = [encode(point) for point in shift_points(history)]
+    if lines:
+        client.write(lines)
+    return len(lines)
