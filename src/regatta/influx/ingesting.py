@@ -34,9 +34,9 @@ from regatta.store.journal import MAXIMUM_LINE_BYTES
 _BATCH_BYTES = 4 * 1024 * 1024
 #: batches that wait while one is sent
 _WAITING_BATCHES = 2
-#: How often a position is made durable while sending goes on. A kill costs this much sending again, and a sync each batch would
-#: cost more than that.
-_SAVE_EVERY_S = 1.0
+#: A position is made durable when so many times as long has passed as that takes: a sync after each batch could cost more than
+#: the batch, and what a kill costs is sending again what was sent since.
+_SAVE_EVERY = 20
 
 #: told bytes of the journal that were read since the last time
 Progress = Callable[[int], None]
@@ -75,7 +75,7 @@ class _Sender:
         self._cursor = cursor
         self._queue: queue.Queue[_Batch | None] = queue.Queue(_WAITING_BATCHES)
         self.failure: BaseException | None = None
-        self._saved = time.monotonic()
+        self._save_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"influx {cursor.name}", daemon=True)
         self._thread.start()
 
@@ -109,9 +109,11 @@ class _Sender:
             self._cursor.refused += self._client.refusals.count - refused
             self._cursor.refusal = self._client.refusals.reason
         self._cursor.positions.update(batch.positions)
-        if time.monotonic() - self._saved >= _SAVE_EVERY_S:
+        began = time.monotonic()
+        if began >= self._save_at:
             self._cursor.save()
-            self._saved = time.monotonic()
+            now = time.monotonic()
+            self._save_at = now + _SAVE_EVERY * (now - began)
 
 
 class Ingest:
