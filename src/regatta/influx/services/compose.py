@@ -115,9 +115,10 @@ class Compose:
         return True
 
     def _wait(self, command: list[str], passwords: dict[str, str]) -> None:
+        containers = self._run(command, "ps", "-q", "influxdb").stdout.split()
         deadline = time.monotonic() + START_S
         while not all(self._can_log_in(name, passwords[name]) for name in ACCOUNTS):
-            if time.monotonic() > deadline or self._restarts(command):
+            if time.monotonic() > deadline or _has_ended(containers):
                 done = self._run(command, "logs", "--no-color", "--tail", "3", "influxdb")
                 raise HostError(
                     f"{self.file}:influxdb", "a database that lets its accounts in", _last(done.stdout),
@@ -131,17 +132,6 @@ class Compose:
         except (Refused, HostError):
             return False
         return True
-
-    def _restarts(self, command: list[str]) -> bool:
-        """Whether the container has ended already, and was started again."""
-        listed = self._run(command, "ps", "-q", "influxdb").stdout.split()
-        if not listed:
-            return False
-        counted = subprocess.run(
-            ["docker", "inspect", "--format", "{{.RestartCount}}", *listed],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
-        return any(line != "0" for line in counted.stdout.split())
 
     def _logs(self, service: str) -> str:
         return f"see `docker logs` of {self.project}'s {service}"
@@ -199,6 +189,15 @@ def compose_command() -> list[str]:
         "this machine", "docker with Compose", "none",
         "`apt-get install docker.io docker-compose`, or `regatta up` without --docker",
     )  # fmt: skip
+
+
+def _has_ended(containers: list[str]) -> bool:
+    """Whether one of the containers has ended already, whether or not it was started again."""
+    told = subprocess.run(
+        ["docker", "inspect", "--format", "{{.RestartCount}} {{.State.Running}}", *containers],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    return any(line != "0 true" for line in told.stdout.splitlines())
 
 
 def _port(noted: object, usual: int) -> int:
