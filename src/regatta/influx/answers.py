@@ -17,7 +17,7 @@ from regatta.model.cell import NO_MODIFIERS, cell_label
 from regatta.model.estimate import Estimate
 from regatta.model.hosts import HostComparison
 from regatta.model.overheads import Overhead
-from regatta.store.tables import canonical_json
+from regatta.store.columns import canonical_json
 
 #: kinds of estimates
 MEAN, RATIO, OVERHEAD, DRIFT = "mean", "ratio", "overhead", "drift"

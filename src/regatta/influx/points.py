@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
-from regatta.store.tables import INVOCATIONS
+from regatta.store.columns import INVOCATION_COLUMNS, Kind
 
 Field = bool | int | float | str
 
@@ -35,18 +33,15 @@ LONGEST_TAG_BYTES = 1_000
 UNHELD = "unheld"
 
 
-def _type_of(kind: pa.DataType) -> type:
-    if pa.types.is_integer(kind):
+def _type_of(kind: Kind) -> type:
+    if kind in ("int32", "int64"):
         return int
-    return float if pa.types.is_floating(kind) else str
+    return float if kind == "float" else str
 
 
 _INVOCATION_FIELDS: dict[str, type] = {
     **{
-        column.name: _type_of(column.type)
-        for column in INVOCATIONS
-        # `record` counts what a rebuild of the tables has seen.
-        if column.name not in (*TAGS[INVOCATION], "record")
+        name: _type_of(kind) for name, (kind, _) in INVOCATION_COLUMNS.items() if name not in TAGS[INVOCATION]
     },
     "heap_factor": float,
     "heap_mib": float,

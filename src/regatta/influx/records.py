@@ -15,7 +15,7 @@ from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels
 from regatta.influx.lines import clean_bytes, encode, encode_text, field_text, series_key
 from regatta.influx.points import HOST_STATE, INVOCATION, ITERATION, make_point
 from regatta.influx.series import SeriesCount
-from regatta.store.tables import canonical_json, invocation_values
+from regatta.store.columns import canonical_json, invocation_values
 
 #: points of a piece, at most: some 1.5 MB
 PIECE_POINTS = 5_000
