@@ -139,15 +139,29 @@ def sent_receipt(folder: Folder, host: str = "", segment: int = 0) -> Path:
 
 def unsent(folder: Folder) -> str:
     """Why what is recorded is not all in InfluxDB, as it was tried last; empty where it is, or where there was nothing to send."""
+    told = _sent(folder)
+    if told is None or not (_waits(told) or told.get("refused") or told.get("refused_before")):
+        return ""
+    if told.get("reason"):
+        return str(told["reason"])
+    refused = told.get("refused", 0) + told.get("refused_before", 0)
+    return f"it refused {refused} points: {told.get('refusal')}" if refused else "some of it waits"
+
+
+def _sent(folder: Folder) -> dict[str, Any] | None:
+    """What the last receipt says; None where there is none."""
     try:
         value = json.loads(sent_receipt(folder).read_bytes())
     except FileNotFoundError:
-        return ""
-    except (OSError, ValueError) as error:
-        return f"its receipt cannot be read: {error}"
-    if isinstance(value, dict) and value.get("waiting") == 0 and not value.get("reason"):
-        return ""
-    return str(value.get("reason") or "not all was sent") if isinstance(value, dict) else "no receipt"
+        return None
+    except (OSError, ValueError):
+        value = None
+    return value if isinstance(value, dict) else {"reason": "its receipt cannot be read"}
+
+
+def _waits(told: Mapping[str, Any]) -> bool:
+    """Whether there is something left that sending again would bring."""
+    return told.get("waiting") != 0 or bool(told.get("reason"))
 
 
 def withdraw_unsent(folder: Folder, identity: str) -> None:
@@ -155,19 +169,14 @@ def withdraw_unsent(folder: Folder, identity: str) -> None:
 
     What was measured since is told by the answer, which is made again.
     """
-    receipt = sent_receipt(folder)
-    try:
-        written_ns = receipt.stat().st_mtime_ns
-        value = json.loads(receipt.read_bytes())
-    except (OSError, ValueError):
-        receipt.unlink(missing_ok=True)
+    receipt, told = sent_receipt(folder), _sent(folder)
+    if told is None:
         return
-    other = isinstance(value, dict) and value.get("identity", identity) != identity
     try:
-        happened = events_path(folder.path).stat().st_mtime_ns > written_ns
+        happened = events_path(folder.path).stat().st_mtime_ns > receipt.stat().st_mtime_ns
     except OSError:
         happened = False
-    if other or happened or unsent(folder):
+    if happened or _waits(told) or told.get("identity") != identity:
         receipt.unlink(missing_ok=True)
 
 
