@@ -32,6 +32,11 @@ class CellLabel(NamedTuple):
         """Benchmark, runtime, collector, modifiers, heap."""
         return self[:5]
 
+    @property
+    def fields(self) -> dict[str, str | float | None]:
+        """The rest, by name."""
+        return {"heap_factor": self.heap_factor, "heap_mib": self.heap_mib, "label": self.label}
+
 
 NOT_PLANNED = CellLabel(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, _UNPLANNED, None, None)
 
@@ -97,7 +102,7 @@ def _cpus(folder: Folder, host: str, plan: Mapping[str, Any]) -> int | None:
 
 
 def _number(value: object) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _object(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ Source: docs.influxdata.com, "Line protocol": special characters.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
@@ -16,6 +17,8 @@ from regatta.influx.points import FIELDS, LONGEST_TAG_BYTES, TAGS, Field, Point
 
 #: what an empty value is called in a tag
 NONE = "none"
+#: integers of InfluxDB end below it
+_END = 2**63
 #: printable, but not taken as they are; U+FFFD stands for what could not be read, and databases that check their keys refuse it
 _ENCODED = frozenset("\\%\ufffd")
 
@@ -55,8 +58,39 @@ def field_text(value: Field) -> str:
         return f"{value}i"
     if isinstance(value, float):
         return repr(value)
-    text = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+    if "\\" in value or '"' in value:
+        value = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{value}"'
+
+
+def plain_fields(values: Mapping[str, object], kinds: Mapping[str, type]) -> str | None:
+    """The fields of one point at once, as `encode` writes them, where every value is of its field's type and can be held.
+
+    Args:
+        values: by name; None and what is no field is left out.
+        kinds: the types of the measurement's fields.
+
+    Returns:
+        None where one value is not, so that `make_point` has to look.
+    """
+    texts = []
+    for name, value in values.items():
+        kind = kinds.get(name)
+        if value is None or kind is None:
+            continue
+        if type(value) is not kind:
+            return None
+        if kind is int:
+            if not -_END <= value < _END:  # type: ignore[operator]
+                return None
+            texts.append(f"{name}={value}i")
+        elif kind is float and (value - value != 0 or not value):  # type: ignore[operator]
+            if value != 0 or str(value) == "-0.0":
+                return None
+            texts.append(f"{name}=0.0")
+        else:
+            texts.append(f"{name}={field_text(value)}")  # type: ignore[arg-type]
+    return ",".join(texts)
 
 
 def clean_bytes(text: str) -> bytes:

@@ -6,14 +6,16 @@ than the last point of the record before it in its file. The lines of its iterat
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from math import copysign
 from typing import Any, NamedTuple
 
 from regatta.errors import StoreError
 from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels
-from regatta.influx.lines import clean_bytes, encode, encode_text, field_text, series_key
-from regatta.influx.points import HOST_STATE, INVOCATION, ITERATION, make_point
+from regatta.influx.lines import clean_bytes, encode_text, field_text, plain_fields, series_key
+from regatta.influx.points import FIELDS, HOST_STATE, INVOCATION, ITERATION, TAGS, make_point
 from regatta.influx.series import SeriesCount
 from regatta.store.columns import canonical_json, invocation_values
 
@@ -40,6 +42,20 @@ class Piece(NamedTuple):
     points: int
 
 
+@dataclass
+class _Known:
+    """What records of one cell, host and status have in common."""
+
+    #: measurement -> tags
+    tags: Mapping[str, tuple[object, ...]]
+    fields: Mapping[str, Any]
+    #: what the lines of both measurements begin with; "": a tag is too long
+    invocation: str = ""
+    host_state: str = ""
+    #: metric, unit and parameters -> what lines of iterations begin with
+    rows: dict[tuple[Any, ...], str] = field(default_factory=dict)
+
+
 class RecordLines:
     """The lines of one journal file, record by record."""
 
@@ -58,8 +74,7 @@ class RecordLines:
         self.series = SeriesCount() if series is None else series
         self._labels = labels
         self._digits = segment % STEP_NS
-        #: (cell, platform, status ...) -> metric, unit and parameters -> what its lines begin with
-        self._keys: dict[tuple[str, ...], dict[tuple[Any, ...], str]] = {}
+        self._same: dict[tuple[str, ...], _Known] = {}
         self._kept = 0
 
     def of(self, record: Record) -> Iterator[Piece]:
@@ -86,17 +101,23 @@ class RecordLines:
 
     def _first(self, record: Record, base: int) -> Piece:
         """The record's `invocation` and `host_state`."""
-        label = self._label(record)
+        known = self._known(record)
         values = invocation_values(record)
-        host = (values["experiment"], values["host"], values["platform"])
-        fields = {**values, **label._asdict()}
-        points = (
-            make_point(INVOCATION, (*host, *label.tags, values["status"]), fields, base),
-            make_point(HOST_STATE, host, _host_state(values, self._labels.cpus), base),
-        )
-        for point in points:
-            self.series.add(series_key(point.measurement, point.tags))
-        return Piece(b"".join(map(encode, points)), len(points))
+        if values["cores"] is not None:
+            values["cores"] = json.dumps(values["cores"])
+        values.update(known.fields)
+        state = _host_state(values, self._labels.cpus)
+        text = ""
+        for measurement, key, fields in (
+            (INVOCATION, known.invocation, values),
+            (HOST_STATE, known.host_state, state),
+        ):
+            plain = plain_fields(fields, FIELDS[measurement]) if key else None
+            if plain is None:
+                text += encode_text(make_point(measurement, known.tags[measurement], fields, base))
+            else:
+                text += f"{key} {plain} {base}\n"
+        return Piece(clean_bytes(text), 2)
 
     def _pieces(self, record: Record, rows: Any, base: int, first: Piece) -> Iterator[Piece]:
         data, points = [first.data], first.points
@@ -114,7 +135,7 @@ class RecordLines:
 
     def _iterations(self, record: Record, rows: Any, start: int, base: int) -> bytes:
         """Lines of some rows; this is where an ingest spends its time."""
-        keys = self._keys_of(record)
+        keys = self._known(record).rows
         place = _place(record)
         lines = []
         time_ns = base + start * STEP_NS
@@ -151,15 +172,26 @@ class RecordLines:
             make_point(ITERATION, self._tags(record, metric, unit, parameters), fields, time_ns)
         )
 
-    def _keys_of(self, record: Record) -> dict[tuple[Any, ...], str]:
+    def _known(self, record: Record) -> _Known:
         """What is known of lines that begin as this record's do."""
-        if self._kept > _KEPT_KEYS:
-            self._keys.clear()
-            self._kept = 0
         same = tuple(
             str(record.get(name)) for name in ("cell_id", "experiment", "host", "platform", "status")
         )
-        return self._keys.setdefault(same, {})
+        known = self._same.get(same)
+        if known is None:
+            if self._kept > _KEPT_KEYS:
+                self._same.clear()
+                self._kept = 0
+            label = self._label(record)
+            host = tuple(record.get(name) for name in TAGS[HOST_STATE])
+            tags = {INVOCATION: (*host, *label.tags, record.get("status")), HOST_STATE: host}
+            known = self._same[same] = _Known(tags, label.fields)
+            points = [make_point(measurement, own, {}, 0) for measurement, own in tags.items()]
+            for point in points:
+                self.series.add(series_key(point.measurement, point.tags))
+            if not any(point.fields for point in points):
+                known.invocation, known.host_state = (series_key(p.measurement, p.tags) for p in points)
+        return known
 
     def _new_key(
         self, record: Record, keys: dict[tuple[Any, ...], str], metric: Any, unit: Any, parameters: Any
@@ -185,8 +217,11 @@ class RecordLines:
 def _place(record: Record) -> str:
     """Where in which journal file the record is, up to the number of the line."""
     fields = {name: record.get(name) for name in ("segment", "sequence")}
-    point = make_point(ITERATION, (), fields, 0)
-    return "".join(f",{name}={field_text(value)}" for name, value in point.fields.items()) + ",line="
+    plain = plain_fields(fields, FIELDS[ITERATION])
+    if plain is None:
+        held = make_point(ITERATION, (), fields, 0).fields
+        plain = ",".join(f"{name}={field_text(value)}" for name, value in held.items())
+    return f",{plain},line=" if plain else ",line="
 
 
 def _host_state(values: Record, cpus: int | None) -> dict[str, Any]:
