@@ -11,12 +11,62 @@ from regatta.cli.options import spec_results_option
 
 @click.command()
 @spec_results_option
+@click.option(
+    "--influx",
+    is_flag=True,
+    help="Write the results to InfluxDB too, and count them there; starts one where none is configured, as `regatta up` does.",
+)
 @click.pass_context
-def demo(ctx: click.Context, results: Path | None) -> int:
+def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
     """Run configs/experiments/demo.yml: two JVMs, three collectors, two heap sizes; print the answer and write a report."""
     from regatta.cli.run import run
     from regatta.spec.home import find_home
 
-    spec = find_home() / "configs" / "experiments" / "demo.yml"
+    home = find_home()
+    spec = home / "configs" / "experiments" / "demo.yml"
+    if influx:
+        _make_sure_of_influx(home)
     code: int = ctx.invoke(run, spec=spec, results=results, retry_failed=False)
+    if influx:
+        _count_and_show(ctx, home, spec, results)
     return code
+
+
+def _make_sure_of_influx(home: Path) -> None:
+    """Start the user's own InfluxDB, unless another one is configured."""
+    from regatta.cli.up import start
+    from regatta.errors import Problem, SpecError
+    from regatta.influx.services.stack import Wishes
+    from regatta.influx.settings import OFF, VARIABLE, find_settings, services_settings
+
+    settings = find_settings(home)
+    if settings is None or settings.path == services_settings():
+        start(Wishes())
+        settings = find_settings(home)
+    if settings is None:
+        raise SpecError(
+            [Problem(f"${VARIABLE}", "an InfluxDB, for --influx", OFF, "unset it, or leave --influx out")]
+        )
+
+
+def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | None) -> None:
+    """Compare the journal and the database, series by series, and say where to look."""
+    from regatta.cli.ingest import ingest
+    from regatta.cli.up import say_where
+    from regatta.influx.services.places import places
+    from regatta.influx.settings import find_settings, services_settings
+    from regatta.spec.load import load_spec
+    from regatta.store.folder import Folder
+
+    experiment = load_spec(spec, home)
+    folder = Folder((results or Path(experiment.results_directory)) / experiment.name)
+    click.echo("\nregatta ingest --verify:")
+    try:
+        ctx.invoke(ingest, experiment=str(folder.path), verify=True)
+    finally:
+        settings = find_settings(home)
+        assert settings is not None
+        click.echo(f"InfluxDB: {settings.url}")
+        if settings.path == services_settings():
+            say_where(places(), settings.url, settings.database, settings.grafana_url)
+            click.echo("end it: regatta down")
