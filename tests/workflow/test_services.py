@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -29,6 +30,11 @@ from regatta.cli.main import main
 HOME = Path(__file__).parents[2]
 REGATTA = Path(sys.executable).with_name("regatta")
 POINT = "event,experiment=e,host=none,kind=plan planned=1i 1\n"
+
+PERTURBATION = (
+    *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
+    *("frequency_drop_percent", "swapped_pages", "throttle_events"),
+)
 
 #: stands for a program that does not start to serve
 SILENT = """#!/bin/sh
@@ -350,6 +356,50 @@ def test_who_reads_other_settings_is_told(services: Services, tmp_path: Path) ->
     other = tmp_path / "other.yml"
     other.write_text("url: http://db:8086\n")
     assert f"NOT USED: commands read {other} instead" in services.up(REGATTA_INFLUX=str(other))
+
+
+def home_with_a_short_demonstration(folder: Path) -> Path:
+    """A home whose demonstration takes seconds: everything else in it is this one's."""
+    configs = folder / "configs"
+    (configs / "experiments").mkdir(parents=True)
+    for path in [*HOME.iterdir(), *(HOME / "configs").iterdir()]:
+        place = folder / path.relative_to(HOME)
+        if path.name not in ("configs", "experiments", ".git", ".venv", "results"):
+            place.symlink_to(path)
+    suite = {"suite": "tiny", "description": "ends at once", "benchmarks": {"quick": {"command": ["true"]}}}
+    quiet = dict.fromkeys(PERTURBATION)
+    spec = {
+        "name": "demo", "question": "Does it land?", "suites": ["suite.yml"], "invocations": {"fixed": 3},
+        "benchmarks": [{"suite": "tiny", "benchmark": "quick"}], "seed": 7, "perturbation": quiet,
+    }  # fmt: skip
+    (configs / "experiments" / "suite.yml").write_text(json.dumps(suite))
+    (configs / "experiments" / "demo.yml").write_text(json.dumps(spec))
+    return folder
+
+
+def test_the_demonstration_lands_in_influxdb_is_counted_and_says_where_to_look(
+    running: tuple[Services, str], tmp_path: Path
+) -> None:
+    services, _ = running
+    home = home_with_a_short_demonstration(tmp_path / "home")
+    own = {"REGATTA_HOME": str(home), "REGATTA_HOST_LOCK": str(tmp_path / "lock")}
+    words = ["demo", "--influx", "--results", str(tmp_path / "results")]
+    process = services.start(*words, **own, PATH=f"{REGATTA.parent}:{os.environ['PATH']}")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, out + err
+    assert "(was up already)" in out
+    assert re.search(r"demo: both sides agree in all \d+ series", out)
+    counts = dict(re.findall(r"^(\w+) +(\d+) in the journal +\2 in the database$", out, re.MULTILINE))
+    # One more than is measured: the first of a series is discarded.
+    assert int(counts["invocation"]) == 4
+    assert int(counts["estimate"]) > 0
+    assert out.rstrip().endswith("end it: regatta down")
+    assert f'INFLUX_PASSWORD="$(cat {services.root}/passwords/reader)"' in out
+    status, told = services.query("SELECT count(sequence) FROM iteration WHERE experiment = 'demo'", "reader")
+    assert (status, "series" in told) == (200, True)
+    assert "expected an InfluxDB, for --influx" in services.run(
+        "demo", "--influx", code=2, REGATTA_INFLUX="none"
+    )
 
 
 def programs(folder: Path, influxd: str) -> str:
