@@ -6,7 +6,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 # What a clone has at its root goes with the installed package, so that `pip install .` works on its own.
-HOME = ("Snakefile", "workflows", "configs", "benchmarks", "playbooks", "docker")
+HOME = ("Snakefile", "workflows", "configs", "benchmarks", "playbooks", "docker", "dashboards")
 
 # hatchling takes a forced folder whole, and what a clone has built in it is not for others.
 BUILT = {"target", "build", "__pycache__"}
