@@ -15,7 +15,7 @@ from regatta.errors import HostError
 from regatta.influx.services.passwords import password_in
 from regatta.influx.services.places import Places
 from regatta.influx.services.ports import ADDRESS, port_for
-from regatta.influx.services.processes import Process, ended, note, running, started
+from regatta.influx.services.processes import Process, ended, last_words, note, running, started
 
 SERVICE = "grafana"
 ADMIN = "grafana-admin"
@@ -141,7 +141,7 @@ class LocalGrafana:
             if process.listens_on(port) and _healthy(pool, f"http://{ADDRESS}:{port}"):
                 return
             time.sleep(_POLL_S)
-        got = "one that does not answer" if child.poll() is None else "it has ended"
+        got = "one that does not answer" if child.poll() is None else last_words(self.places, SERVICE)
         raise HostError(
             f"Grafana on {ADDRESS}:{port}", "a server that starts", got, f"see {self.places.log(SERVICE)}"
         )

@@ -14,7 +14,7 @@ from regatta.influx.services.accounts import ACCOUNTS, Door, make_accounts
 from regatta.influx.services.passwords import password_in
 from regatta.influx.services.places import Places
 from regatta.influx.services.ports import ADDRESS, port_for
-from regatta.influx.services.processes import Process, ended, note, running, started
+from regatta.influx.services.processes import Process, ended, last_words, note, running, started
 
 SERVICE = "influxdb"
 DATABASE = "regatta"
@@ -110,7 +110,7 @@ class LocalInflux:
                     break
                 if left == 0:
                     raise HostError(
-                        f"influxd on {ADDRESS}:{port}", "a database that starts", self._last_words(),
+                        f"influxd on {ADDRESS}:{port}", "a database that starts", last_words(self.places, SERVICE),
                         f"see {self.places.log(SERVICE)}",
                     )  # fmt: skip
             except BaseException:
@@ -149,13 +149,6 @@ class LocalInflux:
         if child.poll() is None:
             process.end(END_S)
         return False
-
-    def _last_words(self) -> str:
-        try:
-            lines = self.places.log(SERVICE).read_text(errors="replace").strip().splitlines()
-        except OSError:
-            lines = []
-        return " | ".join(lines[-2:])[:500] or "it ended without a word"
 
     def end(self) -> bool:
         """End it; returns whether it was running. Its data stays."""

@@ -122,6 +122,15 @@ def ended(places: Places, service: str, patience_s: float) -> bool:
     return was_running
 
 
+def last_words(places: Places, service: str) -> str:
+    """What a service said last, for a message."""
+    try:
+        lines = places.log(service).read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return " | ".join(lines[-2:])[:500] or "it ended without a word"
+
+
 def _noted(places: Places, service: str) -> Process | None:
     noted = places.read_state(service)
     pid, ticks, boot_id = noted.get("pid"), noted.get("start_ticks"), noted.get("boot_id")
