@@ -1,0 +1,173 @@
+"""Where the settings of InfluxDB are found, what is wrong with them, and that no secret is ever shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from regatta.errors import SpecError
+from regatta.influx.settings import Settings, find_settings, read_settings, services_settings
+
+ROOT = Path(__file__).parents[3]
+URL = "url: http://localhost:8086\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home without settings, and a cache in which no services are up."""
+    monkeypatch.delenv("REGATTA_INFLUX")
+    monkeypatch.setenv("REGATTA_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "home" / "configs").mkdir(parents=True)
+    return tmp_path / "home"
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def problems(path: Path, text: str) -> str:
+    with pytest.raises(SpecError) as raised:
+        read_settings(write(path, text))
+    assert raised.value.exit_code == 2
+    return str(raised.value)
+
+
+def test_without_any_file_there_is_no_influxdb(home: Path) -> None:
+    assert find_settings(home) is None
+    assert find_settings(None) is None
+
+
+def test_the_variable_comes_before_the_home_and_the_home_before_services(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(services_settings(), "url: http://services:1\n")
+    assert (found := find_settings(home))
+    assert found.url == "http://services:1"
+    write(home / "configs" / "influx.yml", "url: http://home:1\n")
+    assert (found := find_settings(home))
+    assert found.url == "http://home:1"
+    own = write(tmp_path / "own.yml", "url: http://own:1\n")
+    monkeypatch.setenv("REGATTA_INFLUX", str(own))
+    assert (found := find_settings(home))
+    assert found.url == "http://own:1"
+    monkeypatch.setenv("REGATTA_INFLUX", "none")
+    assert find_settings(home) is None
+
+
+def test_a_variable_that_names_no_file_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGATTA_INFLUX", str(home / "absent.yml"))
+    with pytest.raises(SpecError, match=r"\$REGATTA_INFLUX: expected a file of settings, or `none`"):
+        find_settings(home)
+
+
+def test_the_example_is_settings() -> None:
+    found = read_settings(ROOT / "configs" / "influx.example.yml.txt")
+    plain = Settings(found.path, "http://localhost:8086")
+    assert (found.database, found.timeout_s, found.batch_points, found.series_limit) == (
+        plain.database, plain.timeout_s, plain.batch_points, plain.series_limit,
+    )  # fmt: skip
+    assert found.write
+    assert found.write.file == ROOT / "configs" / "influx-writer.password"
+    assert found.read
+    assert found.read.user == "regatta-reader"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "influx.yml:1:url: expected the key `url`"),
+        ("url: localhost:8086\n", "influx.yml:1:url: expected an address that starts with http:// or https://"),
+        ("url: http://h:99999\n", "influx.yml:1:url: expected an address of InfluxDB"),
+        ("url: http://h/?db=x\n", "influx.yml:1:url: expected an address without `?` and `#`"),
+        (URL + "passwort: x\n", "influx.yml:2:passwort: expected a key that is known here"),
+        (URL + "batch_points: 0\n", "influx.yml:2:batch_points: expected a number of at least 1"),
+        (URL + "write: {user: a}\n", "influx.yml:2:write: expected one of password_file, password_env, token_file, token_env"),
+        (URL + "write: {password_env: A}\n", "influx.yml:2:write: expected `user` with a password"),
+        (URL + "write: {user: a, token_env: A}\n", "influx.yml:2:write: expected `user` with a password, and no `user` with a token"),
+        (URL + "read: {user: 'a:b', password_env: A}\n", "influx.yml:2:read.user: expected a user's name without `:`"),
+        (URL + "database: \"a\\nb\"\n", "influx.yml:2:database: expected a name of printable characters"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in problems(tmp_path / "influx.yml", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "url: http://me:s3cret@localhost:8086\n",
+        URL + "write: s3cret\n",
+        URL + "write: {user: a, password: s3cret}\n",
+        URL + "token: s3cret\n",
+    ],
+)
+def test_a_secret_that_was_written_into_the_file_is_refused_and_not_shown(tmp_path: Path, text: str) -> None:
+    assert "s3cret" not in problems(tmp_path / "influx.yml", text)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (None, "No such file or directory"),
+        (b"", "expected a secret in"),
+        (b"\n", "got nothing"),
+        (b"two\nlines\n", "on one line"),
+        (b"\xff\xfe", "UTF-8"),
+        (b"x" * 20_000, "more than 16384 bytes"),
+    ],
+)
+def test_a_file_that_holds_no_secret_is_told_with_the_key_that_names_it(
+    tmp_path: Path, data: bytes | None, expected: str
+) -> None:
+    settings = read_settings(
+        write(tmp_path / "influx.yml", URL + "write: {user: a, password_file: secret}\n")
+    )
+    if data is not None:
+        (tmp_path / "secret").write_bytes(data)
+    assert settings.write is not None
+    with pytest.raises(SpecError) as raised:
+        settings.write.authorization()
+    assert str(raised.value).startswith(f"{tmp_path}/influx.yml:2:write.password_file: ")
+    assert expected in str(raised.value)
+    assert "two" not in str(raised.value)
+
+
+def test_passwords_and_tokens_come_from_files_and_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").write_text("tökén: 1\r\n")
+    text = URL + "write: {user: a, password_file: secret}\nread: {token_env: READ_TOKEN}\n"
+    settings = read_settings(write(tmp_path / "influx.yml", text))
+    assert settings.write is not None
+    assert settings.read is not None
+    assert settings.write.authorization() == "Basic YTp0w7Zrw6luOiAx"
+    monkeypatch.delenv("READ_TOKEN", raising=False)
+    with pytest.raises(SpecError, match=r"read.token_env: expected a secret in \$READ_TOKEN · got nothing"):
+        settings.read.authorization()
+    monkeypatch.setenv("READ_TOKEN", "abc==")
+    assert settings.read.authorization() == "Token abc=="
+
+
+def test_who_may_write_reads_where_nobody_else_is_named(tmp_path: Path) -> None:
+    settings = read_settings(write(tmp_path / "influx.yml", URL + "write: {token_env: TOKEN}\n"))
+    assert settings.read == settings.write
+    assert read_settings(write(tmp_path / "influx.yml", URL)).read is None
+
+
+def test_another_database_is_another_identity_and_another_account_is_not() -> None:
+    one = Settings(Path("x"), "http://h:1")
+    assert one.identity == Settings(Path("y"), "http://h:1", timeout_s=3).identity
+    assert len({one.identity, Settings(Path("x"), "http://h:1", "b").identity,
+                Settings(Path("x"), "http://h:1", retention_policy="b").identity}) == 3  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("url", "near"),
+    [("http://localhost:1", True), ("http://127.3.2.1:1", True), ("https://[::1]:1", True),
+     ("http://10.0.0.1:1", False), ("https://influx.example.org", False)],
+)  # fmt: skip
+def test_what_is_on_the_loopback_is_near(url: str, near: bool) -> None:
+    assert Settings(Path("x"), url).is_near is near
