@@ -14,8 +14,7 @@ import click
 
 from regatta.cli.options import json_option, results_option
 from regatta.cli.records import printable
-from regatta.cli.store import database_progress
-from regatta.store.folder import find_folder
+from regatta.cli.sources import INFLUX, JOURNAL, records_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,6 +38,14 @@ _SENTENCES_AT_MOST = 24
     multiple=True,
     metavar="FACTOR=NAME",
     help="Compare with it instead of the spec's baseline: collector=serial, runtime=..., modifiers=...; may be repeated.",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice([JOURNAL, INFLUX]),
+    default=JOURNAL,
+    show_default=True,
+    help="Where the records are read: in the results folder, or in InfluxDB, which needs no folder.",
 )
 @json_option
 @click.option(
@@ -81,6 +88,7 @@ def analyze(
     experiment: str,
     results: Path,
     baselines: Sequence[str],
+    source: str,
     as_json: bool,
     as_csv: bool,
     method: str,
@@ -93,13 +101,12 @@ def analyze(
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
     baseline = _baseline(baselines)
-    folder = find_folder(experiment, results)
 
     from regatta.analysis.answer import answer_experiment
 
-    with database_progress() as progress:
+    with records_of(experiment, results, source) as (folder, progress):
         answer = answer_experiment(
-            folder.path,
+            folder,
             baseline,
             progress,
             method,

@@ -12,7 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,7 @@ from regatta.store.tables import (
 
 DATABASE = "regatta.duckdb"
 TABLES = ("invocations", "iterations", "cells")
+_SCHEMAS = {"invocations": INVOCATIONS, "iterations": ITERATIONS, "cells": CELLS}
 
 _FINGERPRINT = b"regatta.fingerprint"
 _NEW = ".new"
@@ -125,13 +126,35 @@ def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
             for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
                 _put_in_place(path)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
-        raise StoreError(
-            str(directory),
-            "a folder in which the database can be written",
-            str(error),
-            "make room, or mend its permissions",
-        ) from error
+        raise _not_written(directory, error) from error
     return Rebuilt(directory, invocations, iterations, cells, damaged)
+
+
+def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]) -> None:
+    """Make the database of what comes from elsewhere than the journal; it counts as that of the plans in the folder.
+
+    Args:
+        experiment_dir: a folder with the plans and decisions that belong to it, and no journal.
+        tables: for each of `TABLES` its rows, with the schema of `regatta.store.tables`, in any pieces.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    directory = experiment_dir / "store"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with _alone(directory):
+            mark = fingerprint(experiment_dir)
+            new = {name: directory / f"{name}.parquet{_NEW}" for name in TABLES}
+            for name, path in new.items():
+                with _parquet(path, _SCHEMAS[name], mark) as writer:
+                    for table in tables[name]:
+                        writer.write_table(table)
+            _write_duckdb(directory / f"{DATABASE}{_NEW}", new)
+            for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
+                _put_in_place(path)
+    except (OSError, pa.ArrowException, duckdb.Error) as error:
+        raise _not_written(directory, error) from error
 
 
 def fingerprint(experiment_dir: Path) -> str:
@@ -147,6 +170,15 @@ def fingerprint(experiment_dir: Path) -> str:
             f"{path.relative_to(experiment_dir)} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode()
         )
     return digest.hexdigest()[:16]
+
+
+def _not_written(directory: Path, error: Exception) -> StoreError:
+    return StoreError(
+        str(directory),
+        "a folder in which the database can be written",
+        str(error),
+        "make room, or mend its permissions",
+    )
 
 
 def _is_current(directory: Path, mark: str) -> bool:

@@ -1,0 +1,267 @@
+"""From the points of an experiment back to a folder that the analysis reads: the same tables to the last digit.
+
+Rows come from the database in pieces and go into Parquet; DuckDB brings them into the order of the journal, out of core
+where it must.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from regatta.errors import StoreError
+from regatta.influx.client import Client
+from regatta.influx.lines import NONE, identifier, quoted, tag_text, tag_value
+from regatta.influx.plan_documents import Ask, PlanDocuments, read_plan
+from regatta.influx.points import FIELDS, INVOCATION, ITERATION, UNHELD
+from regatta.store.database import Progress, make_database
+from regatta.store.folder import Folder, write_json
+from regatta.store.tables import INVOCATIONS, ITERATIONS, cell_rows
+
+Say = Callable[[str], None]
+
+#: rows of a batch on their way to the analysis
+_BATCH = 100_000
+#: where a row was: in which journal file of its host, and when its record began
+_PLACE = [("place_host", pa.string()), ("place_segment", pa.int64()), ("place_ns", pa.int64())]
+_RECORDS = pa.schema([*_PLACE, *(column for column in INVOCATIONS if column.name != "record")])
+_LINES = pa.schema(
+    [*_PLACE, ("line", pa.int64()), *(column for column in ITERATIONS if column.name != "record")]
+)
+_OF_INVOCATION = ("experiment", "host", "platform", "status")
+_OF_ITERATION = ("metric", "unit", "parameters")
+
+
+#: The journal's order: files by host and segment, and times grow within each.
+_NUMBERED = """
+create table numbered as
+select row_number() over (order by place_host, place_segment, place_ns) - 1 as record, *
+from read_parquet($1)
+"""
+_TOGETHER = """
+create table together as
+select numbered.record, line, {columns}
+from read_parquet($1) as lines join numbered using (place_host, place_segment, place_ns)
+"""
+_LACKING = """
+select invocation_id, host, iteration_rows, coalesce(found, 0)
+from numbered left join (select record, count(*) as found from together group by record) using (record)
+where iteration_rows <> coalesce(found, 0) order by record limit 1
+"""
+
+
+@contextmanager
+def experiment_from_influx(
+    client: Client, experiment: str, say: Say, progress: Progress | None = None
+) -> Iterator[Path]:
+    """Lay out an experiment as the database has it, for as long as the block lasts.
+
+    Args:
+        client: of an account that may read.
+        experiment: its name.
+        say: told where the database holds another number of records than the journal had.
+        progress: told about rows read and rows in all.
+
+    Yields:
+        a folder with plan, decisions and `store/`, without a journal.
+
+    Raises:
+        StoreError: the database has no such experiment, or only parts of its records; or it cannot be asked.
+    """
+    ask = _asking(client)
+    documents = read_plan(ask, experiment)
+    with tempfile.TemporaryDirectory(prefix="regatta-influx-") as name:
+        folder = Folder(Path(name) / "experiment")
+        _write_plan(folder, documents)
+        _Reading(ask, experiment, documents, say, progress).write(folder.path, Path(name))
+        yield folder.path
+
+
+def _asking(client: Client) -> Ask:
+    def ask(query: str) -> Iterator[dict[str, Any]]:
+        for series in client.query(query, chunked=True):
+            for row in series.values:
+                yield dict(zip(series.columns, row, strict=True))
+
+    return ask
+
+
+def _write_plan(folder: Folder, documents: PlanDocuments) -> None:
+    write_json(folder.experiment, documents.experiment)
+    for host, document in documents.hosts.items():
+        write_json(folder.host_plan(host) / "plan.json", document["plan"], indent=None)
+        if document["decisions"] is not None:
+            write_json(folder.decisions(host), document["decisions"])
+
+
+class _Reading:
+    """One experiment on its way from the database into tables."""
+
+    def __init__(
+        self, ask: Ask, experiment: str, documents: PlanDocuments, say: Say, progress: Progress | None
+    ) -> None:
+        self._ask = ask
+        self._experiment = experiment
+        self._documents = documents
+        self._say = say
+        self._progress = progress
+        self._hosts = sorted({*documents.hosts, *documents.counts})
+        self._expected = sum(one["records"] + one["lines"] for one in documents.counts.values())
+        self._read = 0
+
+    def write(self, experiment_dir: Path, scratch: Path) -> None:
+        """Make the tables in `experiment_dir`; `scratch` is a folder for what is in between."""
+        records, lines = scratch / "records.parquet", scratch / "lines.parquet"
+        self._fetch(records, _RECORDS, self._invocations)
+        self._fetch(lines, _LINES, self._iterations)
+        columns = ", ".join(f"lines.{column.name}" for column in ITERATIONS if column.name != "record")
+        try:
+            with duckdb.connect(str(scratch / "order.duckdb")) as connection:
+                connection.execute(_NUMBERED, [str(records)])
+                connection.execute(_TOGETHER.format(columns=columns), [str(lines)])
+                self._check(connection)
+                make_database(
+                    experiment_dir,
+                    {
+                        "invocations": _tables(
+                            connection,
+                            "numbered order by record",
+                            INVOCATIONS,
+                            scratch / "invocations.parquet",
+                        ),
+                        "iterations": _tables(
+                            connection,
+                            "together order by record, line",
+                            ITERATIONS,
+                            scratch / "iterations.parquet",
+                        ),
+                        "cells": self._cells(),
+                    },
+                )
+        except duckdb.Error as error:
+            raise StoreError(
+                str(scratch), "room for what the database holds", str(error), "make room, or set TMPDIR"
+            ) from error
+
+    def _fetch(self, path: Path, schema: pa.Schema, rows: Callable[[str], Iterator[tuple[Any, ...]]]) -> None:
+        with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+            for host in self._hosts:
+                batch: list[tuple[Any, ...]] = []
+                for row in rows(host):
+                    batch.append(row)
+                    if len(batch) >= _BATCH:
+                        self._flush(writer, schema, batch)
+                self._flush(writer, schema, batch)
+
+    def _flush(self, writer: pq.ParquetWriter, schema: pa.Schema, batch: list[tuple[Any, ...]]) -> None:
+        if not batch:
+            return
+        try:
+            arrays = [
+                pa.array(values, column.type)
+                for values, column in zip(zip(*batch, strict=True), schema, strict=True)
+            ]
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise StoreError(
+                f"experiment {self._experiment!r} in the database", "values as docs/protocol.md says", str(error),
+                "look at them in the journal",
+            ) from error  # fmt: skip
+        writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+        self._read += len(batch)
+        batch.clear()
+        if self._progress is not None:
+            self._progress(self._read, max(self._read, self._expected))
+
+    def _invocations(self, host: str) -> Iterator[tuple[Any, ...]]:
+        fields = [name for name in FIELDS[INVOCATION] if name in INVOCATIONS.names]
+        names = [column.name for column in INVOCATIONS if column.name != "record"]
+        kinds = {column.name: column.type for column in INVOCATIONS}
+        for row in self._rows(INVOCATION, [*fields, UNHELD], _OF_INVOCATION, host):
+            values = [_typed(row[name], kinds[name]) for name in names]
+            yield host, row["segment"], row["time"], *values
+
+    def _iterations(self, host: str) -> Iterator[tuple[Any, ...]]:
+        fields = ("value", "iteration", "operations", "segment", "line", UNHELD)
+        for row in self._rows(ITERATION, fields, _OF_ITERATION, host):
+            line, value = row["line"], row["value"]
+            yield (
+                host, row["segment"], row["time"] - line * 1000, line, row["iteration"], row["metric"],
+                None if value is None else float(value), row["unit"], row["operations"], row["parameters"],
+            )  # fmt: skip
+
+    def _rows(
+        self, measurement: str, fields: Sequence[str], tags: Sequence[str], host: str
+    ) -> Iterator[dict[str, Any]]:
+        """Rows of a host in the order of time, with the tags as they were given, and what their fields could not hold."""
+        chosen = ", ".join(identifier(name) for name in (*fields, *tags))
+        told = " AND ".join(
+            f"{identifier(name)} = {quoted(tag_text(value))}"
+            for name, value in (("experiment", self._experiment), ("host", host))
+        )
+        texts: dict[str, str | None] = {NONE: None}
+        for row in self._ask(f"SELECT {chosen} FROM {identifier(measurement)} WHERE {told}"):
+            for name in tags:
+                text = row[name]
+                if text not in texts:
+                    texts[text] = tag_value(text)
+                row[name] = texts[text]
+            if row[UNHELD] is not None:
+                row.update(json.loads(row[UNHELD]))
+            yield row
+
+    def _check(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """What lacks lines is no answer; what lacks records is one, and said so."""
+        lacking = connection.execute(_LACKING).fetchone()
+        if lacking is not None:
+            invocation, host, expected, found = lacking
+            raise StoreError(
+                f"{invocation} on {host} in the database", f"{expected} measurements", f"{found}",
+                f"run `regatta ingest {self._experiment}`, or with --verify to see what else differs",
+            )  # fmt: skip
+        for host, counts in self._documents.counts.items():
+            found = connection.execute("select count(*) from numbered where host = $1", [host]).fetchone()
+            if found is not None and found[0] != counts["records"]:
+                self._say(
+                    f"the database holds {found[0]} records of {host}, and its newest plan was written when there were "
+                    f"{counts['records']}: `regatta ingest {self._experiment}` writes what is missing"
+                )
+
+    def _cells(self) -> Iterator[pa.Table]:
+        for host, document in sorted(self._documents.hosts.items()):
+            try:
+                yield cell_rows(document["plan"], document["planned"])
+            except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+                raise StoreError(
+                    f"the plan of {host} in the database",
+                    "the plan of a host",
+                    f"{type(error).__name__}: {error}",
+                ) from error
+
+
+def _tables(
+    connection: duckdb.DuckDBPyConnection, of: str, schema: pa.Schema, path: Path
+) -> Iterator[pa.Table]:
+    """Rows in an order, by way of a file at `path`."""
+    columns = ", ".join(f'"{name}"' for name in schema.names)
+    target = str(path).replace("'", "''")
+    connection.execute(f"copy (select {columns} from {of}) to '{target}' (format parquet)")
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_BATCH):
+            yield pa.Table.from_batches([batch]).cast(schema)
+
+
+def _typed(value: Any, kind: pa.DataType) -> Any:
+    """A field as its column has it: JSON writes 1.0 as 1, and a list is text in the database."""
+    if value is None:
+        return None
+    if pa.types.is_floating(kind):
+        return float(value)
+    return json.loads(value) if pa.types.is_list(kind) and isinstance(value, str) else value
