@@ -5,20 +5,25 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.influxql import Query, chosen, newest, tag_values
-from dashboards.pieces import Row, bars, board, interval_bars, many, one, repeated, rows_of, variable
+from dashboards.pieces import Row, bars, board, interval_bars, joined, many, one, repeated, rows_of, variable
 
 _EMPTY = "run `regatta run configs/experiments/chat.yml`, then `regatta ingest chat`"
-_WHERE = chosen("experiment", "platform", "runtime", "collector", "heap", also=(
-    "\"kind\" = 'mean'", '"benchmark" =~ /connections=.*mode=$mode( |$)/'))  # fmt: skip
+_WHERE = chosen(
+    "experiment", "platform", "runtime", "collector", "benchmark", "heap", also="\"kind\" = 'mean'"
+)
+#: Texts are sorted as texts: asked by the number of digits, connections come in order of their number.
+_DIGITS = ("{1}", "{2}", "{3}", "{4}", "{5,}")
 #: of `chat/chat:short connections=20 mode=virtual` what differs
-_SHORT = "^.*connections=(\\d+ mode=\\w+).*$"
+_SHORT = "^.*connections=(\\d+) mode=(\\w+).*$"
 _CONNECTIONS = "^.*connections=(\\d+).*$"
 _TAGS = ("benchmark",)
 
 
 def chat() -> Dashboard:
     """The board."""
-    modes = tag_values("benchmark", "invocation", chosen("experiment", also='"benchmark" =~ /mode=/'))
+    modes = tag_values(
+        "benchmark", "invocation", chosen("experiment", "runtime", also='"benchmark" =~ /mode=/')
+    )
     return board(
         "chat",
         "Chat",
@@ -46,22 +51,22 @@ def chat() -> Dashboard:
     )  # fmt: skip
 
 
+def _of(connections: str) -> str:
+    """Benchmarks with so many digits in their number of connections, in the chosen ways to serve them."""
+    return f'"benchmark" =~ /connections=\\d{connections} mode=$mode( |$)/'
+
+
 def _metric(metric: str, *also: str) -> str:
-    return " AND ".join([_WHERE, chosen("benchmark"), f"\"metric\" = '{metric}'", *also])
+    return " AND ".join([_WHERE, f"\"metric\" = '{metric}'", *also])
 
 
 def _latency():
-    queries = [
-        Query(
-            newest(
-                "estimate",
-                (("point", f"{share} %"),),
-                _metric("latency", f'"parameters" =~ /"percentile":{share}[,}}]/'),
-                _TAGS,
-            )
-        )
-        for share in ("50", "90", "99", "99.9", "100")
-    ]
+    def asked(share: str, connections: str) -> Query:
+        where = _metric("latency", f'"parameters" =~ /"percentile":{share}[,}}]/', _of(connections))
+        return Query(newest("estimate", (("point", f"{share} %"),), where, _TAGS))
+
+    queries = [asked("50", digits) for digits in _DIGITS]
+    queries += [asked(share, "+") for share in ("90", "99", "99.9", "100")]
     panel = bars(
         "How long does a message take with $mode threads?",
         "Time from when a message was due to when the last of its receivers has it: percentiles of each invocation, mean over invocations, by "
@@ -74,25 +79,26 @@ def _latency():
         shorten=_CONNECTIONS,
         log=True,
     )
-    from grafana_foundation_sdk.models.dashboard import DataTransformerConfig
-
-    return panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
+    return joined(panel)
 
 
 def _intervals(metric: str, title: str, unit: str, what: str):
-    return interval_bars(
+    columns = ("low", ("point", "mean"), "high")
+    panel = interval_bars(
         title,
         f"{what}, by connections and way to serve them: lower end of the interval, mean, upper end.",
         _EMPTY,
-        [Query(newest("estimate", ("low", ("point", "mean"), "high"), _metric(metric), _TAGS))],
+        [Query(newest("estimate", columns, _metric(metric, _of(digits)), _TAGS)) for digits in _DIGITS],
         "benchmark",
         unit,
         shorten=_SHORT,
+        shown="$1 $2",
     )
+    return joined(panel)
 
 
 def _table():
-    where = _metric("latency")
+    where = _metric("latency", _of("+"))
     return rows_of(
         "How sure is each latency?",
         "Each percentile with the ends of its interval; `n` invocations.",

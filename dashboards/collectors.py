@@ -15,6 +15,8 @@ from dashboards.pieces import (
     one,
     repeated,
     rows_of,
+    setting,
+    shortened,
     spread,
     unit_columns,
 )
@@ -103,7 +105,7 @@ def _pauses():
 
 def _share():
     tags = ("collector", "heap", "parameters")
-    return rows_of(
+    panel = rows_of(
         "What kinds of pauses are there, and how much time do they take?",
         "Total time of each kind of pause in one invocation, mean with its interval. Not all collectors have the same kinds.",
         _PAUSES,
@@ -114,6 +116,8 @@ def _share():
         sort="mean",
         descending=True,
     )
+    mapping = shortened('^\\{"kind":"(.*)"\\}$')
+    return panel.override_by_name("kind of pause", [setting("mappings", [mapping])])
 
 
 def _overheads():

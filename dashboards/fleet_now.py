@@ -159,9 +159,8 @@ def _pace():
 
 
 def _state():
-    parts = ", ".join(
-        f'mean("{name}") AS "{name}"' for name in ("busy_percent", "steal_percent", "psi_cpu_percent")
-    )
+    shown = (("busy_percent", "busy"), ("steal_percent", "stolen"), ("psi_cpu_percent", "waiting"))
+    parts = ", ".join(f'mean("{name}") AS "{word}"' for name, word in shown)
     query = f'SELECT {parts} FROM "host_state" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
     return over_time(
         "Are the hosts quiet enough?",

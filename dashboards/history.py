@@ -20,7 +20,17 @@ from dashboards.pieces import (
     setting,
 )
 
-_CELL = ("experiment", "platform", "benchmark", "runtime", "heap", "metric", "parameters")
+_CELL = (
+    "experiment",
+    "platform",
+    "host",
+    "benchmark",
+    "runtime",
+    "modifiers",
+    "heap",
+    "metric",
+    "parameters",
+)
 _WHERE = chosen(*_CELL, also=("\"kind\" = 'mean'", TIMES))
 _EMPTY = "choose a longer time, or measure the same again and run `regatta ingest EXPERIMENT`"
 _SHIFTS = f"\"kind\" = 'shift' AND {chosen('experiment', also=TIMES)}"
@@ -37,15 +47,17 @@ def history() -> Dashboard:
         (
             many("experiment", "estimate", within=()),
             many("platform", "estimate"),
+            one("host", "estimate", also=mean),
             one("benchmark", "estimate", also=mean),
             one("runtime", "estimate", within=("experiment", "benchmark")),
-            many("collector", "estimate", within=cell),
+            one("modifiers", "estimate", within=cell, first="none"),
             one("heap", "estimate", within=cell),
+            many("collector", "estimate", within=(*cell, "host", "modifiers", "heap")),
             one("metric", "estimate", within=cell, also=mean, first="elapsed"),
             one("parameters", "estimate", within=(*cell, "metric"), also=mean),
         ),
         (
-            Row(8, ((24, _shifts()),)),
+            Row(6, ((24, _shifts()),)),
             Row(9, ((24, repeated(_band(), "collector")),)),
             Row(10, ((24, _all()),)),
         ),
@@ -120,15 +132,15 @@ def _all():
     queries = [
         Query(
             f'SELECT "point" FROM "estimate" WHERE {_WHERE} AND {chosen("collector")} AND {condition}'
-            + grouped(("collector", "modifiers", "host")),
+            + grouped(("collector",)),
             "time_series",
-            f"$tag_collector $tag_modifiers $tag_host{ending}",
+            f"$tag_collector{ending}",
         )
         for condition, ending in _units()
     ]
     panel = over_time(
         "Do all configurations change together?",
-        "Means without their intervals, one line a configuration and host. What changes everywhere at once is the host or the "
+        "Means without their intervals, one line a collector. What changes everywhere at once is the host or the "
         "benchmark, not a configuration.",
         _EMPTY,
         queries,

@@ -12,6 +12,7 @@ from dashboards.pieces import (
     board,
     gauges,
     many,
+    one,
     over_time,
     repeated,
     rows_of,
@@ -20,6 +21,7 @@ from dashboards.pieces import (
 
 _WHERE = chosen("experiment", "platform", "host", also=TIMES)
 _EMPTY = "choose a longer time, or run `regatta ingest EXPERIMENT`"
+_PAIRS = "\"kind\" = 'drift' AND \"metric\" != 'false_alarms'"
 _NO_AA = "run an A/A test: `regatta check-host`, or a spec with `aa: true`, then `regatta ingest EXPERIMENT`"
 
 
@@ -29,7 +31,12 @@ def host_health() -> Dashboard:
         "host-health",
         "Host health",
         "Can the numbers of this host be believed?",
-        (many("experiment", "host_state", within=()), many("platform", "host_state"), many("host", "host_state")),
+        (
+            many("experiment", "host_state", within=()),
+            many("platform", "host_state"),
+            many("host", "host_state"),
+            one("benchmark", "estimate", also=_PAIRS),
+        ),
         (
             Row(8, ((16, _gates()), (8, _endings()))),
             Row(8, ((24, repeated(_drift(), "host")),)),
@@ -91,10 +98,10 @@ def _endings():
 
 def _drift():
     columns = ", ".join(f'"{name}"' for name in ("low", "point", "high"))
-    query = f'SELECT {columns} FROM "estimate" WHERE "kind" = \'drift\' AND "metric" != \'false_alarms\' AND {_WHERE}'
+    query = f'SELECT {columns} FROM "estimate" WHERE {_PAIRS} AND {chosen("benchmark")} AND {_WHERE}'
     return over_time(
         "Do two equal things stay equal on $host?",
-        "The ratio of each A/A pair over time with its interval as a band. It should lie on 1; where the band leaves 1, this "
+        "The ratio of the A/A pair in $benchmark over time with its interval as a band. It should lie on 1; where the band leaves 1, this "
         "host found a difference that is not there.",
         _NO_AA,
         [Query(query, "time_series", "$col")],

@@ -209,10 +209,11 @@ def bars(
     unit: str,
     *,
     shorten: str = "",
+    shown: str = "$1",
     log: bool = False,
     wide: bool = False,
 ) -> PanelBuilder:
-    """Bars over the texts of a column. `shorten`: a regular expression whose first group is what is shown of each."""
+    """Bars over the texts of a column. `shorten`: a regular expression, of which `shown` is shown of each."""
     panel = _common(barchart.Panel(), title, how, empty, queries)
     panel.unit(unit).x_field(x).legend(_legend()).group_width(0.8).bar_width(0.95).fill_opacity(80)
     panel.orientation(VizOrientation.HORIZONTAL if wide else VizOrientation.VERTICAL)
@@ -223,8 +224,7 @@ def bars(
     if log:
         panel.scale_distribution(common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10))
     if shorten:
-        mapping = {"type": "regex", "options": {"pattern": shorten, "result": {"text": "$1", "index": 0}}}
-        panel.override_by_name(x, [setting("mappings", [mapping])])
+        panel.override_by_name(x, [setting("mappings", [shortened(shorten, shown)])])
     return panel
 
 
@@ -237,11 +237,12 @@ def interval_bars(
     unit: str,
     *,
     shorten: str = "",
+    shown: str = "$1",
     columns: Sequence[str] = ("low", "mean", "high"),
     wide: bool = False,
 ) -> PanelBuilder:
     """The two ends of each interval as light bars beside the estimate's."""
-    panel = bars(title, how, empty, queries, x, unit, shorten=shorten, wide=wide)
+    panel = bars(title, how, empty, queries, x, unit, shorten=shorten, shown=shown, wide=wide)
     low, middle, high = columns
     for name, shade in ((low, GREY), (middle, BLUE), (high, GREY)):
         panel.override_by_regexp(f"/^{name}( .*)?$/", [colour(shade)])
@@ -265,14 +266,16 @@ def rows_of(
 ) -> PanelBuilder:
     """A table. `columns`: their order; `hidden`: those left out; `units`: column -> unit where it is another one."""
     panel = _common(table.Panel(), title, how, empty, queries)
-    panel.unit(unit).decimals(2)
+    panel.unit(unit)
+    if unit != "none":
+        panel.decimals(2)
     # What is empty in a table says so shortly: the long text is for a table without rows.
     panel.override_by_field_type("number", [setting("noValue", "–")])
     panel.override_by_field_type("string", [setting("noValue", "–")])
     for name, other in (units or {}).items():
-        panel.override_by_name(
-            name, [setting("unit", other), setting("decimals", 0 if other == "none" else None)]
-        )
+        # Columns are overridden by the name that is shown.
+        properties = [setting("unit", other), *([setting("decimals", 0)] if other == "none" else [])]
+        panel.override_by_name((names or {}).get(name, name), properties)
     out = [*hidden, *([] if show_time else ["Time", "time"])]
     panel.with_transformation(
         DataTransformerConfig(
@@ -329,27 +332,35 @@ def thresholds(steps: Sequence[tuple[float | None, str]]) -> dashboard.Threshold
     )
 
 
+def shortened(pattern: str, shown: str = "$1") -> dict[str, object]:
+    """A value mapping: what is shown of texts that are as a regular expression says."""
+    return {"type": "regex", "options": {"pattern": pattern, "result": {"text": shown, "index": 0}}}
+
+
+def joined(panel: PanelBuilder) -> PanelBuilder:
+    """The tables of all queries as one, in their order; rows that are equal in all common columns are one row."""
+    merge = DataTransformerConfig(id_val="merge", options={})
+    panel._internal.transformations = [merge, *panel._internal.transformations]
+    return panel
+
+
 def unit_columns(panel: PanelBuilder) -> PanelBuilder:
     """The units of the columns that `estimates` names, and its tables as one."""
     for ending, unit in UNITS.values():
         panel.override_by_regexp(f"/.+{ending}$/", [setting("unit", unit)])
-    panel._internal.transformations = [
-        DataTransformerConfig(id_val="merge", options={}),
-        *panel._internal.transformations,
-    ]
-    return panel
+    return joined(panel)
 
 
-def spread(panel: PanelBuilder, tag: str, hidden: Sequence[str] = ()) -> PanelBuilder:
-    """Time series become one table: a column for each value of `tag`, a row for each value of the other tags."""
+def spread(panel: PanelBuilder, tag: str, columns: Sequence[str] = ()) -> PanelBuilder:
+    """Time series become one table: a column for each value of `tag`, a row for each value of the other tags (`columns` first)."""
     panel.with_transformation(DataTransformerConfig(id_val="labelsToFields", options={"valueLabel": tag}))
     panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(
         DataTransformerConfig(
             id_val="organize",
             options={
-                "excludeByName": dict.fromkeys(("Time", "time", *hidden), True),
-                "indexByName": {},
+                "excludeByName": dict.fromkeys(("Time", "time"), True),
+                "indexByName": {name: place for place, name in enumerate(columns)},
                 "renameByName": {},
             },
         )

@@ -11,6 +11,8 @@ _EMPTY = "run `regatta run configs/experiments/system-vector.yml` on each host, 
 _WHERE = chosen("experiment", "platform", "runtime", "host", also="\"kind\" = 'system'")
 #: what a board begins with: a panel for each
 _FIRST = ("lat_ctx", "lat_mem_rd", "lat_ops", "lat_proc", "lat_sync", "lat_syscall")
+#: of `{"kind":"exec","parallel":1}` what is no bracket, and not that there is one process
+_PARAMETERS = '^\\{(.*?)(?:,?"parallel":1)?((?:,".*)?)\\}$'
 _WITHIN = ("experiment", "platform")
 
 _LATER = """A system vector is one half of a prediction. The other half, how often an application uses each primitive
@@ -38,7 +40,7 @@ def vectors() -> Dashboard:
         (
             Row(12, ((12, _side_by_side("ns", "What does each primitive cost on each host?", "ns", "Time of one operation")),
                      (12, _side_by_side("MB/s", "How many bytes a second does each host move?", "MBs", "Bandwidth")))),
-            Row(9, ((24, repeated(_primitive(), "primitive")),)),
+            Row(11, ((24, repeated(_primitive(), "primitive")),)),
             Row(10, ((16, _table()), (8, words("Where are contributions and predictions?", _LATER)))),
         ),
     )  # fmt: skip
@@ -61,7 +63,7 @@ def _side_by_side(unit: str, title: str, shown: str, what: str):
         shown,
     )
     panel._internal.transformations = []
-    return spread(panel, "host")
+    return spread(panel, "host", ("primitive", "parameters"))
 
 
 def _primitive():
@@ -80,7 +82,10 @@ def _primitive():
         [Query(query, "time_series", "$tag_host")],
         "parameters",
         "ns",
+        shorten=_PARAMETERS,
+        shown="$1$2",
         log=True,
+        wide=True,
     )
     return spread(panel, "host")
 
@@ -92,7 +97,7 @@ def _table():
         "Each primitive with the ends of its interval, in its own unit; `n` invocations.",
         _EMPTY,
         [Query(newest("vector", ("low", "value", "high", "n"), _WHERE, tags, "value"))],
-        "short",
+        "none",
         columns=(
             "primitive",
             "parameters",

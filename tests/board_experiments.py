@@ -1,0 +1,110 @@
+"""Experiments that together give every panel of the boards something to show; made up, for what one machine cannot all have."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from chat_experiment import write_chat_experiment
+from rich_experiment import write_rich_experiment
+from synthetic_journal import START_NS, cell, native, record, write_experiment
+
+from regatta.model.record import decode_record, encode_record
+from regatta.store.events import append_event
+
+_HOUR_NS = 3600 * 10**9
+_PRIMITIVES = (("lat_syscall", {"kind": "read"}), ("lat_ctx", {"processes": 2}), ("lat_ctx", {"processes": 8}))
+
+
+def write_board_experiments(folder: Path) -> list[Path]:
+    """Collectors on two hosts with twins, pauses and failures; a chat server; system vectors; four nights of which one shifts."""
+    now_ns = time.time_ns()
+    written = [
+        _placed(write_rich_experiment(folder / "collectors"), now_ns - 5 * _HOUR_NS),
+        _placed(write_chat_experiment(folder / "chat"), now_ns - 10 * _HOUR_NS),
+        _placed(_vectors(folder / "vectors"), now_ns - 12 * _HOUR_NS),
+        *(_placed(_night(folder / f"night-{n}", n), now_ns - (5 - n) * 24 * _HOUR_NS) for n in range(1, 5)),
+    ]
+    append_event(written[0], "experiment_started", text="collectors")
+    for host in ("alpha", "beta"):
+        append_event(written[0], "segment_started", host, segment=0, text="segment 0")
+        append_event(written[0], "progress", host, planned=108, recorded=90, failed=6, perturbed=2, remaining_s=600.0)
+    append_event(written[0], "job_failed", "beta", text="measure_segment: the host went away")
+    return written
+
+
+def _vectors(directory: Path) -> Path:
+    cells = [native(f"lm/{name}:default", metric="latency") for name in ("lat_syscall", "lat_ctx", "bw_mem")]
+    rng = np.random.default_rng(1997)
+    lines = []
+    for r in range(5):
+        for position, one in enumerate(cells):
+            rows: list[list[Any]] = [
+                [0, "latency", float(rng.normal(1000, 10)), "ns", 100, parameters]
+                for name, parameters in _PRIMITIVES
+                if name in one["benchmark"]
+            ]
+            if "bw_mem" in one["benchmark"]:
+                rows = [[0, "latency", float(rng.normal(9000, 90)), "MB/s", 100, {"operation": "read"}]]
+            lines.append(record(one, r, rows, position=position))
+    return write_experiment(directory, cells, lines, 5)
+
+
+def _night(directory: Path, night: int) -> Path:
+    rng = np.random.default_rng(night)
+    cells = [cell(collector) for collector in ("serial", "g1")]
+    level = 1e9 * (1.2 if night > 2 else 1.0)
+    lines = [
+        record(one, r, [float(rng.normal(level, 0.005 * level))], position=position)
+        for r in range(8)
+        for position, one in enumerate(cells)
+    ]
+    return write_experiment(directory, cells, lines, 8, labels={"night": str(night)})
+
+
+def _placed(directory: Path, start_ns: int) -> Path:
+    """The same experiment under its folder's name, begun at another time, on hosts that tell all there is to tell."""
+    name = directory.name
+    for path in (directory / "plan" / "experiment.json", *directory.glob("plan/*/plan.json")):
+        value = json.loads(path.read_text())
+        for part in (value, value.get("experiment")):
+            if isinstance(part, dict) and ("name" in part or "plan_id" in part):
+                part["name" if "name" in part else "experiment"] = name
+        path.write_text(json.dumps(value))
+    for path in directory.glob("journal/*/*.jsonl"):
+        lines = [encode_record(one) for one in _told(path, name, start_ns)]
+        path.write_bytes(b"".join(lines))
+    return directory
+
+
+def _told(path: Path, name: str, start_ns: int) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
+        one = decode_record(line)
+        elapsed_ns = 2 * 10**9 + 10**7 * number
+        before, after = _states(number)
+        if name == "collectors" and number == 3:
+            one.update(status="perturbed", reason="other_cpu_percent 31 > 30")
+        yield {
+            **one,
+            "experiment": name,
+            "started_utc_ns": one["started_utc_ns"] - START_NS + start_ns,
+            "elapsed_ns": elapsed_ns,
+            "host_before": {**one["host_before"], **before},
+            "host_after": {**one["host_after"], **after},
+        }
+
+
+def _states(number: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    counted = {
+        "busy_s": 1.5, "steal_s": 0.01, "psi_cpu_some_us": 9000, "psi_memory_some_us": 0, "psi_memory_full_us": 0,
+        "psi_io_some_us": 700, "psi_io_full_us": 200, "swap_pages": 0, "throttle_events": number % 7 == 0,
+    }  # fmt: skip
+    fixed = {"load1": 0.5, "frequency_khz": 3_000_000 - 1000 * number, "temperature_mc": 51_000 + 100 * number}
+    return (
+        {**fixed, **{key: float(5 * number * bool(value)) for key, value in counted.items()}},
+        {**fixed, **{key: 5 * number * bool(value) + float(value) for key, value in counted.items()}},
+    )
