@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -140,7 +141,7 @@ class Services:
 def services(tmp_path: Path) -> Iterator[Services]:
     """Nobody's services yet; nothing of them is left at the end."""
     need_influxd()
-    made = Services(tmp_path / "cache")
+    made = Services(tmp_path / "my \"cäche\" 'x'")
     try:
         yield made
     finally:
@@ -155,7 +156,7 @@ def services(tmp_path: Path) -> Iterator[Services]:
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Services, str]]:
     """Services that are up, and what was said; tests leave them as they are."""
     need_influxd()
-    made = Services(tmp_path_factory.mktemp("running"))
+    made = Services(tmp_path_factory.mktemp("running") / "it's here")
     try:
         yield made, made.up("--port", str(free_port()))
     finally:
@@ -394,7 +395,7 @@ def test_the_demonstration_lands_in_influxdb_is_counted_and_says_where_to_look(
     assert int(counts["invocation"]) == 4
     assert int(counts["estimate"]) > 0
     assert out.rstrip().endswith("end it: regatta down")
-    assert f'INFLUX_PASSWORD="$(cat {services.root}/passwords/reader)"' in out
+    assert f"$(cat {shlex.quote(str(services.root / 'passwords' / 'reader'))})" in out
     status, told = services.query("SELECT count(sequence) FROM iteration WHERE experiment = 'demo'", "reader")
     assert (status, "series" in told) == (200, True)
     assert "expected an InfluxDB, for --influx" in services.run(

@@ -25,6 +25,10 @@ START_S = 180.0
 #: where images have to be fetched first
 _COMMAND_S = 1800.0
 _POLL_S = 0.2
+_WITHOUT_REGISTRY = (
+    "where no registry of images can be reached: `docker/influx/image`, "
+    "then REGATTA_INFLUXDB_IMAGE=regatta-influxdb:bookworm"
+)
 
 
 class Compose:
@@ -67,11 +71,8 @@ class Compose:
         try:
             done = self._run(command, "up", "-d", "influxdb")
             if done.returncode != 0:
-                raise HostError(
-                    f"{self.file}:influxdb", "a container that starts", _last(done.stderr),
-                    "where no registry of images can be reached: `docker/influx/image`, "
-                    "then REGATTA_INFLUXDB_IMAGE=regatta-influxdb:bookworm",
-                )  # fmt: skip
+                fix = "start the engine (dockerd)" if "daemon" in done.stderr.lower() else _WITHOUT_REGISTRY
+                raise HostError(f"{self.file}:influxdb", "a container that starts", _last(done.stderr), fix)
             self._wait(command, passwords)
         except BaseException:
             self._run(command, "down")

@@ -45,6 +45,8 @@ _SETTINGS = {
     "GF_NEWS_NEWS_FEED_ENABLED": "false",
     "GF_SNAPSHOTS_EXTERNAL_ENABLED": "false",
     "GF_PLUGINS_PLUGIN_ADMIN_ENABLED": "false",
+    # From 11.3 on it would fetch some at its start.
+    "GF_PLUGINS_PREINSTALL_DISABLED": "true",
 }
 
 
