@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option, way_option
+from regatta.cli.plan_series import series_of, show_series
 from regatta.model.host import Wish
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
         if not as_json:
             return
     value = _describe(ready, plans, impossible, sum(c.excluded for c in crossings.values()))
+    value["series"] = series_of(ready, [cell for host_plan in plans.values() for cell in host_plan.cells])
     if as_json:
         click.echo(json.dumps(value))
     else:
@@ -183,6 +185,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         decided = value["adaptive"] - value["undecided"]
         console.print(f"rounds decided for {decided} of {value['adaptive']} block groups")
     console.print(value["proposal"]["words"], markup=False)
+    show_series(console, value["series"])
     console.print(
         f"{most}{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
         f"{value['recorded']} recorded, {most}{left} to run; time: {most}{time}"

@@ -3,7 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from regatta.model.cell import Cell
+from regatta.store.folder import Folder
+
+#: What programs usually report: elapsed, user, system and memory of a process; metrics of the Java harness with their kinds of
+#: pauses and beans (17 to 45 with collectors of OpenJDK 11 to 25); sets of parameters of the C programs (1 to 30).
+_OF_PROCESS, _OF_JAVA, _OF_NATIVE = 4, 30, 10
+#: beside iterations and their means: the invocations, a ratio, and two overheads
+_OF_CELL = 4
+#: its state, and one of each kind of event
+_OF_HOST = 12
+
+_MEASURED = """
+select host, cell_id, count(distinct (metric, unit, coalesce(parameters, ''), status))
+from invocations join iterations using (record) group by host, cell_id
+"""
 
 
 class SeriesCount:
@@ -21,3 +38,55 @@ class SeriesCount:
         """Count a series by what its lines begin with (`regatta.influx.lines.series_key`)."""
         digest = hashlib.blake2b(key.encode("utf-8", "backslashreplace"), digest_size=8).digest()
         self.seen.add(int.from_bytes(digest, "little"))
+
+
+@dataclass(frozen=True)
+class SeriesEstimate:
+    """About how many series an experiment has in the end."""
+
+    series: int
+    #: cells whose series are known, because they were measured already
+    known_cells: int
+    cells: int
+
+
+def estimate_series(cells: Iterable[Cell], measured: Mapping[tuple[str, str], int]) -> SeriesEstimate:
+    """Estimate from the plan: what a cell reports is known once it was measured, and else as of its benchmark or its kind.
+
+    Args:
+        cells: of all hosts.
+        measured: (host, cell id) -> series of its iterations (`measured_series`).
+    """
+    cells = list(cells)
+    of_benchmark: dict[str, int] = {}
+    for cell in cells:
+        own = measured.get((cell.host, cell.cell_id), 0)
+        of_benchmark[cell.benchmark.label] = max(own, of_benchmark.get(cell.benchmark.label, 0))
+    total = len({cell.host for cell in cells}) * _OF_HOST
+    for cell in cells:
+        own = measured.get((cell.host, cell.cell_id)) or of_benchmark[cell.benchmark.label]
+        # Each series of iterations has an estimate too.
+        total += 2 * (own or _usual(cell)) + _OF_CELL
+    known = sum((cell.host, cell.cell_id) in measured for cell in cells)
+    return SeriesEstimate(total, known, len(cells))
+
+
+def measured_series(folder: Folder) -> dict[tuple[str, str], int]:
+    """(host, cell id) -> different metrics, units and parameters that its records have; nothing where none is recorded.
+
+    Raises:
+        StoreError: the embedded database cannot be made.
+    """
+    if not any(folder.journal.glob("*/*.jsonl")):
+        return {}
+    from regatta.store.database import open_database
+
+    with open_database(folder.path) as connection:
+        rows = connection.execute(_MEASURED).fetchall()
+    return {(host, cell): count for host, cell, count in rows}
+
+
+def _usual(cell: Cell) -> int:
+    if cell.benchmark.adapter == "process":
+        return _OF_PROCESS
+    return _OF_JAVA if cell.benchmark.kind == "java" else _OF_NATIVE
