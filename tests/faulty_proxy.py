@@ -65,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(int(action), json.dumps({"error": f"made up {action}"}).encode())
         elif action == "429":
             self._answer(429, b'{"error":"too many"}', {"Retry-After": self.server.retry_after})
+        elif action == "413":
+            self._answer(413, b'{"error":"Request Entity Too Large"}')
         elif action == "400 of nobody":
             self._answer(400, b"<html>Bad Request</html>")
         elif action == "400 of the database":

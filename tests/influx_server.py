@@ -204,9 +204,13 @@ class InfluxServer:
     def counts(self, database: str) -> dict[str, int]:
         """How many points each series holds, by its key (`measurement,tag=value,...`), asked of the server directly."""
         counted: dict[str, int] = {}
-        for series in self.query("SELECT count(*) FROM /.*/ GROUP BY *", database):
-            tags = "".join(f",{name}={value}" for name, value in sorted(series["tags"].items()) if value)
-            counted[series["name"] + tags] = max(value or 0 for value in series["values"][0][1:])
+        for (measurement,) in (
+            row for one in self.query("SHOW MEASUREMENTS", database) for row in one["values"]
+        ):
+            # One by one: where fields of one name have different types, one of them would not be counted.
+            for series in self.query(f'SELECT count(*) FROM "{measurement}" GROUP BY *', database):
+                tags = "".join(f",{name}={value}" for name, value in sorted(series.get("tags", {}).items()))
+                counted[series["name"] + tags] = max(value or 0 for value in series["values"][0][1:])
         return counted
 
     def write_settings(

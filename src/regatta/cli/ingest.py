@@ -20,9 +20,10 @@ from regatta.errors import Problem, RegattaError, SpecError, StoreError, Verific
 from regatta.store.folder import Folder, find_folder, write_json
 
 if TYPE_CHECKING:
-    from regatta.influx.client import Client, Refusals
+    from regatta.influx.client import Client
     from regatta.influx.ingesting import Ingest
     from regatta.influx.points import Point
+    from regatta.influx.refusals import Refusals
     from regatta.influx.settings import Settings
     from regatta.influx.verifying import Verified
 

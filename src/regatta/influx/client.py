@@ -6,14 +6,14 @@ was lost, and in pieces until the lines that the database refuses are known by n
 
 from __future__ import annotations
 
-import email.utils
 import gzip
 import json
 import re
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -23,48 +23,19 @@ from urllib3.response import BaseHTTPResponse
 
 import regatta
 from regatta.errors import StoreError
+from regatta.influx.refusals import Refusals, split_lines
+from regatta.influx.responses import integer, message, plain, reason, retry_after
 from regatta.influx.settings import Purpose, Settings
 
 Say = Callable[[str], None]
 T = TypeVar("T")
 
-#: refused lines are kept by name up to this many; the number of all is always known
-NAMED = 20
 #: of an answer that says why something was refused
 _ANSWER_BYTES = 4 * 1024 * 1024
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 #: how fast the compression is, against how much it saves: text of this kind gains little past 1
 _GZIP_LEVEL = 1
-
-#: A line of line protocol: newlines are in strings only, and quotes mean something after the first bare space only.
-_LINE = re.compile(rb'(?:[^ \\\n]|\\.)+ (?:"(?:[^"\\]|\\.)*"|[^"\n])*\n', re.DOTALL)
-_PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class RefusedLine:
-    """A line that the database did not take, and why."""
-
-    line: bytes
-    reason: str
-
-
-@dataclass
-class Refusals:
-    """Everything that was refused: how much, and the first of it by name."""
-
-    count: int = 0
-    #: of the last
-    reason: str = ""
-    lines: list[RefusedLine] = field(default_factory=list)
-
-    def add(self, lines: Sequence[bytes], reason: str) -> None:
-        """Take lines that were refused for a reason."""
-        self.count += len(lines)
-        self.reason = reason
-        for line in lines[: max(0, NAMED - len(self.lines))]:
-            self.lines.append(RefusedLine(line, reason))
 
 
 @dataclass(frozen=True)
@@ -133,19 +104,14 @@ class Client:
         if account is not None:
             # As bytes of UTF-8: a password need not be Latin-1.
             self._headers["Authorization"] = account.authorization()
-        try:
-            self._pool = urllib3.PoolManager(
-                timeout=urllib3.Timeout(connect=settings.timeout_s, read=settings.timeout_s),
-                retries=False,
-                maxsize=1,
-                ca_certs=None if settings.ca_file is None else str(settings.ca_file),
-            )
-            if settings.ca_file is not None:
-                settings.ca_file.read_bytes()
-        except OSError as error:
-            raise StoreError(
-                settings.where("ca_file"), "a file with certificates", str(error.strerror or error)
-            ) from error
+        # Who has no patience is not made to wait for an address where nobody answers.
+        connect_s = min(settings.timeout_s, max(patience_s, 1.0))
+        self._pool = urllib3.PoolManager(
+            timeout=urllib3.Timeout(connect=connect_s, read=settings.timeout_s),
+            retries=False,
+            maxsize=1,
+            ssl_context=_trusted(settings),
+        )
 
     def close(self) -> None:
         """Close the connection."""
@@ -177,9 +143,9 @@ class Client:
             try:
                 self._post_lines(b"".join(piece))
             except _Refused as error:
-                reason, dropped = _reason(str(error))
+                why, dropped = reason(str(error))
                 if len(piece) == 1 or dropped == len(piece):
-                    self.refusals.add(piece, reason)
+                    self.refusals.add(piece, why)
                     continue
             except _TooLarge as error:
                 if len(piece) == 1:
@@ -243,7 +209,7 @@ class Client:
         try:
             return response.read()
         except HTTPError as error:
-            raise _Passing(_plain(error)) from error
+            raise _Passing(plain(error)) from error
 
     def _chunks(self, query: str, response: BaseHTTPResponse) -> Iterator[Series]:
         try:
@@ -254,7 +220,7 @@ class Client:
                     yield from self._series(query, line)
             yield from self._series(query, rest)
         except HTTPError as error:
-            raise self._unreachable(_plain(error)) from error
+            raise self._unreachable(plain(error)) from error
         finally:
             response.release_conn()
 
@@ -262,7 +228,7 @@ class Client:
         if not line.strip():
             return
         try:
-            answer = json.loads(line, parse_int=_integer)
+            answer = json.loads(line, parse_int=integer)
             results = answer.get("results", [])
             failures = [one["error"] for one in (answer, *results) if "error" in one]
             if failures:
@@ -310,16 +276,16 @@ class Client:
             if response.status < 300:
                 return response
             with response:
-                text = _message(response.read(_ANSWER_BYTES, decode_content=True))
+                text = message(response.read(_ANSWER_BYTES, decode_content=True))
         except SSLError as error:
             raise StoreError(
-                self.settings.where("url"), "a certificate that is trusted", _plain(error),
+                self.settings.where("url"), "a certificate that is trusted", plain(error),
                 "name who signed it by `ca_file`",
             ) from error  # fmt: skip
         except (LocationParseError, InvalidHeader) as error:
-            raise StoreError(self.settings.where("url"), "an address of InfluxDB", _plain(error)) from error
+            raise StoreError(self.settings.where("url"), "an address of InfluxDB", plain(error)) from error
         except (HTTPError, OSError) as error:
-            raise _Passing(_plain(error)) from error
+            raise _Passing(plain(error)) from error
         raise self._failure(response, text)
 
     def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
@@ -339,7 +305,7 @@ class Client:
             )  # fmt: skip
         if status in (400, 408, 425, 429) or status >= 500:
             # A 400 in nobody's words is not the database's: something between it and us failed.
-            return _Passing(said, _retry_after(response.headers.get("Retry-After")))
+            return _Passing(said, retry_after(response.headers.get("Retry-After")))
         return self._foreign(self.settings.where("url"), said)
 
     def _not_allowed(self, said: str) -> StoreError:
@@ -370,64 +336,12 @@ class Client:
         return StoreError(self.settings.url, f"an answer to {query[:200]}", said)
 
 
-def split_lines(data: bytes) -> list[bytes]:
-    """Split line protocol into its lines, each with its newline; a newline in a string ends none."""
-    lines = []
-    at = 0
-    while at < len(data):
-        match = _LINE.match(data, at)
-        # What is no line goes up to the next newline: the database says what is wrong with it.
-        end = match.end() if match else data.find(b"\n", at) + 1 or len(data)
-        lines.append(data[at:end])
-        at = end
-    return lines
-
-
-def _integer(text: str) -> int | float:
-    """A number without a point in JSON. InfluxDB writes whole floats so, too, and zero has two signs."""
-    return -0.0 if text == "-0" else int(text)
-
-
-def _reason(said: str) -> tuple[str, int]:
-    """The reason, and how many points were dropped for it; 0: it does not say."""
-    match = _PARTIAL.fullmatch(said.strip())
-    return (match[1], int(match[2])) if match else (said.strip(), 0)
-
-
-def _message(body: bytes) -> str | None:
-    """The error in an answer of the database: `error` of InfluxDB 1 and 3, `message` of 2; None where it is no such answer."""
-    try:
-        answer = json.loads(body)
-        said = answer.get("error") or answer["message"]
-        data = answer.get("data")
-    except (ValueError, KeyError, AttributeError):
-        return None
-    if isinstance(data, list) and data and isinstance(data[0], dict) and "error_message" in data[0]:
-        said = f"{said}: {data[0]['error_message']}"
-    return " ".join(str(said).split())
-
-
-def _retry_after(header: str | None) -> float | None:
-    """Seconds in a header `Retry-After`, which has them or a date."""
-    if header is None:
+def _trusted(settings: Settings) -> ssl.SSLContext | None:
+    """What TLS trusts; None where there is none."""
+    if not settings.url.startswith("https:"):
         return None
     try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        moment = email.utils.parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    return max(0.0, moment.timestamp() - time.time())
-
-
-def _plain(error: Exception) -> str:
-    """What went wrong, without the objects that urllib3 puts into its messages."""
-    cause: BaseException = error
-    while isinstance(deeper := cause.__cause__ or getattr(cause, "reason", None), Exception):
-        cause = deeper
-    if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
-    text = re.sub(r"<[^>]*>:? ?|\w+(Connection|Pool)\([^)]*\):? ?", "", str(cause))
-    return text or type(cause).__name__
+        return ssl.create_default_context(cafile=settings.ca_file)
+    except OSError as error:
+        got = str(error.strerror or error)
+        raise StoreError(settings.where("ca_file"), "a file with certificates", got) from error

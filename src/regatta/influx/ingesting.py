@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regatta.errors import StoreError
-from regatta.influx.client import Client, Say, split_lines
+from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.event_points import event_point
 from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels, read_labels
 from regatta.influx.lines import encode
 from regatta.influx.points import Point
 from regatta.influx.records import Piece, RecordLines
+from regatta.influx.refusals import split_lines
 from regatta.influx.series import SeriesCount
 from regatta.model.record import DamagedLine, decode_record
 from regatta.store.events import EVENTS as EVENTS_FILE

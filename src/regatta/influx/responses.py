@@ -1,0 +1,60 @@
+"""What InfluxDB 1, 2 and 3 say when something is wrong, and what urllib3 does."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import re
+import time
+
+_PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTALL)
+
+
+def reason(said: str) -> tuple[str, int]:
+    """The reason, and how many points were dropped for it; 0: it does not say."""
+    match = _PARTIAL.fullmatch(said.strip())
+    return (match[1], int(match[2])) if match else (said.strip(), 0)
+
+
+def message(body: bytes) -> str | None:
+    """The error in an answer of the database: `error` of InfluxDB 1 and 3, `message` of 2; None where it is no such answer."""
+    try:
+        answer = json.loads(body)
+        said = answer.get("error") or answer["message"]
+        data = answer.get("data")
+    except (ValueError, KeyError, AttributeError):
+        return None
+    if isinstance(data, list) and data and isinstance(data[0], dict) and "error_message" in data[0]:
+        said = f"{said}: {data[0]['error_message']}"
+    return " ".join(str(said).split())
+
+
+def retry_after(header: str | None) -> float | None:
+    """Seconds in a header `Retry-After`, which has them or a date."""
+    if header is None:
+        return None
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        moment = email.utils.parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return max(0.0, moment.timestamp() - time.time())
+
+
+def plain(error: Exception) -> str:
+    """What went wrong, without the objects that urllib3 puts into its messages."""
+    cause: BaseException = error
+    while isinstance(deeper := cause.__cause__ or getattr(cause, "reason", None), Exception):
+        cause = deeper
+    if isinstance(cause, OSError) and cause.strerror:
+        return cause.strerror
+    text = re.sub(r"<[^>]*>:? ?|\w+(Connection|Pool)\([^)]*\):? ?", "", str(cause))
+    return text or type(cause).__name__
+
+
+def integer(text: str) -> int | float:
+    """A number without a point in JSON. InfluxDB writes whole floats so, too, and zero has two signs."""
+    return -0.0 if text == "-0" else int(text)
