@@ -17,7 +17,7 @@ rule ingest_segment:
     params:
         folder=f"{RESULTS}/{{experiment}}",
     shell:
-        "regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 1"
+        "regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-HOST-SEGMENT.log"}}\' > {output.receipt:q}'
 
@@ -33,6 +33,6 @@ rule ingest_influx:
     params:
         folder=f"{RESULTS}/{{experiment}}",
     shell:
-        "regatta ingest {params.folder:q} --patience-s 10"
+        "regatta ingest {params.folder:q} --patience-s 5"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-influx.log"}}\' > {output.receipt:q}'
