@@ -175,10 +175,10 @@ def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
     for name, values in columns.items():
         factor, unit = scales[name]
         scaled = [None if value is None else value / factor for value in values]
-        figure.add_bar(
-            x=texts, y=scaled, name=f"{name} ({unit})", marker_color=_colour(_settings(panel, name))
-        )
-    return figure.update_yaxes(type=_axis(panel))
+        places = {"x": scaled, "y": texts, "orientation": "h"} if wide else {"x": texts, "y": scaled}
+        figure.add_bar(**places, name=f"{name} ({unit})", marker_color=_colour(_settings(panel, name)))
+    (figure.update_xaxes if wide else figure.update_yaxes)(type=_axis(panel))
+    return figure
 
 
 def _lines(answer: Answer, shifts: Sequence[float]) -> go.Figure:
