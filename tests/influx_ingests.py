@@ -78,11 +78,12 @@ class Said:
     err: str
 
 
-def ingest(folder: Path, settings: Path, *options: str) -> Said:
+def ingest(folder: Path, settings: Path, *options: str, estimates: bool = False) -> Said:
     """`regatta ingest FOLDER OPTIONS` in this process."""
+    arguments = ["regatta", "ingest", str(folder), *options, *(() if estimates else ("--no-estimates",))]
     out, err = StringIO(), StringIO()
     with (
-        mock.patch.object(sys, "argv", ["regatta", "ingest", str(folder), "--no-estimates", *options]),
+        mock.patch.object(sys, "argv", arguments),
         mock.patch.dict("os.environ", {"REGATTA_INFLUX": str(settings)}),
         redirect_stdout(out),
         redirect_stderr(err),

@@ -131,6 +131,8 @@ class Cursor:
 
     def keep_cells(self, cells: dict[str, CellLabel]) -> None:
         """Write down under which names cells are written, durably, before they are."""
+        if not cells:
+            return
         self.cells.update(cells)
         value = {cell_id: list(label) for cell_id, label in sorted(self.cells.items())}
         _write(self._cells_path, json.dumps(value, separators=(",", ":")).encode())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from regatta.errors import StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
+from regatta.influx.labels import read_labels
 from regatta.influx.lines import identifier, quoted
 from regatta.influx.plan_documents import PLAN
 from regatta.influx.points import ESTIMATE, EVENT, VECTOR
@@ -17,7 +18,7 @@ from regatta.store.folder import Folder
 def drop(
     folder: Folder, client: Client, hosts: Sequence[str] | None = None, *, estimates: bool = True
 ) -> None:
-    """Drop an experiment's points, cursors first: killed in between, everything is written again.
+    """Drop an experiment's points, cursors first: killed in between, everything is written again. Cells are then named as planned.
 
     Args:
         folder: of the experiment.
@@ -33,6 +34,8 @@ def drop(
     for name in names:
         with cursors.locked(name) as cursor:
             cursor.forget()
+            planned = read_labels(folder, name).cells
+            cursor.keep_cells({one: planned[one] for one in cursor.cells if one in planned})
     conditions = [any_of("experiment", experiment_names(folder))]
     if hosts is not None:
         conditions.append(any_of("host", hosts))
