@@ -221,7 +221,7 @@ def _beside(place: Path, influx: _Influx, folder: Path, turns: int) -> Row:
 
 def measure_ingesting(place: Path, quick: bool) -> list[Row]:
     """All rows."""
-    few, many, turns = (20_000, 60_000, 2) if quick else (10**6, 10**7, 5)
+    few, many, turns = (10_000, 20_000, 1) if quick else (10**6, 10**7, 5)
     with _influx(place) as influx:
         say(f"{few} points, bare posting beside it")
         folder = place / "results" / "few"

@@ -71,6 +71,16 @@ def test_analysis_prints_ours_beside_r_and_scipy(tmp_path: Path) -> None:
         assert all(row["peer"] is not None for row in rows if row["peer_name"].startswith("R:"))
 
 
+@pytest.mark.skipif(shutil.which("influxd") is None, reason="NOT TESTED: no influxd")
+def test_ingest_prints_a_point_beside_bare_posting_and_memory(tmp_path: Path) -> None:
+    point, memory = rows_of("ingest", tmp_path)
+    assert (point["unit"], memory["unit"]) == ("us", "MiB")
+    assert point["peer_name"] == "bare: POST of ready lines"
+    assert point["peer"] > 0
+    # Memory is what it is, whatever else runs.
+    assert memory["holds"] is True
+
+
 def test_a_folder_in_memory_is_refused_because_syncing_costs_nothing_there() -> None:
     memory = Path("/dev/shm")
     if not os.access(memory, os.W_OK):
