@@ -286,6 +286,14 @@ def test_it_is_started_again_after_kill_9_and_has_lost_nothing(services: Service
     assert services.points() == 1
 
 
+def test_who_misses_it_is_told_how_to_start_it(services: Services, tmp_path: Path) -> None:
+    services.up("--port", str(free_port()))
+    os.kill(services.pid, signal.SIGKILL)
+    (tmp_path / "results" / "e" / "plan").mkdir(parents=True)
+    words = ["ingest", "e", "--results", str(tmp_path / "results"), "--patience-s", "0", "--verify"]
+    assert "`regatta up` starts it; " in services.run(*words, code=3)
+
+
 def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -> None:
     services.up("--port", str(free_port()))
     noted = services.state

@@ -25,7 +25,7 @@ import regatta
 from regatta.errors import StoreError
 from regatta.influx.refusals import Refusals, split_lines
 from regatta.influx.responses import integer, message, plain, reason, retry_after
-from regatta.influx.settings import Purpose, Settings
+from regatta.influx.settings import Purpose, Settings, services_settings
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -322,9 +322,10 @@ class Client:
         )  # fmt: skip
 
     def _unreachable(self, reason: str) -> Unreachable:
+        start = "`regatta up` starts it" if self.settings.path == services_settings() else "start it"
         return Unreachable(
             self.settings.url, "an InfluxDB that answers", reason,
-            "start it; what was recorded waits in the journal, and `regatta ingest` writes it",
+            f"{start}; what was recorded waits in the journal, and `regatta ingest` writes it",
         )  # fmt: skip
 
     def _foreign(self, where: str, got: str) -> StoreError:
