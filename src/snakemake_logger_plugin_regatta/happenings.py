@@ -21,6 +21,8 @@ _UNTOLD = ("ingest_segment", "verified")
 #: sends what there is to InfluxDB, at the end; alone it is no new beginning
 _SENDS = "ingest_influx"
 _LAST_WORDS = 500
+#: Snakemake's word of Ctrl-C and SIGTERM; the jobs that it ends then have not failed by themselves
+_STOPPED = "Terminating processes on user request"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Happenings:
         #: experiment's folder -> how it ended; empty while it is at work
         self._ends: dict[Path, str] = {}
         self._paces: dict[tuple[Path, str], _Pace] = {}
+        self._stopped = False
 
     def take(self, record: LogRecord) -> Job | None:
         """Write down what a record says. Returns the job that it says has begun, if it says so.
@@ -61,8 +64,10 @@ class Happenings:
                 self._done(job)
         elif event == LogEvent.JOB_ERROR:
             job = self._jobs.pop(record.__dict__["jobid"], None)
-            if job is not None:
+            if job is not None and not self._stopped:
                 self._failed(job, record.__dict__.get("log") or [])
+        elif event is None and record.getMessage().startswith(_STOPPED):
+            self._stopped = True
         return None
 
     def close(self) -> None:
@@ -73,7 +78,7 @@ class Happenings:
         """
         for path, end in self._ends.items():
             if not end:
-                stopped = any(job.folder.path == path for job in self._jobs.values())
+                stopped = self._stopped or any(job.folder.path == path for job in self._jobs.values())
                 append_event(path, "experiment_ended", text="stopped" if stopped else "complete")
             elif end.startswith("failed"):
                 append_event(path, "experiment_ended", text=end)

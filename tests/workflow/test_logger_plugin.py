@@ -129,6 +129,18 @@ def test_a_workflow_that_ends_amid_a_job_was_stopped_and_one_of_two_experiments_
     assert second.events()[-1].fields == {"text": "stopped"}
 
 
+def test_a_job_that_ctrl_c_ends_has_not_failed(tmp_path: Path) -> None:
+    flow = Workflow(tmp_path, handler())
+    job = flow.begin("build")
+    flow.handler.handle(
+        said(None, "Terminating processes on user request, this might take some time.", ERROR)
+    )
+    flow.fail(job, "build", "stopped")
+    flow.handler.close()
+    assert flow.kinds() == ["experiment_started", "stage", "experiment_ended"]
+    assert flow.events()[-1].fields == {"text": "stopped"}
+
+
 def test_an_experiment_has_ended_before_its_events_are_sent_and_sending_alone_is_no_beginning(
     tmp_path: Path,
 ) -> None:
