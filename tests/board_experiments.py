@@ -17,22 +17,28 @@ from regatta.model.record import decode_record, encode_record
 from regatta.store.events import append_event
 
 _HOUR_NS = 3600 * 10**9
-_PRIMITIVES = (("lat_syscall", {"kind": "read"}), ("lat_ctx", {"processes": 2}), ("lat_ctx", {"processes": 8}))
+_PRIMITIVES = (
+    ("lat_syscall", {"kind": "read"}),
+    ("lat_ctx", {"processes": 2}),
+    ("lat_ctx", {"processes": 8}),
+)
 
 
 def write_board_experiments(folder: Path) -> list[Path]:
     """Collectors on two hosts with twins, pauses and failures; a chat server; system vectors; four nights of which one shifts."""
     now_ns = time.time_ns()
     written = [
-        _placed(write_rich_experiment(folder / "collectors"), now_ns - 5 * _HOUR_NS),
-        _placed(write_chat_experiment(folder / "chat"), now_ns - 10 * _HOUR_NS),
+        _placed(write_rich_experiment(folder / "collectors"), now_ns - 3 * _HOUR_NS // 2),
+        _placed(write_chat_experiment(folder / "nightly-chat"), now_ns - 10 * _HOUR_NS),
         _placed(_vectors(folder / "vectors"), now_ns - 12 * _HOUR_NS),
-        *(_placed(_night(folder / f"night-{n}", n), now_ns - (5 - n) * 24 * _HOUR_NS) for n in range(1, 5)),
+        *(_placed(_night(folder / f"nightly-{n}", n), now_ns - (5 - n) * 18 * _HOUR_NS) for n in range(1, 5)),
     ]
     append_event(written[0], "experiment_started", text="collectors")
     for host in ("alpha", "beta"):
         append_event(written[0], "segment_started", host, segment=0, text="segment 0")
-        append_event(written[0], "progress", host, planned=108, recorded=90, failed=6, perturbed=2, remaining_s=600.0)
+        append_event(
+            written[0], "progress", host, planned=108, recorded=90, failed=6, perturbed=2, remaining_s=600.0
+        )
     append_event(written[0], "job_failed", "beta", text="measure_segment: the host went away")
     return written
 
@@ -86,8 +92,12 @@ def _told(path: Path, name: str, start_ns: int) -> Iterator[dict[str, Any]]:
         one = decode_record(line)
         elapsed_ns = 2 * 10**9 + 10**7 * number
         before, after = _states(number)
-        if name == "collectors" and number == 3:
+        if name == "collectors" and number % 20 == 3:
             one.update(status="perturbed", reason="other_cpu_percent 31 > 30")
+        if name == "collectors" and number % 40 == 4:
+            one.update(status="crashed", reason="signal 11", iterations=[])
+        if one["iterations"]:
+            one["iterations"] += _more(name, one["iterations"][0][5])
         yield {
             **one,
             "experiment": name,
@@ -98,12 +108,23 @@ def _told(path: Path, name: str, start_ns: int) -> Iterator[dict[str, Any]]:
         }
 
 
+def _more(name: str, parameters: Any) -> list[list[Any]]:
+    """What real programs tell beside."""
+    if name == "collectors":
+        return [[0, "gc_pause_total", 2e6, "ns", None, {"kind": "Pause Young"}]]
+    return [[0, "threads", 40, "count", None, parameters]] if "chat" in name else []
+
+
 def _states(number: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     counted = {
         "busy_s": 1.5, "steal_s": 0.01, "psi_cpu_some_us": 9000, "psi_memory_some_us": 0, "psi_memory_full_us": 0,
         "psi_io_some_us": 700, "psi_io_full_us": 200, "swap_pages": 0, "throttle_events": number % 7 == 0,
     }  # fmt: skip
-    fixed = {"load1": 0.5, "frequency_khz": 3_000_000 - 1000 * number, "temperature_mc": 51_000 + 100 * number}
+    fixed = {
+        "load1": 0.5,
+        "frequency_khz": 3_000_000 - 1000 * number,
+        "temperature_mc": 51_000 + 100 * number,
+    }
     return (
         {**fixed, **{key: float(5 * number * bool(value)) for key, value in counted.items()}},
         {**fixed, **{key: 5 * number * bool(value) + float(value) for key, value in counted.items()}},
