@@ -213,7 +213,7 @@ def test_following_writes_what_is_measured_through_a_restart_until_the_end(
     folder = write_big_experiment(tmp_path / "made-up", hosts=("alpha",), segments=1, records=5)
     append_event(folder, "experiment_started")
     work = Ingest(Folder(folder), Client(read_settings(settings), patience_s=float("inf")))
-    thread = threading.Thread(target=follow, args=(work, threading.Event(), print, 0.02))
+    thread = threading.Thread(target=follow, args=(work, threading.Event(), print, None, 0.02))
     thread.start()
     lines = [
         encode_record({**one, "sequence": 5 + number})

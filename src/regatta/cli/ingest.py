@@ -94,6 +94,8 @@ def ingest(
         done.reason = str(error)
         _warn(f"NOT ALL IS IN INFLUXDB: {done.reason}")
     if receipt is not None:
+        if done.reason is None and done.refused + done.refused_before:
+            done.reason = f"{done.refused + done.refused_before} points refused: {done.refusal}"
         write_json(receipt, done.to_json())
     if as_json:
         click.echo(json.dumps(done.to_json()))
@@ -205,6 +207,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
         work = Ingest(
             folder,
             client,
+            reader=_reader(client),
             say=_warn,
             progress=progress,
             lock_patience_s=5.0 if wishes.short else float("inf"),
@@ -216,7 +219,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
 
                 drop(folder, client, wishes.hosts, estimates=wishes.estimates)
             progress.total(work.waiting(wishes.hosts))
-            interrupted = wishes.follow and not _follow(work)
+            interrupted = wishes.follow and not _follow(work, wishes.hosts)
             for host in work.hosts() if wishes.hosts is None else wishes.hosts:
                 work.host(host)
             work.events()
@@ -232,13 +235,23 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
             _count_refused(done, client.refusals, work.cursors.refused())
 
 
-def _follow(work: Ingest) -> bool:
+def _reader(writer: Client) -> Client | None:
+    """Who may ask; None where there is no secret of such an account."""
+    from regatta.influx.client import Client
+
+    try:
+        return Client(writer.settings, "read", patience_s=writer.patience_s, say=_warn)
+    except RegattaError:
+        return None
+
+
+def _follow(work: Ingest, hosts: list[str] | None) -> bool:
     """Whether the experiment has ended; else Ctrl-C was pressed."""
     from regatta.influx.following import follow
 
     _warn(f"following {work.folder.name}; Ctrl-C ends it, and nothing is lost")
     try:
-        follow(work, threading.Event(), _warn)
+        follow(work, threading.Event(), _warn, hosts)
     except KeyboardInterrupt:
         work.last_time(_LAST_PATIENCE_S)
         return False

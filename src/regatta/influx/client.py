@@ -24,7 +24,7 @@ from urllib3.response import BaseHTTPResponse
 import regatta
 from regatta.errors import StoreError
 from regatta.influx.refusals import Refusals, split_lines
-from regatta.influx.responses import integer, message, plain, reason, retry_after
+from regatta.influx.responses import integer, message, plain, reason, retry_after, shown
 from regatta.influx.settings import Purpose, Settings, services_settings
 
 Say = Callable[[str], None]
@@ -202,7 +202,7 @@ class Client:
             else:
                 yield from self._series(query, self._again_and_again(lambda: self._whole(data, headers)))
         except (_Refused, _TooLarge) as error:
-            raise self._bad_query(query, str(error)) from error
+            raise self._bad_query(query, shown(str(error))) from error
 
     def _whole(self, data: bytes, headers: dict[str, str]) -> bytes:
         response = self._send("/query", data, headers)
@@ -232,7 +232,7 @@ class Client:
             results = answer.get("results", [])
             failures = [one["error"] for one in (answer, *results) if "error" in one]
             if failures:
-                raise self._bad_query(query, str(failures[0]))
+                raise self._bad_query(query, shown(str(failures[0])))
             for result in results:
                 for one in result.get("series", []):
                     yield Series(
@@ -291,10 +291,10 @@ class Client:
     def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
         """What an answer that is no success means. `text`: the database's own words; None: it did not speak."""
         status = response.status
-        said = f"{status} {text or response.reason or ''}".rstrip()
+        said = shown(f"{status} {text or response.reason or ''}".rstrip())
         if status in (401, 403):
             return self._not_allowed(said)
-        if status == 400 and text is not None:
+        if status in (400, 422) and text is not None:
             return _Refused(text)
         if status == 413:
             return _TooLarge(said)

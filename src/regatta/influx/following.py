@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from regatta.errors import StoreError
@@ -25,8 +26,14 @@ _QUIET_S = 30.0
 _Seen = dict[str, tuple[int, int]]
 
 
-def follow(ingest: Ingest, stop: threading.Event, say: Say, look_every_s: float = _LOOK_EVERY_S) -> None:
-    """Write what is new until the experiment has ended or `stop` is set.
+def follow(
+    ingest: Ingest,
+    stop: threading.Event,
+    say: Say,
+    hosts: Sequence[str] | None = None,
+    look_every_s: float = _LOOK_EVERY_S,
+) -> None:
+    """Write what is new of these hosts, or of all, until the experiment has ended or `stop` is set.
 
     Raises:
         StoreError: the account is refused, or the journal is another one than before.
@@ -36,7 +43,7 @@ def follow(ingest: Ingest, stop: threading.Event, say: Say, look_every_s: float 
         # Asked first: what is written before the end is seen afterwards.
         ended = following.ended()
         following.tell_progress(say)
-        for host in following.grown(ingest):
+        for host in following.grown(ingest, hosts):
             ingest.host(host)
         if following.events_grew():
             ingest.events()
@@ -57,10 +64,10 @@ class _Following:
         self._begun: bool | None = None
         self._quiet_since: float | None = None
 
-    def grown(self, ingest: Ingest) -> list[str]:
+    def grown(self, ingest: Ingest, hosts: Sequence[str] | None) -> list[str]:
         """Hosts whose journal has changed since they were asked about last."""
         changed = []
-        for host in ingest.hosts():
+        for host in ingest.hosts() if hosts is None else hosts:
             seen: _Seen = {}
             for path in ingest.files(host):
                 stat = path.stat()

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regatta.errors import StoreError
-from regatta.influx.client import Client, Say
+from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.event_points import event_point
+from regatta.influx.journal import any_of, experiment_names, new_lines, segment_of
 from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels, read_labels
-from regatta.influx.lines import encode
-from regatta.influx.points import Point
+from regatta.influx.lines import encode, identifier
+from regatta.influx.points import COUNTED, INVOCATION, Point
 from regatta.influx.records import Piece, RecordLines
 from regatta.influx.refusals import split_lines
 from regatta.influx.series import SeriesCount
@@ -29,7 +30,6 @@ from regatta.model.record import DamagedLine, decode_record
 from regatta.store.events import EVENTS as EVENTS_FILE
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder
-from regatta.store.journal import MAXIMUM_LINE_BYTES
 
 #: InfluxDB 1 takes 25 MB at once; this is what several batches of waiting cost in memory
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -125,6 +125,7 @@ class Ingest:
         folder: Folder,
         client: Client,
         *,
+        reader: Client | None = None,
         say: Say = lambda text: None,
         progress: Progress = lambda size: None,
         lock_patience_s: float = float("inf"),
@@ -132,6 +133,7 @@ class Ingest:
         """Args:
         folder: of the experiment.
         client: who writes.
+        reader: who may ask whether the database still has what was written; None: nobody.
         say: told what somebody should know.
         progress: told how many bytes of the journal were read.
         lock_patience_s: how long to wait for another process that ingests the same.
@@ -140,6 +142,10 @@ class Ingest:
         self.written = Written()
         self.cursors = Cursors(folder, client.settings)
         self._client = client
+        self._reader = reader
+        self._asked: set[str] = set()
+        #: the database had nothing of a host any more
+        self._lost = False
         self._settings = client.settings
         self._say = say
         self._progress = progress
@@ -179,14 +185,15 @@ class Ingest:
         with self._cursor(host) as cursor:
             for name, position in cursor.positions.items():
                 position.check(self.folder.journal / host / name)
+            self._check_database(host, cursor)
             series = SeriesCount(cursor.series())
-            known = len(series)
+            known, elsewhere = len(series), self.cursors.series_elsewhere(host)
             encoding = _HostEncoding(self.folder, host, cursor, series)
             sender = _Sender(self._client, cursor)
             try:
                 for path in self.files(host):
                     for batch in encoding.batches(path, self._settings.batch_points, self._progress):
-                        self._check_series(host, series)
+                        self._check_series(len(series) + elsewhere)
                         sender.put(batch)
                 sender.end()
             except BaseException:
@@ -204,13 +211,19 @@ class Ingest:
         """Write what is new of the experiment's events. Raises what `host` does."""
         path = events_path(self.folder.path)
         with self._cursor(EVENTS) as cursor:
+            if self._lost:
+                cursor.forget()
             position = cursor.positions.get(EVENTS_FILE, Position())
             if position.offset:
                 position.check(path)
             found = list(read_events(path, position.offset))
             if not found:
                 return
+            refused = self._client.refusals.count
             self.points(event_point(self.folder.name, event) for event in found)
+            if self._client.refusals.count > refused:
+                cursor.refused += self._client.refusals.count - refused
+                cursor.refusal = self._client.refusals.reason
             with path.open("rb") as file:
                 file.seek(found[-1].offset)
                 line = file.read(found[-1].end - found[-1].offset)
@@ -241,15 +254,38 @@ class Ingest:
         with self.cursors.locked(name, patience_s=self._lock_patience_s, say=self._say) as cursor:
             yield cursor
 
-    def _check_series(self, host: str, series: SeriesCount) -> None:
+    def _check_series(self, count: int) -> None:
         limit = self._settings.series_limit
-        count = len(series) + self.cursors.series_elsewhere(host)
         if count > limit:
             raise StoreError(
                 self._settings.where("series_limit"), f"at most {limit} series",
                 f"{count} of {self.folder.name}, each of which costs InfluxDB memory",
                 "raise the limit, or measure with fewer benchmarks, configurations, heaps or parameters",
             )  # fmt: skip
+
+    def _check_database(self, host: str, cursor: Cursor) -> None:
+        """Begin again where the database has nothing of what was written: it was dropped, or is another one at the same address."""
+        if self._reader is None or host in self._asked or cursor.refused:
+            return
+        self._asked.add(host)
+        if not any(position.records for position in cursor.positions.values()):
+            return
+        query = (
+            f"SELECT {identifier(COUNTED[INVOCATION])} FROM {identifier(INVOCATION)}"
+            f" WHERE {any_of('experiment', experiment_names(self.folder, host))} AND {any_of('host', [host])} LIMIT 1"
+        )
+        try:
+            there = any(True for _ in self._reader.query(query))
+        except Unreachable:
+            raise
+        except StoreError:
+            # Who may only write is not told.
+            self._reader = None
+            return
+        if not there:
+            self._say(f"{self._settings.url} has nothing of {host} any more: all of it is written again")
+            cursor.forget()
+            self._lost = True
 
     def _add(self, written: Written) -> None:
         self.written.points += written.points
@@ -328,27 +364,12 @@ class _HostEncoding:
         self._kept[cell_id] = self._new[cell_id] = self._cells[cell_id] = planned
 
 
-def new_lines(path: Path, offset: int) -> Iterator[bytes]:
-    """The whole lines of a file from a place on; one that has no end is not there yet, unless it is too long for a record."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        while line := file.readline(MAXIMUM_LINE_BYTES):
-            if not line.endswith(b"\n") and len(line) < MAXIMUM_LINE_BYTES:
-                return
-            yield line
-
-
 def _waiting(path: Path, offset: int) -> int:
     """Bytes of a file from a place on; none where no whole line is there."""
     size = path.stat().st_size - offset
     if size <= 0 or next(new_lines(path, offset), None) is None:
         return 0
     return size
-
-
-def segment_of(path: Path) -> int:
-    """The number that a journal file is named by."""
-    return int(path.stem) if path.stem.isdecimal() else zlib.crc32(path.stem.encode())
 
 
 def smaller(piece: Piece, at_most: int) -> Iterator[Piece]:

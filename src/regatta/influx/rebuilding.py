@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from regatta.errors import StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
+from regatta.influx.journal import any_of, experiment_names, journal_hosts
 from regatta.influx.labels import read_labels
 from regatta.influx.lines import identifier, quoted
 from regatta.influx.plan_documents import PLAN
 from regatta.influx.points import ESTIMATE, EVENT, VECTOR
-from regatta.influx.verifying import JOURNAL, any_of, experiment_names, journal_hosts
+from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
 

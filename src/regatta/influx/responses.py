@@ -7,13 +7,20 @@ import json
 import re
 import time
 
+_SHOWN = 500
 _PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTALL)
+
+
+def shown(said: str) -> str:
+    """The database's words for a message: not too many, and none that steer a terminal."""
+    text = "".join(one if one.isprintable() else " " for one in said)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 def reason(said: str) -> tuple[str, int]:
     """The reason, and how many points were dropped for it; 0: it does not say."""
     match = _PARTIAL.fullmatch(said.strip())
-    return (match[1], int(match[2])) if match else (said.strip(), 0)
+    return (shown(match[1]), int(match[2])) if match else (shown(said.strip()), 0)
 
 
 def message(body: bytes) -> str | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from regatta.influx.client import Client
+from regatta.influx.journal import any_of
 from regatta.influx.lines import encode
 from regatta.influx.points import EVENT, Point, apart, make_point
 from regatta.influx.rebuilding import delete
-from regatta.influx.verifying import any_of
 from regatta.model.history import History
 
 #: the kind of such an event

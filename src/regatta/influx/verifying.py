@@ -6,7 +6,6 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -14,9 +13,10 @@ from regatta.errors import StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.cursor import Cursor, Cursors
 from regatta.influx.event_points import event_point
-from regatta.influx.ingesting import Progress, new_lines, segment_of
+from regatta.influx.ingesting import Progress
+from regatta.influx.journal import any_of, experiment_names, journal_hosts, new_lines, segment_of
 from regatta.influx.labels import HostLabels, read_labels
-from regatta.influx.lines import encode, escaped, identifier, quoted, tag_text
+from regatta.influx.lines import encode, escaped, identifier
 from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point
 from regatta.influx.records import RecordLines
 from regatta.model.record import DamagedLine, decode_record
@@ -124,22 +124,6 @@ def verify(
     return found
 
 
-def journal_hosts(folder: Folder) -> list[str]:
-    """Hosts that have a journal."""
-    return sorted({path.parent.name for path in folder.journal.glob("*/*.jsonl")})
-
-
-def experiment_names(folder: Folder) -> list[str]:
-    """What the records call their experiment: the folder's name, unless somebody renamed it."""
-    names = {folder.name}
-    for path in folder.journal.glob("*/*.jsonl"):
-        for line in new_lines(path, 0):
-            with suppress(DamagedLine):
-                names.add(str(decode_record(line).get("experiment")))
-                break
-    return sorted(names)
-
-
 class _Counts:
     """Points by series, and how many are older than the database keeps them."""
 
@@ -186,11 +170,6 @@ class _Scope:
         if self.since_ns is not None:
             parts.append(f"time >= {self.since_ns}")
         return " AND ".join(parts)
-
-
-def any_of(tag: str, values: Iterable[str]) -> str:
-    """The condition that a tag has one of some values."""
-    return "(" + " OR ".join(f"{identifier(tag)} = {quoted(tag_text(value))}" for value in values) + ")"
 
 
 def _count_host(folder: Folder, host: str, cursor: Cursor, counts: _Counts, progress: Progress) -> None:

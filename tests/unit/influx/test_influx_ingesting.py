@@ -79,6 +79,27 @@ def test_what_was_ingested_may_be_ingested_again_from_nothing(place: Place) -> N
     place.all_there()
 
 
+def test_what_a_dropped_database_had_is_written_again(place: Place) -> None:
+    write_big_experiment(place.folder)
+    append_event(place.folder, "experiment_started")
+    assert place.ingest().code == 0
+    place.server.query(f'DROP DATABASE "{place.database}"')
+    place.server.make_database(place.database)
+    said = place.ingest()
+    assert said.code == 0
+    assert "has nothing of alpha any more: all of it is written again" in said.err
+    place.all_there()
+
+
+def test_who_may_only_write_ingests_all_the_same(place: Place) -> None:
+    place.set(reader=None)
+    write_big_experiment(place.folder)
+    assert place.ingest().code == 0
+    assert json.loads(place.ingest("--json").out)["written"] == 0
+    place.set()
+    place.all_there()
+
+
 def test_a_record_larger_than_a_batch_is_cut(place: Place) -> None:
     place.set(batch_points=370)
     write_big_experiment(place.folder, hosts=("alpha",), segments=1, records=3, iterations=12_000)
