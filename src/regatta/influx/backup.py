@@ -23,7 +23,7 @@ from regatta.influx.settings import Settings
 Progress = Callable[[int, int], None]
 
 #: rows of a piece of an answer; where there are strings fewer, because one may have 64 KiB
-_ROWS, _ROWS_OF_STRINGS = 5_000, 500
+_ROWS, _ROWS_OF_STRINGS = 5_000, 200
 #: a count or the first row of many may take long
 LEAST_TIMEOUT_S = 600.0
 #: in a name or a tag, line protocol has no way to write these
