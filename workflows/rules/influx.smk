@@ -3,6 +3,7 @@
 
 
 # Between two segments of a host and never beside one where this machine measures: it has the same resource and goes first.
+# An InfluxDB that is slow holds measuring up for a minute at most; each call goes on where the one before has ended.
 # Of segments that are measured already `ingest_influx` sends what is still to send, all of them at once.
 rule ingest_segment:
     input:
@@ -17,7 +18,7 @@ rule ingest_segment:
     params:
         folder=f"{RESULTS}/{{experiment}}",
     shell:
-        "regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
+        "timeout --foreground 60 regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-HOST-SEGMENT.log"}}\' > {output.receipt:q}'
 
