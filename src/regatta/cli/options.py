@@ -132,3 +132,22 @@ def influx_settings() -> Settings:
         fix = "`regatta up` starts one; configs/influx.example.yml.txt describes one that you have"
         raise SpecError([Problem("InfluxDB", expected, "none", fix)])
     return settings
+
+
+def grafana_url() -> str | None:
+    """The address of Grafana that the settings of InfluxDB name; None where none is, or what they say is wrong."""
+    from regatta.errors import RegattaError
+    from regatta.influx.settings import find_settings
+    from regatta.spec.home import find_home
+
+    try:
+        home = find_home()
+    except RegattaError:
+        home = None
+    try:
+        settings = find_settings(home)
+    except RegattaError as error:
+        # Whoever sends points is told so by an error; a report does not depend on it.
+        click.echo(f"the report has no links to Grafana: {error}", err=True)
+        return None
+    return None if settings is None else settings.grafana_url

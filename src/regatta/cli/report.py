@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from regatta.cli.options import results_option
+from regatta.cli.options import grafana_url, results_option
 
 
 @click.command()
@@ -25,5 +25,5 @@ def report(experiment: str, results: Path, output: Path | None) -> None:
 
     folder = find_folder(experiment, results)
     path = output or folder.report
-    write_report(answer_experiment(folder.path), path)
+    write_report(answer_experiment(folder.path), path, grafana_url())
     click.echo(str(path))

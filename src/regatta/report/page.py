@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regatta.model.answer import Answer
+from regatta.report.boards import board_links
 from regatta.report.cell_table import tables_of
 from regatta.report.html import encoded, fill, number_figures, write_whole
 from regatta.report.looks import Looks
@@ -24,17 +25,18 @@ from regatta.report.topic import Topic
 from regatta.report.topics import topics_of
 
 
-def write_report(answer: Answer, path: Path) -> None:
+def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> None:
     """Write the report of an experiment as one self-contained HTML file.
 
     Args:
         answer: what the analysis found; may be empty.
         path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+        grafana_url: of the Grafana with the boards, to which the report then links.
 
     Raises:
         StoreError: the file cannot be written.
     """
-    write_whole(path, encoded(render(answer)))
+    write_whole(path, encoded(render(answer, grafana_url)))
 
 
 def write_topics_page(
@@ -55,7 +57,7 @@ def write_topics_page(
     write_whole(path, encoded(render_topics(title, question, sentences, topics)))
 
 
-def render(answer: Answer) -> str:
+def render(answer: Answer, grafana_url: str | None = None) -> str:
     """The report as HTML text; see `write_report`."""
     panels = panels_of(answer)
     looks = Looks(answer.cells)
@@ -75,6 +77,7 @@ def render(answer: Answer) -> str:
         perturbed=perturbed_cells(answer),
         impossible=impossible_by_reason(answer),
         methods=methods(answer),
+        boards=board_links(answer, grafana_url),
     )
 
 
