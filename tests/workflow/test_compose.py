@@ -173,6 +173,54 @@ def test_no_password_is_in_what_the_engine_or_the_log_shows(up: Containers) -> N
     assert not [text for text in shown for secret in secrets if secret in text]
 
 
+@pytest.fixture
+def stand_in(up: Containers) -> Iterator[str]:
+    """An image in the place of Grafana's, which only waits, as somebody who is not root."""
+    name = f"regatta-tests-grafana-{os.getpid()}"
+    (container,) = up.engine.run("create", IMAGE).split()
+    try:
+        changes = ["--change", 'CMD ["sleep", "600"]', "--change", "USER 472"]
+        up.engine.run("commit", *changes, container, name)
+        yield name
+    finally:
+        up.engine.run("rm", container)
+        up.engine.run("rmi", name)
+
+
+def test_grafanas_container_waits_for_influxdb_and_can_read_what_it_is_given(
+    up: Containers, stand_in: str
+) -> None:
+    services = up.cache / "services"
+    environment = {
+        **os.environ, "REGATTA_INFLUXDB_IMAGE": IMAGE, "REGATTA_GRAFANA_IMAGE": stand_in,
+        "REGATTA_SECRETS": str(services / "passwords"), "REGATTA_INFLUXDB_PORT": str(up.state["port"]),
+        "REGATTA_GRAFANA_PORT": str(free_port()), "REGATTA_UID": str(os.geteuid()),
+    }  # fmt: skip
+    command = [*compose_command(), "-f", str(HOME / "docker" / "compose.yml"), "-p", up.project]
+    done = subprocess.run(
+        [*command, "up", "-d", "grafana"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    try:
+        (name,) = [name for name in up.names("ps") if "grafana" in name]
+        (influxdb,) = [name for name in up.names("ps") if "influxdb" in name]
+        assert up.engine.run("inspect", "--format", "{{.State.Health.Status}}", influxdb).strip() == "healthy"
+        look = 'echo "$GF_SECURITY_ADMIN_PASSWORD"; cat /run/secrets/grafana_admin /run/secrets/influxdb_reader; ls /run/secrets'
+        admin, first, second, *secrets = up.engine.run("exec", name, "sh", "-c", look).split()
+        assert admin == "$__file{/run/secrets/grafana_admin}"
+        assert (first, second) == (up.password("grafana-admin"), up.password("reader"))
+        assert secrets == ["grafana_admin", "influxdb_reader"]
+        look = 'ls "$GF_PATHS_PROVISIONING"; ls "$REGATTA_BOARDS" | grep -c json; touch "$REGATTA_BOARDS/x" || echo kept'
+        *folders, boards, kept = up.engine.run("exec", name, "sh", "-c", look).split()
+        assert {"alerting", "dashboards", "datasources"} <= set(folders)
+        assert int(boards) > 0
+        assert kept == "kept"
+    finally:
+        for name in up.names("ps", "--all"):
+            if "grafana" in name:
+                up.engine.run("rm", "--force", name)
+
+
 def test_data_and_accounts_outlive_the_containers_and_a_changed_password_counts(up: Containers) -> None:
     assert up.ask("/write?db=regatta", "writer", POINT)[0] == 204
     assert "was up already" in up.run("up", "--docker", "--no-grafana")
