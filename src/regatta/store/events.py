@@ -6,6 +6,7 @@ what was measured is in the journal alone, and an event that cannot be written i
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -53,6 +54,8 @@ NO_HOST = "none"
 MAXIMUM_TEXT = 2000
 #: no line is longer, so that the last one is found from the file's end
 _MAXIMUM_LINE_BYTES = 1 << 16
+_LOCK_PATIENCE_S = 5.0
+_LOCK_PAUSE_S = 0.005
 _HEAD = ("v", "utc_ns", "kind", "host")
 
 
@@ -97,7 +100,7 @@ def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | i
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            _lock(fd)
             size, last_ns = _whole(fd)
             utc_ns = max(time.time_ns(), last_ns + 1)
             line = encode_record({"v": RECORD_VERSION, "utc_ns": utc_ns, "kind": kind, "host": host, **told})
@@ -109,6 +112,19 @@ def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | i
             str(path), "room for an event", str(error.strerror or error), "make room, or choose --results"
         ) from error
     return utc_ns
+
+
+def _lock(fd: int) -> None:
+    """Take the file's lock. Who holds it writes one line: longer than a moment only one that was halted does."""
+    deadline = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise OSError(errno.EAGAIN, "another process holds the file") from None
+            time.sleep(_LOCK_PAUSE_S)
 
 
 def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -142,7 +158,7 @@ def _append(fd: int, size: int, line: bytes) -> None:
     os.ftruncate(fd, size)
     try:
         if os.write(fd, line) != len(line):
-            raise OSError(28, "No space left on device (the line was cut short)")
+            raise OSError(errno.ENOSPC, "No space left on device (the line was cut short)")
         os.fdatasync(fd)
     except OSError:
         with suppress(OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import fcntl
 import multiprocessing
 import resource
 import signal
@@ -113,6 +114,19 @@ def test_a_full_disk_is_told_and_leaves_the_events_before_it(tmp_path: Path) -> 
     assert events_path(tmp_path).stat().st_size == size
     append_event(tmp_path, "experiment_ended")
     assert [e.kind for e in read_events(events_path(tmp_path))] == ["experiment_started", "experiment_ended"]
+
+
+def test_a_writer_that_is_halted_holds_nobody_up_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_event(tmp_path, "experiment_started")
+    monkeypatch.setattr(events, "_LOCK_PATIENCE_S", 0.02)
+    with events_path(tmp_path).open("rb") as halted:
+        fcntl.flock(halted, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match="another process holds"):
+            append_event(tmp_path, "experiment_ended")
+    append_event(tmp_path, "experiment_ended")
+    assert len(list(read_events(events_path(tmp_path)))) == 2
 
 
 @pytest.mark.parametrize(
