@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import fcntl
+import itertools
 import multiprocessing
 import resource
 import signal
