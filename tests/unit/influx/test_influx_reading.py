@@ -1,0 +1,216 @@
+import hashlib
+import json
+import shutil
+from itertools import count
+
+import pytest
+from chat_experiment import write_chat_experiment
+from click.testing import CliRunner
+from rich_experiment import write_rich_experiment
+from scaling_experiment import write_scaling_experiment
+from synthetic_journal import START_NS, cell, record, write_facts, write_journal, write_plan
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.documents import document_of
+from regatta.cli.main import cli
+from regatta.errors import StoreError
+from regatta.influx.client import Client
+from regatta.influx.plan_documents import newest_record_ns, plan_points, read_plan
+from regatta.influx.reading import experiment_from_influx
+from regatta.influx.settings import read_settings
+from regatta.store.database import open_database
+from regatta.store.folder import Folder
+
+TABLES = {
+    "invocations": "select * from invocations order by record",
+    "iterations": "select * from iterations order by record, rowid",
+    "cells": "select * from cells order by host, place",
+}
+
+
+@pytest.fixture
+def settings(influx_server, tmp_path):
+    """Settings of an empty database."""
+    return influx_server.write_settings(tmp_path / "settings", influx_server.new_database())
+
+
+def regatta(settings, *arguments):
+    """Run a command in this process, which must end well; returns what it printed."""
+    done = CliRunner().invoke(
+        cli, [*map(str, arguments)], env={"REGATTA_INFLUX": str(settings)}, catch_exceptions=False
+    )
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def tables_of(folder):
+    with open_database(folder) as connection:
+        return {name: connection.execute(query).fetchall() for name, query in TABLES.items()}
+
+
+def read_back(settings, experiment="made-up", say=lambda text: None):
+    return experiment_from_influx(Client(read_settings(settings), "read"), experiment, say)
+
+
+def write_troubled_experiment(folder):
+    """Two hosts whose clocks step back, segments, retries, failures, cells of another plan, values that no field holds."""
+    cells = [
+        cell(),
+        cell("parallel", modifiers="a, b=c"),
+        cell("serial", benchmark='apps/h2:small text="ü %"'),
+    ]
+    gone = cell("z")
+    numbers = count()
+    for host in ("alpha", "beta gamma"):
+        write_plan(folder, cells, 6, host=host, discarded_rounds=1)
+        for segment in range(3):
+            records = []
+            for r in (2 * segment, 2 * segment + 1):
+                for position, one in enumerate([*cells, gone]):
+                    started = START_NS + 10**9 * (next(numbers) - 40 * segment)
+                    odd = [1e6 + r + position, 2**53 + 1, -0.0, 10**30, True, 5e-324][: 3 + position]
+                    rows = [
+                        *([i, "elapsed", value, "ns", i or None, None] for i, value in enumerate(odd)),
+                        [0, "latency", 1.5, "ns", None, {"b": 1, "a": "x y,=\\\n"}],
+                        [0, "latency", 1.5, "ns", None, {"a": "long " * 400}],
+                    ]
+                    more = {"host": host, "block": r, "position": position, "started": started}
+                    if position == 1 and r == 3:
+                        records.append(record(one, r, rows, status="perturbed", reason="steal", **more))
+                        more |= {"attempt": 1, "started": started + 5}
+                    if position == 2 and r == 4:
+                        records.append(
+                            record(one, r, status="crashed", reason='SIGSEGV "at"\n0x0 \udcff', **more)
+                        )
+                    else:
+                        records.append(record(one, r, rows, **more))
+            write_journal(
+                folder,
+                [{**one, "segment": segment, "info": {"a": [1, "é"]}} for one in records],
+                host,
+                segment,
+            )
+    write_plan(folder, cells, 6, host="silent")
+    write_facts(
+        folder, method="fixed", warmup=1, baseline={"collector": "g1"}, impossible=[["x", "why", "alpha"]]
+    )
+    experiment = json.loads((folder / "plan" / "experiment.json").read_text())
+    (folder / "plan" / "experiment.json").write_text(
+        json.dumps({**experiment, "left_out": {"lost": "no ssh"}})
+    )
+    receipt = folder / "receipts" / "silent" / "00000.json"
+    receipt.parent.mkdir(parents=True)
+    receipt.write_text(json.dumps({"left_out": "it never answered"}))
+    decisions = {"v": 1, "groups": {"k": {"needed": 3}}}
+    (folder / "journal" / "alpha" / "decisions.json").write_text(json.dumps(decisions))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder: write_rich_experiment(folder, rounds=3),
+        lambda folder: write_chat_experiment(folder, rounds=3, runtimes=["temurin-21"]),
+        lambda folder: write_scaling_experiment(folder, rounds=3),
+        write_troubled_experiment,
+    ],
+    ids=["collectors", "chat", "load", "troubled"],
+)
+def test_the_answer_from_the_database_is_that_from_the_journal_to_the_last_digit(write, settings, tmp_path):
+    folder = tmp_path / "made-up"
+    folder.mkdir()
+    write(folder)
+    regatta(settings, "ingest", folder)
+    wanted = regatta(settings, "analyze", folder, "--json")
+    tables = tables_of(folder)
+    shutil.rmtree(folder)
+    with read_back(settings) as again:
+        # repr tells -0.0 from 0.0.
+        assert repr(tables_of(again)) == repr(tables)
+    assert regatta(settings, "analyze", "made-up", "--from", "influx", "--json") == wanted
+    assert json.loads(wanted)["cells"]
+
+
+def test_an_answer_with_another_baseline_is_the_same_as_well(settings, tmp_path):
+    folder = tmp_path / "made-up"
+    folder.mkdir()
+    regatta(settings, "ingest", write_troubled_experiment(folder))
+    options = ["--baseline", "modifiers=none", "--method", "georges2007", "--csv"]
+    wanted = regatta(settings, "analyze", folder, *options)
+    assert regatta(settings, "analyze", "made-up", "--from", "influx", *options) == wanted
+
+
+def test_ingesting_again_after_more_rounds_gives_the_newer_answer(settings, tmp_path):
+    folder = tmp_path / "made-up"
+    for rounds in (3, 5):
+        one = cell()
+        write_plan(folder, [one], 5)
+        write_facts(folder)
+        write_journal(folder, [record(one, r, [1e6 + r]) for r in range(rounds)])
+        regatta(settings, "ingest", folder)
+    with read_back(settings) as again:
+        assert document_of(answer_experiment(again)) == document_of(answer_experiment(folder))
+        assert answer_experiment(again).recorded == 5
+
+
+def test_an_experiment_that_is_not_there_is_told(settings):
+    with pytest.raises(StoreError, match=r"nobody.*regatta ingest"), read_back(settings, "nobody"):
+        pass
+
+
+def test_records_that_the_plan_does_not_count_yet_are_told_and_answered(settings, tmp_path):
+    folder, one = tmp_path / "made-up", cell()
+    write_plan(folder, [one], 5)
+    write_facts(folder)
+    write_journal(folder, [record(one, r, [1e6 + r]) for r in range(3)])
+    regatta(settings, "ingest", folder)
+    write_journal(folder, [record(one, r, [1e6 + r]) for r in range(4)])
+    regatta(settings, "ingest", folder, "--no-estimates")
+    said = []
+    with read_back(settings, say=said.append) as again:
+        assert answer_experiment(again).recorded == 4
+    assert "holds 4 records of alpha" in said[0]
+
+
+def test_a_record_without_all_its_lines_is_no_answer(settings, influx_server, tmp_path):
+    folder, one = tmp_path / "made-up", cell()
+    write_plan(folder, [one], 2)
+    write_facts(folder)
+    write_journal(folder, [record(one, r, [1e6 + r, 2e6]) for r in range(2)])
+    regatta(settings, "ingest", folder)
+    database = read_settings(settings).database
+    influx_server.query(f"DELETE FROM iteration WHERE time = {START_NS + 1000}", database)
+    with pytest.raises(StoreError, match=r"expected 2 measurements · got 1 .*--verify"), read_back(settings):
+        pass
+
+
+def hash_of(number):
+    """What does not become smaller."""
+    return hashlib.sha256(str(number).encode()).hexdigest()
+
+
+def test_a_large_plan_is_cut_into_parts_and_read_back_whole(tmp_path):
+    folder = Folder(tmp_path)
+    cells = [cell(benchmark=f"apps/h2:{hash_of(n)}", runtime=hash_of(-n)) for n in range(1500)]
+    write_plan(tmp_path, cells, 2)
+    write_facts(tmp_path)
+    write_journal(tmp_path, [record(cells[0], 0, [1.0])])
+    points = list(plan_points(folder, newest_record_ns(folder)))
+    assert max(len(point.fields["text"]) for point in points) <= 60_000
+    assert max(point.fields["parts"] for point in points) > 2
+
+    def ask(query):
+        own = [p for p in points if (p.tags[1] or "none") in query.split('"host" = ')[1].split(" AND ")[0]]
+        for point in reversed([p for p in own if "document =" not in query or p.fields["document"] in query]):
+            yield {"time": point.time_ns, **point.fields}
+
+    documents = read_plan(ask, "made-up")
+    assert documents.hosts["alpha"]["plan"] == folder.host_header("alpha")
+    assert documents.hosts["alpha"]["planned"] == [2] * 1500
+    assert documents.counts == {"alpha": {"records": 1, "lines": 1}}
+    points.pop(next(i for i, p in enumerate(points) if p.fields["part"] == 1 and p.tags[1] == "alpha"))
+    with pytest.raises(StoreError, match="other contents"):
+        read_plan(ask, "made-up")
+    points[:] = [p for p in points if p.tags[1] == "alpha"]
+    with pytest.raises(StoreError, match="its plan, whole"):
+        read_plan(ask, "made-up")
