@@ -5,8 +5,6 @@ Grafana's image cannot be made without a registry of images: its service is read
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import re
@@ -16,25 +14,21 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from docker_engine import DockerEngine
 from influx_server import free_port
 from ruamel.yaml import YAML
+from user_services import HOME, POINT, asked, run_here
 
-from regatta.cli.main import main
 from regatta.errors import HostError
 from regatta.influx.services.compose import compose_command
 
-HOME = Path(__file__).parents[2]
 IMAGE = "regatta-influxdb:bookworm"
-POINT = "event,experiment=e,host=none,kind=plan planned=1i 1\n"
 
 
 @dataclass
@@ -47,20 +41,9 @@ class Containers:
 
     def run(self, *words: str, code: int = 0) -> str:
         """Run a command of Regatta's, which must end with `code`; returns what it said."""
-        said = io.StringIO()
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("REGATTA_")}
-        own = {"REGATTA_CACHE": str(self.cache), "REGATTA_HOME": str(HOME), "REGATTA_INFLUXDB_IMAGE": IMAGE}
-        with (
-            patch.dict(os.environ, {**kept, **own}, clear=True),
-            patch.object(sys, "argv", ["regatta", *words]),
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
-            pytest.raises(SystemExit) as ended,
-        ):
-            main()
-        assert ended.value.code == code, said.getvalue()
-        self.said.append(said.getvalue())
-        return said.getvalue()
+        environment = {"REGATTA_CACHE": str(self.cache), "REGATTA_INFLUXDB_IMAGE": IMAGE}
+        self.said.append(run_here(words, code, environment))
+        return self.said[-1]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -91,15 +74,8 @@ class Containers:
 
     def ask(self, path: str, account: str | None, body: str) -> tuple[int, str]:
         """Send a request to InfluxDB; returns the status and what it answers."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.state['port']}{path}", body.encode())
-        if account is not None:
-            pair = f"{account}:{self.password(account)}".encode()
-            request.add_header("Authorization", "Basic " + b64encode(pair).decode())
-        try:
-            with urllib.request.urlopen(request, timeout=30) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+        who = None if account is None else (account, self.password(account))
+        return asked(self.state["port"], path, who, body)
 
     def query(self, query: str, account: str | None) -> tuple[int, str]:
         """Ask InfluxQL."""

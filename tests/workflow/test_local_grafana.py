@@ -5,8 +5,6 @@ settings, and that what Grafana would read in the provisioning has the values th
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import re
@@ -17,15 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from influx_server import free_port, need_influxd
 from ruamel.yaml import YAML
-
-from regatta.cli.main import main
-
-HOME = Path(__file__).parents[2]
+from user_services import run_here
 
 PROGRAM = """#!{python}
 import http.server, json, os, sys
@@ -78,22 +72,11 @@ class Machine:
 
     def run(self, *words: str, code: int = 0) -> str:
         """Run a command of Regatta's; returns what it said."""
-        said = io.StringIO()
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("REGATTA_INFLUX")}
         own = {
-            "REGATTA_CACHE": str(self.folder / "cache"), "REGATTA_HOME": str(HOME),
-            "GF_PATHS_HOME": str(self.folder / "grafana"), "GF_AUTH_ANONYMOUS_ENABLED": "true",
+            "REGATTA_CACHE": str(self.folder / "cache"), "GF_PATHS_HOME": str(self.folder / "grafana"),
+            "GF_AUTH_ANONYMOUS_ENABLED": "true",
         }  # fmt: skip
-        with (
-            patch.dict(os.environ, {**kept, **own}, clear=True),
-            patch.object(sys, "argv", ["regatta", *words]),
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
-            pytest.raises(SystemExit) as ended,
-        ):
-            main()
-        assert ended.value.code == code, said.getvalue()
-        return said.getvalue()
+        return run_here(words, code, own)
 
     @property
     def pid(self) -> int:

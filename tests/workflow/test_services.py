@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import contextlib
-import io
 import json
 import os
 import re
@@ -14,23 +11,13 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from influx_server import free_port, influxd_program, need_influxd
-
-from regatta.cli.main import main
-
-HOME = Path(__file__).parents[2]
-REGATTA = Path(sys.executable).with_name("regatta")
-POINT = "event,experiment=e,host=none,kind=plan planned=1i 1\n"
+from user_services import HOME, REGATTA, Services
 
 PERTURBATION = (
     *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
@@ -42,99 +29,6 @@ SILENT = """#!/bin/sh
 [ "$1" != version ] || { echo 'InfluxDB v1.8.10 (git: 1.8 abc)'; exit; }
 exec sleep 300
 """
-
-
-class Services:
-    """The services of a user who has a cache of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "services"
-        kept = {
-            key: value for key, value in os.environ.items() if not key.startswith(("GF_", "REGATTA_INFLUX"))
-        }
-        self.environment = {**kept, "REGATTA_CACHE": str(folder), "REGATTA_HOME": str(HOME)}
-
-    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
-        """Start the command."""
-        return subprocess.Popen(
-            [REGATTA, *words], env={**self.environment, **environment}, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-
-    def run(self, *words: str, code: int = 0, **environment: str) -> str:
-        """Run the command in this process, where it has been imported already; it must end with `code`. Returns what it said."""
-        said = io.StringIO()
-        with (
-            patch.dict(os.environ, {**self.environment, **environment}, clear=True),
-            patch.object(sys, "argv", ["regatta", *words]),
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
-            pytest.raises(SystemExit) as ended,
-        ):
-            main()
-        assert ended.value.code == code, said.getvalue()
-        return said.getvalue()
-
-    def up(self, *words: str, **environment: str) -> str:
-        """Start InfluxDB alone, on any port."""
-        return self.run("up", "--no-grafana", *words, **environment)
-
-    @property
-    def state(self) -> dict[str, object]:
-        """What is noted of influxd."""
-        noted = json.loads((self.root / "influxdb.json").read_text())
-        assert isinstance(noted, dict)
-        return noted
-
-    @property
-    def pid(self) -> int:
-        """Of influxd."""
-        pid = self.state["pid"]
-        assert isinstance(pid, int)
-        return pid
-
-    def password(self, account: str) -> str:
-        """As a user reads it."""
-        return (self.root / "passwords" / account).read_text().strip()
-
-    def ask(self, path: str, account: str | None, body: str, password: str | None = None) -> tuple[int, str]:
-        """Send a request to InfluxDB; returns the status and what it answers."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.state['port']}{path}", body.encode())
-        if account is not None:
-            pair = f"{account}:{password or self.password(account)}".encode()
-            request.add_header("Authorization", "Basic " + base64.b64encode(pair).decode())
-        try:
-            with urllib.request.urlopen(request, timeout=30) as response:
-                return response.status, response.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def query(self, query: str, account: str | None, password: str | None = None) -> tuple[int, str]:
-        """Ask InfluxQL."""
-        return self.ask("/query?db=regatta", account, urllib.parse.urlencode({"q": query}), password)
-
-    def write(self, account: str | None, line: str = POINT) -> int:
-        """Write a point; returns the status."""
-        return self.ask("/write?db=regatta", account, line)[0]
-
-    def points(self) -> int:
-        """How many points the reader sees."""
-        status, body = self.query("SELECT count(planned) FROM event", "reader")
-        assert status == 200, body
-        series = json.loads(body)["results"][0].get("series", [])
-        return int(series[0]["values"][0][1]) if series else 0
-
-    def processes(self) -> list[int]:
-        """Every process that works in the folder, and is not only waiting to be reaped."""
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                place = os.readlink(entry / "cwd")
-            except OSError:
-                continue
-            if place.startswith(str(self.root)):
-                found.append(int(entry.name))
-        return found
 
 
 @pytest.fixture
