@@ -134,15 +134,33 @@ class _Counts:
         self._keys: dict[bytes, str] = {}
 
     def add(self, lines: bytes) -> None:
-        counted: Counter[bytes] = Counter()
-        for match in _LINE.finditer(lines):
-            counted[match[1]] += 1
-            if int(match[2]) < self._horizon_ns:
-                self.expired += 1
+        """Count lines, each with its newline."""
+        at = 0
+        while at < len(lines):
+            # Lines without strings, which are nearly all, are told apart much faster.
+            quote = lines.find(b'"', at)
+            end = len(lines) if quote < 0 else lines.rfind(b"\n", at, quote) + 1
+            if end > at:
+                self._add_plain(lines[at : end - 1].split(b"\n"))
+                at = end
+                continue
+            match = _LINE.match(lines, at)
+            if match is None:
+                raise ValueError(f"no line: {lines[at : at + 200]!r}")
+            self._add({match[1]: 1}, [match[2]])
+            at = match.end()
+
+    def _add_plain(self, lines: list[bytes]) -> None:
+        parts = [line.rsplit(b" ", 2) for line in lines]
+        self._add(Counter(part[0] for part in parts), (part[2] for part in parts))
+
+    def _add(self, counted: Mapping[bytes, int], times: Iterable[bytes]) -> None:
         for key, count in counted.items():
             if key not in self._keys:
                 self._keys[key] = key.decode()
             self.series[self._keys[key]] += count
+        if self._horizon_ns:
+            self.expired += sum(int(time) < self._horizon_ns for time in times)
 
     @property
     def kinds(self) -> tuple[str, ...]:
