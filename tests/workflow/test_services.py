@@ -15,9 +15,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 from influx_server import free_port, influxd_program, need_influxd
 from user_services import HOME, REGATTA, Services
+
+from regatta.errors import VerificationError
 
 PERTURBATION = (
     *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
@@ -303,6 +306,22 @@ def test_the_demonstration_lands_in_influxdb_is_counted_and_says_where_to_look(
     assert "expected an InfluxDB, for --influx" in services.run(
         "demo", "--influx", code=2, REGATTA_INFLUX="none"
     )
+
+
+def test_a_demonstration_with_failures_is_counted_all_the_same_and_then_they_are_told(
+    running: tuple[Services, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services, _ = running
+
+    @click.command()
+    def run(**_: object) -> None:
+        raise VerificationError("demo", "whole records", "others")
+
+    monkeypatch.setattr("regatta.cli.run.run", run)
+    monkeypatch.setattr("regatta.cli.demo._count_and_show", lambda *_: click.echo("counted"))
+    said = services.run("demo", "--influx", code=1)
+    assert said.index("counted") < said.index("error: demo: expected whole records")
+    assert "counted" not in services.run("demo", code=1)
 
 
 def programs(folder: Path, influxd: str) -> str:

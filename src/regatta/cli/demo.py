@@ -20,13 +20,20 @@ from regatta.cli.options import spec_results_option
 def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
     """Run configs/experiments/demo.yml: two JVMs, three collectors, two heap sizes; print the answer and write a report."""
     from regatta.cli.run import run
+    from regatta.errors import VerificationError
     from regatta.spec.home import find_home
 
     home = find_home()
     spec = home / "configs" / "experiments" / "demo.yml"
     if influx:
         _make_sure_of_influx(home)
-    code: int = ctx.invoke(run, spec=spec, results=results, retry_failed=False)
+    try:
+        code: int = ctx.invoke(run, spec=spec, results=results, retry_failed=False)
+    except VerificationError:
+        # What failed, or was disturbed, is recorded and has landed as well.
+        if influx:
+            _count_and_show(ctx, home, spec, results)
+        raise
     if influx:
         _count_and_show(ctx, home, spec, results)
     return code
