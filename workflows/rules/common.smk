@@ -5,7 +5,7 @@ from snakemake.exceptions import WorkflowError
 
 from regatta.errors import RegattaError
 from regatta.fleet.fingerprint import write_fingerprint
-from regatta.influx.settings import find_settings
+from regatta.influx.settings import find_settings, hand_on
 from regatta.planner.layout import segment_count
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
@@ -40,6 +40,10 @@ wildcard_constraints:
 
 def spec_of(wildcards):
     return EXPERIMENTS[wildcards.experiment].spec_path
+
+
+if INFLUX is not None:
+    hand_on(INFLUX)
 
 
 # Written here and only where it differs, so that its time is the time of the last change that matters.

@@ -9,133 +9,26 @@ from __future__ import annotations
 import base64
 import hashlib
 import ipaddress
+import json
 import os
-import re
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 from urllib.parse import urlsplit
-
-from pydantic import AfterValidator, Field, model_validator
 
 from regatta.cache import cache_dir
 from regatta.errors import Problem, SpecError
-from regatta.spec.fields import Strict, refusal
-from regatta.spec.problems import check, shown_path
-from regatta.spec.yaml_lines import Document, read_yaml
 
 #: names the file of settings; `none` says that there is no InfluxDB
 VARIABLE = "REGATTA_INFLUX"
 OFF = "none"
+#: holds what a workflow has read already, for its jobs
+HANDED_ON = "REGATTA_INFLUX_READ"
 
 Purpose = Literal["write", "read"]
 #: A password or token longer than this is a file that was named by mistake.
 _SECRET_AT_MOST = 16 * 1024
-_ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-
-
-def _check_url(text: str) -> str:
-    example = "`http://localhost:8086`"
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        raise refusal("an address of InfluxDB", example) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or re.search(r"[\s\0]", text):
-        raise refusal("an address that starts with http:// or https://", example)
-    if "@" in parts.netloc:
-        raise refusal("an address without user and password", "name them below `write:`")
-    if parts.query or parts.fragment:
-        raise refusal("an address without `?` and `#`", example)
-    return text.rstrip("/")
-
-
-def _check_text(text: str) -> str:
-    if not text.isprintable() or not text.strip():
-        raise refusal("a name of printable characters")
-    return text
-
-
-def _check_user(text: str) -> str:
-    if ":" in text:
-        raise refusal("a user's name without `:`, which HTTP cannot send")
-    return _check_text(text)
-
-
-def _check_retention(text: str) -> str:
-    return text and _check_text(text)
-
-
-def _check_variable(text: str) -> str:
-    if not _ENVIRONMENT_NAME.fullmatch(text):
-        raise refusal("the name of an environment variable: letters, digits and _")
-    return text
-
-
-def _check_path(text: str) -> str:
-    if not text or "\0" in text:
-        raise refusal("a path")
-    return text
-
-
-Url = Annotated[str, AfterValidator(_check_url)]
-Text = Annotated[str, AfterValidator(_check_text), Field(max_length=200)]
-PathText = Annotated[str, AfterValidator(_check_path), Field(max_length=4096)]
-EnvironmentName = Annotated[str, AfterValidator(_check_variable)]
-User = Annotated[str, AfterValidator(_check_user), Field(max_length=200)]
-_SECRETS = ("password_file", "password_env", "token_file", "token_env")
-
-
-class AccountKeys(Strict):
-    """An account: a user with a password, or a token. The secret itself is in a file or an environment variable."""
-
-    user: User | None = Field(None, description="The user, where there is a password", examples=["regatta"])
-    password_file: PathText | None = Field(
-        None, description="The file that holds the password and nothing else, relative to this file"
-    )
-    password_env: EnvironmentName | None = Field(None, description="The variable that holds the password")
-    token_file: PathText | None = Field(
-        None, description="The file that holds the token and nothing else, relative to this file"
-    )
-    token_env: EnvironmentName | None = Field(None, description="The variable that holds the token")
-
-    @model_validator(mode="after")
-    def _one_secret(self) -> AccountKeys:
-        given = [key for key in _SECRETS if getattr(self, key) is not None]
-        if len(given) != 1:
-            raise refusal(f"one of {', '.join(_SECRETS)}", "name where the password or the token is")
-        if given[0].startswith("password") != (self.user is not None):
-            raise refusal("`user` with a password, and no `user` with a token")
-        return self
-
-
-class SettingsFile(Strict):
-    """The keys of the file."""
-
-    url: Url = Field(description="Address of InfluxDB", examples=["http://localhost:8086"])
-    database: Text = Field("regatta", description="The database; a bucket of InfluxDB 2 is mapped to one")
-    retention_policy: Annotated[str, AfterValidator(_check_retention), Field(max_length=200)] = Field(
-        "", description="The retention policy; the database's default one when empty"
-    )
-    write: AccountKeys | None = Field(
-        None, description="The account that may write; none where InfluxDB asks for none"
-    )
-    read: AccountKeys | None = Field(
-        None, description="The account that may read; that of `write` when left out"
-    )
-    ca_file: PathText | None = Field(
-        None, description="Certificates to trust instead of the system's, relative to this file"
-    )
-    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(
-        10.0, description="How long one request may take"
-    )
-    batch_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        10_000, description="How many points are sent at once, at most"
-    )
-    series_limit: Annotated[int, Field(ge=1)] = Field(
-        100_000, description="Past so many series an experiment is refused: they cost InfluxDB memory"
-    )
-    grafana_url: Url | None = Field(None, description="Address of Grafana, to which reports link")
 
 
 @dataclass(frozen=True)
@@ -216,7 +109,7 @@ class Settings:
 
     def where(self, key: str) -> str:
         """What messages call a key of the file."""
-        return self.places.get(key, f"{shown_path(self.path)}:{key}")
+        return self.places.get(key, f"{self.path}:{key}")
 
     def account(self, purpose: Purpose) -> Account | None:
         """The account for a purpose; None: InfluxDB asks for none."""
@@ -277,48 +170,51 @@ def read_settings(path: Path) -> Settings:
     Raises:
         SpecError: with every problem, `file:line:key` each.
     """
-    document = read_yaml(path, shown_path(path))
-    if document.value is None:
-        document.value = {}
-    problems: list[Problem] = []
-    keys = check(SettingsFile, document, problems)
-    if keys is None:
-        raise SpecError([_without_secrets(problem) for problem in problems])
-    folder = path.absolute().parent
-    write = _account(keys.write, "write", document, folder)
-    return Settings(
-        path=path.absolute(),
-        url=keys.url,
-        database=keys.database,
-        retention_policy=keys.retention_policy,
-        write=write,
-        read=_account(keys.read, "read", document, folder) or write,
-        ca_file=None if keys.ca_file is None else folder / keys.ca_file,
-        timeout_s=float(keys.timeout_s),
-        batch_points=keys.batch_points,
-        series_limit=keys.series_limit,
-        grafana_url=keys.grafana_url,
-        places={name: document.where((name,)) for name in SettingsFile.model_fields},
-    )
+    handed_on = _handed_on(path)
+    if handed_on is not None:
+        return handed_on
+    from regatta.influx.settings_file import parse_settings
+
+    return parse_settings(path)
 
 
-def _without_secrets(problem: Problem) -> Problem:
-    """A problem of a file into which somebody wrote a secret after all, as a part of the address or as an account."""
-    got = re.sub(r"//.*@", "//...@", problem.got)
-    if problem.where.endswith((":write", ":read")) and not got.startswith(("a ", "an ")):
-        got = "another value"
-    return replace(problem, got=got)
+def hand_on(settings: Settings) -> None:
+    """Spare the commands that this process starts reading the file again: that takes longer than sending what a segment has measured.
+
+    No secret is handed on: settings hold none.
+    """
+    told = {**vars(settings), "write": _plain(settings.write), "read": _plain(settings.read)}
+    with suppress(OSError):
+        os.environ[HANDED_ON] = json.dumps({"stamp": _stamp(settings.path), "settings": told}, default=str)
 
 
-def _account(keys: AccountKeys | None, name: str, document: Document, folder: Path) -> Account | None:
-    if keys is None:
+def _handed_on(path: Path) -> Settings | None:
+    """What was read by who started this process, if it is the same file, unchanged."""
+    text = os.environ.get(HANDED_ON)
+    if text is None:
         return None
-    (key,) = (key for key in _SECRETS if getattr(keys, key) is not None)
-    value = str(getattr(keys, key))
-    is_file = key.endswith("_file")
-    return Account(
-        where=document.where((name, key)),
-        user=keys.user,
-        file=folder / Path(value).expanduser() if is_file else None,
-        variable=None if is_file else value,
-    )
+    try:
+        value = json.loads(text)
+        if value["stamp"] != _stamp(path):
+            return None
+        told = value["settings"]
+        told["path"], told["ca_file"] = Path(told["path"]), _path(told["ca_file"])
+        for purpose in ("write", "read"):
+            account = told[purpose]
+            told[purpose] = account and Account(**{**account, "file": _path(account["file"])})
+        return Settings(**told)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _stamp(path: Path) -> list[str | int]:
+    stat = path.stat()
+    return [str(path.absolute()), stat.st_ino, stat.st_size, stat.st_mtime_ns]
+
+
+def _plain(account: Account | None) -> dict[str, object] | None:
+    return None if account is None else dict(vars(account))
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from regatta.errors import SpecError
-from regatta.influx.settings import Settings, find_settings, read_settings, services_settings
+from regatta.influx.settings import (
+    HANDED_ON,
+    Settings,
+    find_settings,
+    hand_on,
+    read_settings,
+    services_settings,
+)
 
 ROOT = Path(__file__).parents[3]
 URL = "url: http://localhost:8086\n"
@@ -171,3 +181,46 @@ def test_another_database_is_another_identity_and_another_account_is_not() -> No
 )  # fmt: skip
 def test_what_is_on_the_loopback_is_near(url: str, near: bool) -> None:
     assert Settings(Path("x"), url).is_near is near
+
+
+def test_what_a_workflow_has_read_is_taken_over_while_the_file_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        URL + 'write: {user: "ü", password_file: a b}\nread: {token_env: TOKEN}\nca_file: ca\ntimeout_s: 3\n'
+    )
+    path = write(tmp_path / "influx.yml", text)
+    (tmp_path / "a b").write_text("secret")
+    monkeypatch.setenv(HANDED_ON, "")  # so that it is put back
+    settings = read_settings(path)
+    hand_on(settings)
+    assert "secret" not in os.environ[HANDED_ON]
+    with monkeypatch.context() as patch:
+        patch.setattr("regatta.influx.settings_file.parse_settings", None)
+        taken = read_settings(path)
+    assert taken == settings
+    assert taken.places == settings.places
+    assert taken.account("write").authorization() == settings.account("write").authorization()  # type: ignore[union-attr]
+    write(path, text.replace("timeout_s: 3", "timeout_s: 44"))
+    assert read_settings(path).timeout_s == 44
+    for nonsense in ("", "{", "[]", '{"stamp": []}'):
+        monkeypatch.setenv(HANDED_ON, nonsense)
+        assert read_settings(path).timeout_s == 44
+
+
+def test_sending_a_segment_loads_nothing_that_takes_long(tmp_path: Path) -> None:
+    path = write(tmp_path / "influx.yml", "url: http://127.0.0.1:1\n")
+    (tmp_path / "small" / "journal" / "a").mkdir(parents=True)
+    code = (
+        "import os, pathlib, sys; from regatta.influx.settings import hand_on, read_settings;"
+        "hand_on(read_settings(pathlib.Path(os.environ['REGATTA_INFLUX'])));"
+        "os.execv(sys.executable, [sys.executable, '-X', 'importtime', '-m', 'regatta', 'ingest', sys.argv[1],"
+        " '--host', 'a', '--no-estimates', '--receipt', sys.argv[2]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "small"), str(tmp_path / "receipt.json")],
+        env={**os.environ, "REGATTA_INFLUX": str(path)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {"urllib3", "click", "regatta.influx.ingesting"} <= imported
+    assert not imported & {"numpy", "pyarrow", "duckdb", "pydantic", "ruamel.yaml", "rich", "jinja2"}

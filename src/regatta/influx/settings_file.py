@@ -1,0 +1,179 @@
+"""The keys of the file of settings, checked: what `regatta.influx.settings` is read from.
+
+A module of its own: who is handed the settings by the workflow needs neither pydantic nor YAML.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, model_validator
+
+from regatta.errors import Problem, SpecError
+from regatta.influx.settings import Account, Settings
+from regatta.spec.fields import Strict, refusal
+from regatta.spec.problems import check, shown_path
+from regatta.spec.yaml_lines import Document, read_yaml
+
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+def _check_url(text: str) -> str:
+    example = "`http://localhost:8086`"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise refusal("an address of InfluxDB", example) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or re.search(r"[\s\0]", text):
+        raise refusal("an address that starts with http:// or https://", example)
+    if "@" in parts.netloc:
+        raise refusal("an address without user and password", "name them below `write:`")
+    if parts.query or parts.fragment:
+        raise refusal("an address without `?` and `#`", example)
+    return text.rstrip("/")
+
+
+def _check_text(text: str) -> str:
+    if not text.isprintable() or not text.strip():
+        raise refusal("a name of printable characters")
+    return text
+
+
+def _check_user(text: str) -> str:
+    if ":" in text:
+        raise refusal("a user's name without `:`, which HTTP cannot send")
+    return _check_text(text)
+
+
+def _check_retention(text: str) -> str:
+    return text and _check_text(text)
+
+
+def _check_variable(text: str) -> str:
+    if not _ENVIRONMENT_NAME.fullmatch(text):
+        raise refusal("the name of an environment variable: letters, digits and _")
+    return text
+
+
+def _check_path(text: str) -> str:
+    if not text or "\0" in text:
+        raise refusal("a path")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_check_url)]
+Text = Annotated[str, AfterValidator(_check_text), Field(max_length=200)]
+PathText = Annotated[str, AfterValidator(_check_path), Field(max_length=4096)]
+EnvironmentName = Annotated[str, AfterValidator(_check_variable)]
+User = Annotated[str, AfterValidator(_check_user), Field(max_length=200)]
+_SECRETS = ("password_file", "password_env", "token_file", "token_env")
+
+
+class AccountKeys(Strict):
+    """An account: a user with a password, or a token. The secret itself is in a file or an environment variable."""
+
+    user: User | None = Field(None, description="The user, where there is a password", examples=["regatta"])
+    password_file: PathText | None = Field(
+        None, description="The file that holds the password and nothing else, relative to this file"
+    )
+    password_env: EnvironmentName | None = Field(None, description="The variable that holds the password")
+    token_file: PathText | None = Field(
+        None, description="The file that holds the token and nothing else, relative to this file"
+    )
+    token_env: EnvironmentName | None = Field(None, description="The variable that holds the token")
+
+    @model_validator(mode="after")
+    def _one_secret(self) -> AccountKeys:
+        given = [key for key in _SECRETS if getattr(self, key) is not None]
+        if len(given) != 1:
+            raise refusal(f"one of {', '.join(_SECRETS)}", "name where the password or the token is")
+        if given[0].startswith("password") != (self.user is not None):
+            raise refusal("`user` with a password, and no `user` with a token")
+        return self
+
+
+class SettingsFile(Strict):
+    """The keys of the file."""
+
+    url: Url = Field(description="Address of InfluxDB", examples=["http://localhost:8086"])
+    database: Text = Field("regatta", description="The database; a bucket of InfluxDB 2 is mapped to one")
+    retention_policy: Annotated[str, AfterValidator(_check_retention), Field(max_length=200)] = Field(
+        "", description="The retention policy; the database's default one when empty"
+    )
+    write: AccountKeys | None = Field(
+        None, description="The account that may write; none where InfluxDB asks for none"
+    )
+    read: AccountKeys | None = Field(
+        None, description="The account that may read; that of `write` when left out"
+    )
+    ca_file: PathText | None = Field(
+        None, description="Certificates to trust instead of the system's, relative to this file"
+    )
+    timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(
+        10.0, description="How long one request may take"
+    )
+    batch_points: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        10_000, description="How many points are sent at once, at most"
+    )
+    series_limit: Annotated[int, Field(ge=1)] = Field(
+        100_000, description="Past so many series an experiment is refused: they cost InfluxDB memory"
+    )
+    grafana_url: Url | None = Field(None, description="Address of Grafana, to which reports link")
+
+
+def parse_settings(path: Path) -> Settings:
+    """Read and check a file of settings.
+
+    Raises:
+        SpecError: with every problem, `file:line:key` each.
+    """
+    document = read_yaml(path, shown_path(path))
+    if document.value is None:
+        document.value = {}
+    problems: list[Problem] = []
+    keys = check(SettingsFile, document, problems)
+    if keys is None:
+        raise SpecError([_without_secrets(problem) for problem in problems])
+    folder = path.absolute().parent
+    write = _account(keys.write, "write", document, folder)
+    return Settings(
+        path=path.absolute(),
+        url=keys.url,
+        database=keys.database,
+        retention_policy=keys.retention_policy,
+        write=write,
+        read=_account(keys.read, "read", document, folder) or write,
+        ca_file=None if keys.ca_file is None else folder / keys.ca_file,
+        timeout_s=float(keys.timeout_s),
+        batch_points=keys.batch_points,
+        series_limit=keys.series_limit,
+        grafana_url=keys.grafana_url,
+        places={name: document.where((name,)) for name in SettingsFile.model_fields},
+    )
+
+
+def _without_secrets(problem: Problem) -> Problem:
+    """A problem of a file into which somebody wrote a secret after all, as a part of the address or as an account."""
+    got = re.sub(r"//.*@", "//...@", problem.got)
+    if problem.where.endswith((":write", ":read")) and not got.startswith(("a ", "an ")):
+        got = "another value"
+    return replace(problem, got=got)
+
+
+def _account(keys: AccountKeys | None, name: str, document: Document, folder: Path) -> Account | None:
+    if keys is None:
+        return None
+    (key,) = (key for key in _SECRETS if getattr(keys, key) is not None)
+    value = str(getattr(keys, key))
+    is_file = key.endswith("_file")
+    return Account(
+        where=document.where((name, key)),
+        user=keys.user,
+        file=folder / Path(value).expanduser() if is_file else None,
+        variable=None if is_file else value,
+    )
