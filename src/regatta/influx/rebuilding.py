@@ -15,6 +15,8 @@ from regatta.influx.points import ESTIMATE, EVENT, VECTOR
 from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
+_SHIFT = "shift"
+
 
 def drop(
     folder: Folder, client: Client, hosts: Sequence[str] | None = None, *, estimates: bool = True
@@ -44,7 +46,9 @@ def drop(
         delete(client, measurement, conditions)
     if hosts is not None:
         return
-    delete(client, EVENT, conditions if estimates else [*conditions, f"kind != {quoted(PLAN)}"])
+    # Shifts come from several experiments, and `regatta history --ingest` replaces its own.
+    kept = [_SHIFT] if estimates else [_SHIFT, PLAN]
+    delete(client, EVENT, [*conditions, *(f"{identifier('kind')} != {quoted(kind)}" for kind in kept)])
     for measurement in (ESTIMATE, VECTOR) if estimates else ():
         delete(client, measurement, conditions)
 
