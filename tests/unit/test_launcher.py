@@ -301,12 +301,27 @@ def test_the_demo_asks_for_no_program_that_it_does_not_run(machine: Machine) -> 
 def test_influxdb_is_asked_for_by_who_starts_one_only(
     machine: Machine, words: list[str], asked: bool
 ) -> None:
-    machine.has("apt-get", *BUILD_TOOLS)
+    machine.has("apt-get", "apt-cache", *BUILD_TOOLS)
     done = machine.run(*words)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"cli in {machine.clone}: {' '.join(words)}\n"
     installed = [call for call in machine.calls("apt-get") if " install " in call]
     assert [call.split("recommends ")[1] for call in installed] == ["influxdb influxdb-client"] * asked
+    assert ("./regatta up --docker starts one" in done.stderr) is asked
+
+
+@pytest.mark.parametrize("way", ["variable", "file", "services"])
+def test_a_demonstration_with_a_configured_influxdb_asks_for_none(machine: Machine, way: str) -> None:
+    machine.has("apt-get", *BUILD_TOOLS)
+    cache = machine.clone.parent / "cache"
+    settings = machine.clone / "configs" if way == "file" else cache / "services"
+    settings.mkdir(parents=True)
+    if way != "variable":
+        (settings / "influx.yml").touch()
+    variable = {"REGATTA_INFLUX": "db.yml"} if way == "variable" else {}
+    done = machine.run("demo", "--influx", REGATTA_CACHE=str(cache), **variable)
+    assert done.returncode == 0, done.stderr
+    assert machine.calls("apt-get") == []
 
 
 def test_the_service_of_a_new_influxdb_is_kept_off(machine: Machine) -> None:

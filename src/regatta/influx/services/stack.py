@@ -20,7 +20,7 @@ from regatta.influx.settings import read_settings
 Say = Callable[[str], None]
 
 _SETTINGS = """\
-# Written by `regatta up`; `regatta down` removes it. docs/influx.md says what else can stand here.
+# Written by `regatta up`; `regatta down` removes it. configs/influx.example.yml.txt says what else can stand in such a file.
 url: {url}
 database: {database}
 write: {{user: writer, password_file: passwords/writer}}
