@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from regatta.errors import StoreError
 from regatta.influx.client import Client, Say, Unreachable
@@ -76,6 +77,8 @@ class _Sender:
         self._cursor = cursor
         self._queue: queue.Queue[_Batch | None] = queue.Queue(_WAITING_BATCHES)
         self.failure: BaseException | None = None
+        #: points that the database has taken
+        self.points = 0
         self._save_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"influx {cursor.name}", daemon=True)
         self._thread.start()
@@ -106,9 +109,11 @@ class _Sender:
             self._cursor.keep_cells(batch.cells)
         refused = self._client.refusals.count
         self._client.write(batch.blocks)
-        if self._client.refusals.count > refused:
-            self._cursor.refused += self._client.refusals.count - refused
+        refused = self._client.refusals.count - refused
+        if refused:
+            self._cursor.refused += refused
             self._cursor.refusal = self._client.refusals.reason
+        self.points += batch.points - refused
         self._cursor.positions.update(batch.positions)
         began = time.monotonic()
         if began >= self._save_at:
@@ -188,6 +193,7 @@ class Ingest:
             self._check_database(host, cursor)
             series = SeriesCount(cursor.series())
             known, elsewhere = len(series), self.cursors.series_elsewhere(host)
+            before = list(cursor.positions.values())
             encoding = _HostEncoding(self.folder, host, cursor, series)
             sender = _Sender(self._client, cursor)
             try:
@@ -201,7 +207,8 @@ class Ingest:
                 sender.end()
                 raise
             finally:
-                self._add(encoding.written)
+                self._add(before, cursor.positions.values(), sender.points)
+                self.written.renamed |= encoding.renamed
             if sender.failure is not None:
                 raise sender.failure
             if len(series) > known:
@@ -237,6 +244,7 @@ class Ingest:
         """Write points that come from elsewhere than the journal; returns how many they are. Raises what `host` does."""
         lines: list[bytes] = []
         size = count = 0
+        refused = self._client.refusals.count
         for point in points:
             line = encode(point)
             if lines and (len(lines) >= self._settings.batch_points or size + len(line) > _BATCH_BYTES):
@@ -246,7 +254,7 @@ class Ingest:
             size += len(line)
             count += 1
         self._client.write(lines)
-        self.written.points += count
+        self.written.points += count - (self._client.refusals.count - refused)
         return count
 
     @contextmanager
@@ -287,18 +295,20 @@ class Ingest:
             cursor.forget()
             self._lost = True
 
-    def _add(self, written: Written) -> None:
-        self.written.points += written.points
-        self.written.records += written.records
-        self.written.damaged += written.damaged
-        self.written.renamed |= written.renamed
+    def _add(self, before: Iterable[Position], after: Iterable[Position], points: int) -> None:
+        for sign, positions in ((-1, before), (1, after)):
+            for position in positions:
+                self.written.records += sign * position.records
+                self.written.damaged += sign * position.damaged
+        self.written.points += points
 
 
 class _HostEncoding:
     """Batches of one host's journal files, under the names that its cells had when they were first written."""
 
     def __init__(self, folder: Folder, host: str, cursor: Cursor, series: SeriesCount) -> None:
-        self.written = Written()
+        #: labels of cells that the plan names otherwise than they were written
+        self.renamed: set[str] = set()
         self._folder = folder
         self._host = host
         self._cursor = cursor
@@ -319,11 +329,7 @@ class _HostEncoding:
         for line in new_lines(path, position.offset):
             points = 0
             carry = None
-            try:
-                record = decode_record(line)
-            except DamagedLine:
-                self.written.damaged += 1
-            else:
+            if (record := _record(line)) is not None:
                 self._name(str(record.get("cell_id")))
                 for piece in encoder.of(record):
                     for block in smaller(piece, at_most):
@@ -337,8 +343,6 @@ class _HostEncoding:
                         batch.size += len(block.data)
                         points += block.points
                 carry = encoder.carry
-                self.written.records += 1
-            self.written.points += points
             position = position.after(line, carry=carry, points=points)
             batch.positions[path.name] = position
             progress(len(line))
@@ -355,13 +359,21 @@ class _HostEncoding:
         planned = self._planned.get(cell_id)
         if kept is not None:
             if planned is not None and planned.tags != kept.tags:
-                self.written.renamed.add(kept.label)
+                self.renamed.add(kept.label)
             return
         if planned is None:
             # The plan may be younger than what we have read of it.
             self._planned.update(read_labels(self._folder, self._host).cells)
             planned = self._planned.get(cell_id, NOT_PLANNED)
         self._kept[cell_id] = self._new[cell_id] = self._cells[cell_id] = planned
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """The record in a line; None: it is damaged."""
+    try:
+        return decode_record(line)
+    except DamagedLine:
+        return None
 
 
 def _waiting(path: Path, offset: int) -> int:
