@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dashboards.asking import Ask, Board, Range, full_range
 from dashboards.boards import documents, files
+from regatta.cli.options import influx_settings
 from regatta.errors import RegattaError
 from regatta.influx.client import Client
-from regatta.influx.settings import VARIABLE, find_settings
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _preview(given.file, given.board, _variables(given.var))
     except RegattaError as error:
         print(error, file=sys.stderr)
-        return 3
+        return error.exit_code
     return _make(given.command == "check")
 
 
@@ -65,14 +66,10 @@ def _make(check_only: bool) -> int:
 
 
 def _asking() -> tuple[Ask, Range]:
-    settings = find_settings(ROOT)
-    if settings is None:
-        raise RegattaError(
-            f"InfluxDB · expected: one that is configured · got: none · fix: `regatta up`, or ${VARIABLE}"
-        )
+    settings = influx_settings()
     client = Client(settings, "read", patience_s=5.0)
 
-    def ask(query: str) -> list:
+    def ask(query: str) -> list[Mapping[str, Any]]:
         return [
             {"name": one.name, "tags": one.tags, "columns": one.columns, "values": one.values}
             for one in client.query(query, epoch="ms")

@@ -119,7 +119,7 @@ class Board:
         elif variable.get("includeAll"):
             self.values[name] = ALL
         else:
-            self.values[name] = (first if first in options else next(iter(options), ""),)
+            self.values[name] = (str(first) if first in options else next(iter(options), ""),)
 
     def answer(self, text: str, **values: tuple[str, ...]) -> list[Mapping[str, Any]]:
         """What the database says to a query of the board."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from dashboards.changes import joined, repeated
 from dashboards.influxql import Query, chosen, newest, tag_values
-from dashboards.pieces import Row, bars, board, interval_bars, joined, many, one, repeated, rows_of, variable
+from dashboards.pieces import PanelBuilder, Row, bars, board, interval_bars, many, one, rows_of, variable
 
 _EMPTY = "run `regatta run configs/experiments/chat.yml`, then `regatta ingest chat`"
 _WHERE = chosen(
@@ -60,7 +61,7 @@ def _metric(metric: str, *also: str) -> str:
     return " AND ".join([_WHERE, f"\"metric\" = '{metric}'", *also])
 
 
-def _latency():
+def _latency() -> PanelBuilder:
     def asked(share: str, connections: str) -> Query:
         where = _metric("latency", f'"parameters" =~ /"percentile":{share}[,}}]/', _of(connections))
         return Query(newest("estimate", (("point", f"{share} %"),), where, _TAGS))
@@ -82,7 +83,7 @@ def _latency():
     return joined(panel)
 
 
-def _intervals(metric: str, title: str, unit: str, what: str):
+def _intervals(metric: str, title: str, unit: str, what: str) -> PanelBuilder:
     columns = ("low", ("point", "mean"), "high")
     panel = interval_bars(
         title,
@@ -97,7 +98,7 @@ def _intervals(metric: str, title: str, unit: str, what: str):
     return joined(panel)
 
 
-def _table():
+def _table() -> PanelBuilder:
     where = _metric("latency", _of("+"))
     return rows_of(
         "How sure is each latency?",

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST
+from dashboards.changes import repeated, spread, unit_columns
+from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST, SHORT
 from dashboards.influxql import Query, chosen, estimates, newest
 from dashboards.pieces import (
+    GREY,
+    PanelBuilder,
     Row,
     bars,
     board,
+    colour,
     interval_bars,
     many,
     one,
-    repeated,
     rows_of,
     setting,
     shortened,
-    spread,
-    unit_columns,
 )
 
 _WHERE = chosen(*CELLS)
@@ -57,7 +58,7 @@ def _mean(metric: str, *also: str) -> str:
     return " AND ".join(["\"kind\" = 'mean'", f"\"metric\" = '{metric}'", _WHERE, *also])
 
 
-def _over_heap(metric: str, title: str, what: str):
+def _over_heap(metric: str, title: str, what: str) -> PanelBuilder:
     panel = bars(
         title,
         f"{what}, mean, by heap (as a factor of the least heap that the benchmark runs in, or in MiB), one bar a collector. "
@@ -70,7 +71,7 @@ def _over_heap(metric: str, title: str, what: str):
     return spread(panel, "collector")
 
 
-def _intervals():
+def _intervals() -> PanelBuilder:
     panel = interval_bars(
         "How sure is the time with $collector?",
         "Lower end of the interval, mean, upper end, at each heap.",
@@ -82,7 +83,7 @@ def _intervals():
     return unit_columns(panel)
 
 
-def _pauses():
+def _pauses() -> PanelBuilder:
     shares = ((50, "half are shorter"), (90, "90 % are shorter"), (99, "99 % are shorter"), (100, "longest"))
     queries = [
         Query(newest("estimate", (("point", name), *(("label",) if share == 50 else ())),
@@ -98,12 +99,13 @@ def _pauses():
         "label",
         "ns",
         shorten=AFTER_BENCHMARK,
+        shown=SHORT,
         log=True,
     )
     return unit_columns(panel)
 
 
-def _share():
+def _share() -> PanelBuilder:
     tags = ("collector", "heap", "parameters")
     panel = rows_of(
         "What kinds of pauses are there, and how much time do they take?",
@@ -120,7 +122,7 @@ def _share():
     return panel.override_by_name("kind of pause", [setting("mappings", [mapping])])
 
 
-def _overheads():
+def _overheads() -> PanelBuilder:
     where = f"\"kind\" = 'overhead' AND {_WHERE}"
     wall, cpu = (
         newest("estimate", (("low", f"low {name}"), ("point", f"at least {name}"), ("high", f"high {name}"), *more),
@@ -137,11 +139,13 @@ def _overheads():
         "label",
         "short",
         shorten=AFTER_BENCHMARK,
+        shown=SHORT,
     )
+    panel.override_by_regexp("/^(low|high) /", [colour(GREY)])
     return unit_columns(panel)
 
 
-def _work():
+def _work() -> PanelBuilder:
     metrics = "gc_count|gc_time|gc_concurrent|collections|collection_time|allocated|heap_after"
     where = f'{_WHERE} AND "metric" =~ /^({metrics})$/'
     panel = rows_of(

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST, ratio_table
+from dashboards.changes import repeated, spread, unit_columns
+from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST, SHORT, ratio_table
 from dashboards.influxql import OK, Query, chosen, estimates, grouped, newest
-from dashboards.pieces import (
-    Row,
-    bars,
-    board,
-    interval_bars,
-    many,
-    one,
-    repeated,
-    rows_of,
-    spread,
-    unit_columns,
-)
+from dashboards.pieces import PanelBuilder, Row, bars, board, interval_bars, many, one, rows_of
 
 _WHERE = chosen(*CELLS, "metric")
 
@@ -46,7 +36,7 @@ def compare_runtimes() -> Dashboard:
     )
 
 
-def _means():
+def _means() -> PanelBuilder:
     query = newest(
         "estimate",
         ("point",),
@@ -65,7 +55,7 @@ def _means():
     return spread(panel, "runtime")
 
 
-def _intervals():
+def _intervals() -> PanelBuilder:
     panel = interval_bars(
         "How sure are the means of $benchmark?",
         "Lower end of the interval, mean, upper end, for each runtime, with $collector at a heap of $heap.",
@@ -74,11 +64,12 @@ def _intervals():
         "label",
         "short",
         shorten=AFTER_BENCHMARK,
+        shown=SHORT,
     )
     return unit_columns(panel)
 
 
-def _memory():
+def _memory() -> PanelBuilder:
     query = f'SELECT mean("max_rss_kib") FROM "invocation" WHERE {chosen(*CELLS, also=OK)}{grouped(("benchmark", "runtime"))}'
     panel = bars(
         "How much memory does each runtime take?",
@@ -92,7 +83,7 @@ def _memory():
     return spread(panel, "runtime")
 
 
-def _processors():
+def _processors() -> PanelBuilder:
     query = (
         'SELECT mean("user_s") AS "user", mean("system_s") AS "system", mean("elapsed_ns") / 1000000000 AS "elapsed",'
         f' count("iteration_rows") AS "invocations" FROM "invocation" WHERE {chosen(*CELLS, also=OK)}{grouped(("benchmark", "runtime"))}'

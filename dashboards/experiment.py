@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.models.dashboard import Dashboard
+from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
+from dashboards.changes import repeated, shaded, unit_columns
 from dashboards.influxql import FAILED, OK, PERTURBED, TIMES, Query, chosen, estimates, grouped, newest
 from dashboards.pieces import (
     GREEN,
     GREY,
     ORANGE,
+    PanelBuilder,
     Row,
     board,
     colour,
@@ -16,18 +18,17 @@ from dashboards.pieces import (
     many,
     one,
     over_time,
-    repeated,
     rows_of,
     setting,
-    shaded,
-    unit_columns,
 )
 
 CELLS = ("experiment", "platform", "benchmark", "runtime", "collector", "heap")
 _WHERE = chosen(*CELLS)
 _METRIC = chosen(*CELLS, "metric")
-#: of `vm/lusearch:small · temurin-21 g1 · 64 MiB (2x)` what follows the benchmark
-AFTER_BENCHMARK = "^[^·]*· (.*)$"
+#: Of `vm/lusearch:small · temurin-21 g1 · 64 MiB (2x) / temurin-21 serial` what tells one bar of a benchmark from others
+#: (`temurin-21 g1 2x`), as two groups. The baseline is in the table.
+AFTER_BENCHMARK = r"^[^·]*· (.*?)(?: · (?:[^(]*\()?([^()/]*?)\)?)?(?: / .*)?$"
+SHORT = "$1 $2"
 INGEST = "run `regatta ingest EXPERIMENT`, which writes the estimates too, or choose another metric"
 RATIOS = (("low", "low"), ("point", "ratio"), ("high", "high"))
 
@@ -62,7 +63,7 @@ def experiment() -> Dashboard:
     )
 
 
-def _ratios():
+def _ratios() -> PanelBuilder:
     return interval_bars(
         "How far from the baseline is each alternative in $benchmark?",
         "Each alternative's metric over the baseline's, less 1: 0 % is the same as the baseline (ratio 1). Three bars each: "
@@ -72,11 +73,12 @@ def _ratios():
         "label",
         "percentunit",
         shorten=AFTER_BENCHMARK,
+        shown=SHORT,
         columns=("low", "difference", "high"),
     )
 
 
-def ratio_table(where: str):
+def ratio_table(where: str) -> PanelBuilder:
     """The ratios with their digits."""
     columns = (*RATIOS, "n", "p_holm", "practical", "theta_percent")
     tags = ("benchmark", "runtime", "collector", "modifiers", "heap", "parameters", "host", "baseline")
@@ -99,14 +101,14 @@ def ratio_table(where: str):
     return panel
 
 
-def _decimals(count: int):
+def _decimals(count: int) -> DynamicConfigValue:
     return setting("decimals", count)
 
 
-def _means():
+def _means() -> PanelBuilder:
     where = chosen("experiment", "platform", "benchmark", "runtime", "collector", "heap", "metric")
     panel = interval_bars(
-        "What $metric has $benchmark with each configuration?",
+        "What is the $metric of $benchmark with each configuration?",
         "The mean $metric of each configuration and heap: lower end of its interval, mean, upper end. Invocations are the "
         "replicates; perturbed ones are not in it.",
         INGEST,
@@ -114,11 +116,12 @@ def _means():
         "label",
         "short",
         shorten=AFTER_BENCHMARK,
+        shown=SHORT,
     )
     return unit_columns(panel)
 
 
-def _table():
+def _table() -> PanelBuilder:
     panel = rows_of(
         "What was estimated, and how sure is it?",
         "Every mean with its interval, whatever the unit. `n` is the number of invocations. Where there is no interval, "
@@ -134,7 +137,7 @@ def _table():
     return unit_columns(panel)
 
 
-def _order():
+def _order() -> PanelBuilder:
     tags = ("benchmark", "runtime", "collector", "heap")
     ran = f'SELECT mean("elapsed_ns") FROM "invocation" WHERE {_WHERE} AND {OK} AND {TIMES}{grouped(tags, True)}'
     odd = f'SELECT mean("elapsed_ns") FROM "invocation" WHERE {_WHERE} AND {PERTURBED} AND {TIMES}{grouped((), True)}'
@@ -156,11 +159,11 @@ def _order():
     return panel
 
 
-def _grey():
+def _grey() -> list[DynamicConfigValue]:
     return [colour(GREY), setting("custom.pointSize", 9)]
 
 
-def _failures():
+def _failures() -> PanelBuilder:
     tags = ("benchmark", "runtime", "collector", "heap", "status", "host")
     query = f'SELECT last("reason") AS "reason", count("iteration_rows") AS "invocations" FROM "invocation" WHERE {chosen(*CELLS, also=FAILED)}{grouped(tags)}'
     return rows_of(
@@ -176,7 +179,7 @@ def _failures():
     )
 
 
-def _perturbed():
+def _perturbed() -> PanelBuilder:
     tags = ("benchmark", "runtime", "collector", "heap", "host")
     query = f'SELECT count("iteration_rows") AS "invocations", last("reason") AS "reason" FROM "invocation" WHERE {chosen(*CELLS, also=PERTURBED)}{grouped(tags)}'
     panel = rows_of(

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from dashboards.changes import gauged, linked, shaded
 from dashboards.influxql import FAILED, PERTURBED, TIMES, Query, chosen, grouped, newest
 from dashboards.pieces import (
     GREEN,
     ORANGE,
     RED,
+    PanelBuilder,
     Row,
     board,
-    gauged,
     gauges,
-    linked,
     many,
     number,
     over_time,
     rows_of,
-    shaded,
 )
 
 _WHERE = chosen("experiment", "host")
@@ -36,7 +35,8 @@ def fleet_now() -> Dashboard:
         "What runs on which host, how far is it, and does anything go wrong?",
         (many("experiment", within=()), many("host")),
         (
-            Row(9, ((16, _progress()), (8, _endings()))),
+            Row(8, ((24, _progress()),)),
+            Row(8, ((16, _measured()), (8, _endings()))),
             Row(4, ((6, _count("Did invocations fail?", FAILED, RED)), (6, _count("Were any disturbed?", PERTURBED, ORANGE)),
                     (6, _count("How many were recorded?", "", GREEN)), (6, _jobs()))),
             Row(8, ((12, _hosts()), (12, _pace()))),
@@ -47,7 +47,7 @@ def fleet_now() -> Dashboard:
     )  # fmt: skip
 
 
-def _progress():
+def _progress() -> PanelBuilder:
     columns = ("recorded", "planned", "failed", "perturbed", "remaining_s")
     inner = newest(
         "event", columns, f"\"kind\" = 'progress' AND {_WHERE}", ("experiment", "host"), "recorded"
@@ -81,11 +81,35 @@ def _progress():
         descending=True,
     )
     shaded(panel, "failed", ((None, "transparent"), (1, RED)))
-    linked(panel, "experiment", "experiment", "Results of this experiment", "experiment")
+    linked(panel, "experiment", "experiment", "Results of this experiment")
     return gauged(panel, "done")
 
 
-def _endings():
+def _measured() -> PanelBuilder:
+    first, last = (f'{end}("started_utc_ns")' for end in ("first", "last"))
+    # Whole ms, as links have times.
+    begun, ended = (f"({end} - {end} % 1000000) / 1000000" for end in (first, last))
+    query = (
+        f'SELECT {begun} AS "begun", {ended} AS "newest", count("iteration_rows") AS "invocations"'
+        f' FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("experiment", "host"))}'
+    )
+    panel = rows_of(
+        "What was measured, and when?",
+        "Experiments with an invocation in the chosen time: when the first and the newest of these began, and how many they are. A click on an "
+        "experiment leads to its results, in the time in which it was measured.",
+        "choose a longer time, or run `regatta run SPEC`",
+        [Query(query)],
+        "none",
+        columns=("experiment", "host", "begun", "newest", "invocations"),
+        units={"begun": "dateTimeAsIso", "newest": "dateTimeAsIso"},
+        sort="newest",
+        descending=True,
+    )
+    time = "from=${__data.fields.begun.numeric}&to=${__data.fields.newest.numeric}"
+    return linked(panel, "experiment", "experiment", "Results of this experiment", time)
+
+
+def _endings() -> PanelBuilder:
     query = (
         f'SELECT count("iteration_rows") FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("status",))}'
     )
@@ -100,7 +124,7 @@ def _endings():
     )
 
 
-def _count(title: str, condition: str, colour: str):
+def _count(title: str, condition: str, colour: str) -> PanelBuilder:
     also = (condition, TIMES) if condition else (TIMES,)
     query = (
         f'SELECT count("iteration_rows") FROM "invocation" WHERE {chosen("experiment", "host", also=also)}'
@@ -115,7 +139,7 @@ def _count(title: str, condition: str, colour: str):
     )
 
 
-def _jobs():
+def _jobs() -> PanelBuilder:
     query = f'SELECT count("text") FROM "event" WHERE {chosen("experiment", also=TIMES)} AND "kind" = \'job_failed\''
     return number(
         "Did steps of workflows fail?",
@@ -127,7 +151,7 @@ def _jobs():
     )
 
 
-def _hosts():
+def _hosts() -> PanelBuilder:
     query = newest(
         "event", ("text", "kind", "segment"), f"{_SEGMENTS} AND {_WHERE}", ("host", "experiment"), "text"
     )
@@ -145,7 +169,7 @@ def _hosts():
     )
 
 
-def _pace():
+def _pace() -> PanelBuilder:
     query = f'SELECT count("iteration_rows") FROM "invocation" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
     return over_time(
         "Does every host keep measuring?",
@@ -158,7 +182,7 @@ def _pace():
     )
 
 
-def _state():
+def _state() -> PanelBuilder:
     shown = (("busy_percent", "busy"), ("steal_percent", "stolen"), ("psi_cpu_percent", "waiting"))
     parts = ", ".join(f'mean("{name}") AS "{word}"' for name, word in shown)
     query = f'SELECT {parts} FROM "host_state" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
@@ -172,7 +196,7 @@ def _state():
     )
 
 
-def _failures():
+def _failures() -> PanelBuilder:
     failed = f'SELECT "kind", "experiment", "host", "text" FROM "event" WHERE {chosen("experiment", also=TIMES)} AND "kind" = \'job_failed\' ORDER BY time DESC LIMIT 50'
     return rows_of(
         "Which steps failed, and why?",

@@ -14,19 +14,19 @@ Frame = tuple[list[str], list[list[Any]]]
 
 def series_of(answer: Answer) -> list[tuple[str, Mapping[str, str], list[list[Any]]]]:
     """Time series: their names, tags and (time, value)."""
-    found = []
+    found: list[tuple[str, Mapping[str, str], list[list[Any]]]] = []
     for target, series in answer.found:
         for one in series:
+            tags = dict(one["tags"] or {})
             for place, column in enumerate(one["columns"][1:], start=1):
-                tags = {**(one["tags"] or {})}
-                names = {"col": column, **{f"tag_{name}": value for name, value in tags.items()}}
-                alias = re.sub(
-                    r"\$(\w+)",
-                    lambda part, names=names: names.get(part[1], part[0]),
-                    target.get("alias", column),
-                )
+                alias = _alias(target.get("alias", column), column, tags)
                 found.append((alias, tags, [[row[0], row[place]] for row in one["values"]]))
     return found
+
+
+def _alias(text: str, column: str, tags: Mapping[str, str]) -> str:
+    names = {"col": column, **{f"tag_{name}": value for name, value in tags.items()}}
+    return re.sub(r"\$(\w+)", lambda part: names.get(part[1], part[0]), text)
 
 
 def frame_of(answer: Answer) -> Frame:
@@ -34,9 +34,9 @@ def frame_of(answer: Answer) -> Frame:
     frames: list[Frame] = []
     for target, series in answer.found:
         if target["resultFormat"] == "table" and series:
-            tags = list(series[0]["tags"] or {})
-            columns = ["Time", *tags, *series[0]["columns"][1:]]
-            frames.append((columns, [[row[0], *(one["tags"][tag] for tag in tags), *row[1:]] for one in series for row in one["values"]]))  # fmt: skip
+            names = list(series[0]["tags"] or {})
+            columns = ["Time", *names, *series[0]["columns"][1:]]
+            frames.append((columns, [[row[0], *(one["tags"][name] for name in names), *row[1:]] for one in series for row in one["values"]]))  # fmt: skip
     for step in answer.panel["transformations"]:
         options = step["options"]
         if step["id"] == "labelsToFields":

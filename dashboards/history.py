@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from dashboards.changes import repeated
 from dashboards.influxql import TIMES, UNITS, Query, chosen, grouped
 from dashboards.pieces import (
     BLUE,
     Annotation,
+    PanelBuilder,
     Row,
     board,
     colour,
@@ -15,7 +17,6 @@ from dashboards.pieces import (
     many,
     one,
     over_time,
-    repeated,
     rows_of,
     setting,
 )
@@ -68,7 +69,7 @@ def history() -> Dashboard:
     )
 
 
-def _shifts():
+def _shifts() -> PanelBuilder:
     return rows_of(
         "What has changed?",
         "Shifts of a level that `regatta history` has found, dated by the first experiment after it. They are drawn into the panels below "
@@ -85,7 +86,7 @@ def _shifts():
     )
 
 
-def _band():
+def _band() -> PanelBuilder:
     queries = [
         Query(f'SELECT "low", "point", "high" FROM "estimate" WHERE {_WHERE} AND {chosen("collector")} AND {condition}',
               "time_series", f"$col{ending}")
@@ -103,7 +104,7 @@ def _band():
     return banded(panel)
 
 
-def banded(panel):
+def banded(panel: PanelBuilder) -> PanelBuilder:
     """The bands of `low`, `point` and `high` of each unit."""
     for ending, unit in UNITS.values():
         panel.override_by_name(
@@ -128,7 +129,7 @@ def banded(panel):
     return panel
 
 
-def _all():
+def _all() -> PanelBuilder:
     queries = [
         Query(
             f'SELECT "point" FROM "estimate" WHERE {_WHERE} AND {chosen("collector")} AND {condition}'

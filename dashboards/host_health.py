@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
+from dashboards.changes import repeated
 from dashboards.influxql import TIMES, Query, chosen, grouped, newest
 from dashboards.pieces import (
     GREEN,
     RED,
+    PanelBuilder,
     Row,
     board,
     gauges,
     many,
     one,
     over_time,
-    repeated,
     rows_of,
     setting,
 )
@@ -60,7 +61,7 @@ def host_health() -> Dashboard:
     )  # fmt: skip
 
 
-def _gates():
+def _gates() -> PanelBuilder:
     where = f"\"kind\" = 'drift' AND {chosen('experiment', 'platform', 'host')}"
     columns = ("low", ("point", "ratio"), ("high", "high"), "p", "practical", "label")
     panel = rows_of(
@@ -84,7 +85,7 @@ def _gates():
     return panel
 
 
-def _endings():
+def _endings() -> PanelBuilder:
     query = f'SELECT count("iteration_rows") FROM "invocation" WHERE {_WHERE}{grouped(("host", "status"))}'
     return gauges(
         "How many invocations were disturbed?",
@@ -96,7 +97,7 @@ def _endings():
     )
 
 
-def _drift():
+def _drift() -> PanelBuilder:
     columns = ", ".join(f'"{name}"' for name in ("low", "point", "high"))
     query = f'SELECT {columns} FROM "estimate" WHERE {_PAIRS} AND {chosen("benchmark")} AND {_WHERE}'
     return over_time(
@@ -111,21 +112,21 @@ def _drift():
     )
 
 
-def _percent(field: str, title: str, how: str):
-    return _line(field, title, "percent", how, maximum=None)
+def _percent(field: str, title: str, how: str) -> PanelBuilder:
+    return _line(field, title, "percent", how)
 
 
 def _line(
-    field: str, title: str, unit: str, how: str, empty: str = _EMPTY, least: float | None = 0, maximum=None
-):
+    field: str, title: str, unit: str, how: str, empty: str = _EMPTY, least: float | None = 0
+) -> PanelBuilder:
     query = f'SELECT mean("{field}") FROM "host_state" WHERE {_WHERE}{grouped(("host",), True)}'
     return over_time(
         title, f"{how}.".replace("..", "."), empty, [Query(query, "time_series", "$tag_host")], unit,
-        least=least, maximum=maximum,
+        least=least,
     )  # fmt: skip
 
 
-def _psi():
+def _psi() -> PanelBuilder:
     names = ("psi_cpu_percent", "psi_memory_percent", "psi_io_percent")
     fields = ", ".join(f'mean("{name}") AS "{name[4:-8]}"' for name in names)
     query = f'SELECT {fields} FROM "host_state" WHERE {_WHERE}{grouped(("host",), True)}'

@@ -106,7 +106,12 @@ def estimates(where: str, tags: Sequence[str] = SERIES, more: Sequence[str] = ("
     known = "|".join(unit for unit in UNITS if unit)
     queries = []
     for unit, (ending, _) in UNITS.items():
-        columns = [("low", f"low{ending}"), ("point", f"mean{ending}"), ("high", f"high{ending}"), *more]
+        columns: list[str | tuple[str, str]] = [
+            ("low", f"low{ending}"),
+            ("point", f"mean{ending}"),
+            ("high", f"high{ending}"),
+            *more,
+        ]
         of_unit = f"\"unit\" = '{unit}'" if unit else f'"unit" !~ /^({known})$/'
         queries.append(
             Query(newest("estimate", columns, f"\"kind\" = 'mean' AND {where} AND {of_unit}", tags))

@@ -44,7 +44,7 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 from grafana_foundation_sdk.models.text import TextMode
 
-from dashboards.influxql import SOURCE, UNITS, Query, chosen, tag_values
+from dashboards.influxql import SOURCE, Query, chosen, tag_values
 
 TAG = "regatta"
 WIDTH = 24
@@ -69,7 +69,7 @@ def board(
     variables: Sequence[dashboard.QueryVariable],
     rows: Iterable[Row],
     *,
-    since: str = "now-90d",
+    since: str = "now-7d",
     refresh: str = "",
     annotations: Iterable[AnnotationQuery] = (),
 ) -> Dashboard:
@@ -120,7 +120,7 @@ def many(
         .multi(True)
         .include_all(True)
         .all_value(".*")
-        .current(VariableOption(selected=True, text="All", value="$__all"))
+        .current(VariableOption(selected=True, text=["All"], value=["$__all"]))
     )
 
 
@@ -169,7 +169,6 @@ def over_time(
     bars: bool = False,
     band: bool = False,
     log: bool = False,
-    maximum: float | None = None,
     least: float | None = 0,
 ) -> PanelBuilder:
     """Lines over time; `band`: the columns low and high of one series become a band around its point."""
@@ -182,8 +181,6 @@ def over_time(
         panel.draw_style(GraphDrawStyle.BARS).fill_opacity(70)
     if least is not None and not log:
         panel.axis_soft_min(least)
-    if maximum is not None:
-        panel.max(maximum)
     if log:
         panel.scale_distribution(common.ScaleDistributionConfig().type(ScaleDistribution.LOG).log(10))
     if band:
@@ -335,67 +332,6 @@ def thresholds(steps: Sequence[tuple[float | None, str]]) -> dashboard.Threshold
 def shortened(pattern: str, shown: str = "$1") -> dict[str, object]:
     """A value mapping: what is shown of texts that are as a regular expression says."""
     return {"type": "regex", "options": {"pattern": pattern, "result": {"text": shown, "index": 0}}}
-
-
-def joined(panel: PanelBuilder) -> PanelBuilder:
-    """The tables of all queries as one, in their order; rows that are equal in all common columns are one row."""
-    merge = DataTransformerConfig(id_val="merge", options={})
-    panel._internal.transformations = [merge, *panel._internal.transformations]
-    return panel
-
-
-def unit_columns(panel: PanelBuilder) -> PanelBuilder:
-    """The units of the columns that `estimates` names, and its tables as one."""
-    for ending, unit in UNITS.values():
-        panel.override_by_regexp(f"/.+{ending}$/", [setting("unit", unit)])
-    return joined(panel)
-
-
-def spread(panel: PanelBuilder, tag: str, columns: Sequence[str] = ()) -> PanelBuilder:
-    """Time series become one table: a column for each value of `tag`, a row for each value of the other tags (`columns` first)."""
-    panel.with_transformation(DataTransformerConfig(id_val="labelsToFields", options={"valueLabel": tag}))
-    panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
-    panel.with_transformation(
-        DataTransformerConfig(
-            id_val="organize",
-            options={
-                "excludeByName": dict.fromkeys(("Time", "time"), True),
-                "indexByName": {name: place for place, name in enumerate(columns)},
-                "renameByName": {},
-            },
-        )
-    )
-    return panel
-
-
-def repeated(panel: PanelBuilder, variable: str) -> PanelBuilder:
-    """The panel once for each chosen value of a variable, side by side."""
-    return panel.repeat(variable).repeat_direction("h")
-
-
-def linked(panel: PanelBuilder, column: str, name: str, title: str, *passed: str) -> PanelBuilder:
-    """Cells of a column lead to another board, with the columns `passed` as its variables."""
-    given = "&".join(f"var-{tag}=${{__data.fields.{tag}:percentencode}}" for tag in passed)
-    link = {"title": title, "url": f"/d/regatta-{name}?{given}&${{__url_time_range}}", "targetBlank": False}
-    return panel.override_by_name(column, [setting("links", [link])])
-
-
-def shaded(panel: PanelBuilder, column: str, steps: Sequence[tuple[float | None, str]]) -> PanelBuilder:
-    """A table's column whose background tells how bad it is."""
-    values = {"mode": "absolute", "steps": [{"color": colour, "value": value} for value, colour in steps]}
-    return panel.override_by_name(
-        column,
-        [setting("custom.displayMode", "color-background"), setting("color", {"mode": "thresholds"}), setting("thresholds", values)],
-    )  # fmt: skip
-
-
-def gauged(panel: PanelBuilder, column: str, unit: str = "percentunit") -> PanelBuilder:
-    """A table's column as a bar from 0 to 1."""
-    return panel.override_by_name(
-        column,
-        [setting("custom.displayMode", "gradient-gauge"), setting("unit", unit), setting("min", 0), setting("max", 1),
-         setting("color", {"mode": "fixed", "fixedColor": GREEN}), setting("decimals", 0), setting("custom.width", 180)],
-    )  # fmt: skip
 
 
 def _legend() -> common.VizLegendOptions:

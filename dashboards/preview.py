@@ -126,7 +126,7 @@ def _text(value: Any, panel: Mapping[str, Any], name: str) -> str:
     settings = _settings(panel, name)
     if value is None:
         return "–"
-    if name in ("Time", "reported"):
+    if name in ("Time", "reported") or settings.get("unit") == "dateTimeAsIso":
         return datetime.fromtimestamp(value / 1000, UTC).strftime("%m-%d %H:%M:%S")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return html.escape(_mapped(str(value), settings))
@@ -140,7 +140,7 @@ def _mapped(text: str, settings: Mapping[str, Any]) -> str:
     for mapping in settings.get("mappings") or ():
         if mapping["type"] == "regex":
             shown = re.sub(r"\$(\d)", r"\\\1", mapping["options"]["result"]["text"])
-            text = re.sub(mapping["options"]["pattern"], shown, text)
+            text = re.sub(mapping["options"]["pattern"], shown, text, count=1)
     return text
 
 
@@ -158,7 +158,8 @@ def _table(frame: Frame, panel: Mapping[str, Any]) -> str:
 
 
 def _colour(settings: Mapping[str, Any]) -> str | None:
-    return (settings.get("color") or {}).get("fixedColor")
+    found: str | None = (settings.get("color") or {}).get("fixedColor")
+    return found
 
 
 def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
@@ -222,9 +223,8 @@ def _scale(largest: float, unit: str) -> tuple[float, str]:
 
 
 def _axis(panel: Mapping[str, Any]) -> str:
-    return (
-        panel["fieldConfig"]["defaults"].get("custom", {}).get("scaleDistribution", {}).get("type", "linear")
-    )
+    custom = panel["fieldConfig"]["defaults"].get("custom", {})
+    return str(custom.get("scaleDistribution", {}).get("type", "linear"))
 
 
 _HEAD = f"""<!doctype html><meta charset=utf-8><title>Regatta's boards</title><style>

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
+from dashboards.changes import repeated, spread
 from dashboards.influxql import Query, chosen, newest, tag_values
-from dashboards.pieces import Row, bars, board, many, repeated, rows_of, spread, variable, words
+from dashboards.pieces import PanelBuilder, Row, bars, board, many, rows_of, variable, words
 
 _EMPTY = "run `regatta run configs/experiments/system-vector.yml` on each host, then `regatta ingest system-vector`"
 _WHERE = chosen("experiment", "platform", "runtime", "host", also="\"kind\" = 'system'")
@@ -46,7 +47,7 @@ def vectors() -> Dashboard:
     )  # fmt: skip
 
 
-def _side_by_side(unit: str, title: str, shown: str, what: str):
+def _side_by_side(unit: str, title: str, shown: str, what: str) -> PanelBuilder:
     query = newest(
         "vector",
         ("value",),
@@ -66,7 +67,7 @@ def _side_by_side(unit: str, title: str, shown: str, what: str):
     return spread(panel, "host", ("primitive", "parameters"))
 
 
-def _primitive():
+def _primitive() -> PanelBuilder:
     query = newest(
         "vector",
         ("value",),
@@ -90,7 +91,7 @@ def _primitive():
     return spread(panel, "host")
 
 
-def _table():
+def _table() -> PanelBuilder:
     tags = ("primitive", "parameters", "unit", "host", "platform", "runtime")
     return rows_of(
         "How sure is each cost?",

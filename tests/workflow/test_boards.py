@@ -16,6 +16,7 @@ from boards import ROOT
 from click.testing import CliRunner
 from dashboards.asking import Answer, Ask, Board, full_range
 from dashboards.boards import documents
+from dashboards.preview import page
 from influx_server import READER, InfluxServer
 from ruamel.yaml import YAML
 from small_experiments import SmallExperiment
@@ -100,6 +101,18 @@ def test_every_panel_and_variable_of_a_board_gets_rows(ask: Ask, name: str) -> N
 def test_what_was_really_measured_is_shown(ask: Ask, name: str) -> None:
     board = Board(DOCUMENTS[name], ask, full_range(ask), {"experiment": "really", "host": "local"})
     assert {title for title, rows in shown(board) if not rows} <= REAL[name]
+
+
+def test_a_preview_shows_the_titles_of_all_panels_with_what_was_chosen_and_says_what_it_is_not(
+    ask: Ask,
+) -> None:
+    when = full_range(ask)
+    shown_page = page([Board(DOCUMENTS["collectors"], ask, when, {"experiment": "collectors"})], when)
+    assert "Not Grafana" in shown_page
+    for title in ("How long does apps/ecj:small take at each heap?", "How sure is the time with serial?"):
+        assert f"<h2>{title}</h2>" in shown_page
+    # A variable that the board has not would be left as it is.
+    assert not [line for line in shown_page.split("<h2>")[1:] if "$" in line.split("</h2>")[0]]
 
 
 def test_shifts_of_a_history_are_drawn_once_where_they_began(ask: Ask) -> None:
