@@ -1,0 +1,102 @@
+"""Following a run: when it has ended, and what it tells of progress meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from influx_ingests import CELLS, write_big_experiment
+from influx_server import InfluxServer
+
+from regatta.influx import following
+from regatta.influx.client import Client
+from regatta.influx.following import follow
+from regatta.influx.ingesting import Ingest
+from regatta.influx.settings import read_settings
+from regatta.store.events import append_event, events_path, read_events
+from regatta.store.folder import Folder
+from regatta.store.runner_state import process_start
+
+
+@pytest.fixture
+def work(influx_server: InfluxServer, tmp_path: Path) -> Ingest:
+    folder = write_big_experiment(tmp_path / "made-up", hosts=("alpha",), segments=1)
+    settings = read_settings(
+        influx_server.write_settings(tmp_path / "settings", influx_server.new_database())
+    )
+    return Ingest(Folder(folder), Client(settings))
+
+
+def say_how_far(work: Ingest, index: int, **counts: int) -> None:
+    """As a runner that measures does; it is this process."""
+    state = {"host": "alpha", "segment": 0, "cell": "a cell", "index": index, "since_utc_s": time.time(), "counts": counts,
+             "pid": os.getpid(), "pid_start": process_start(os.getpid())}  # fmt: skip
+    work.folder.state.mkdir(exist_ok=True)
+    (work.folder.state / "alpha.json").write_text(json.dumps(state))
+
+
+def test_a_workflow_that_has_ended_is_written_and_not_waited_for(work: Ingest) -> None:
+    append_event(work.folder.path, "experiment_started")
+    append_event(work.folder.path, "experiment_ended", text="complete")
+    follow(work, threading.Event(), print)
+    assert (work.written.records, work.written.events) == (30, 2)
+
+
+def test_a_workflow_that_began_again_is_waited_for(work: Ingest) -> None:
+    for kind in ("experiment_started", "experiment_ended", "experiment_started"):
+        append_event(work.folder.path, kind)
+    stop = threading.Event()
+    thread = threading.Thread(target=follow, args=(work, stop, print, None, 0.01))
+    thread.start()
+    thread.join(0.3)
+    assert thread.is_alive()
+    stop.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_without_a_workflow_it_ends_when_nobody_has_measured_for_a_while(
+    work: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_QUIET_S", 0.1)
+    say_how_far(work, 3)
+    thread = threading.Thread(target=follow, args=(work, threading.Event(), print, None, 0.01))
+    thread.start()
+    thread.join(0.5)
+    assert thread.is_alive(), "a runner is at work"
+    (work.folder.state / "alpha.json").unlink()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert work.written.records == 30
+
+
+def test_how_far_a_host_is_becomes_an_event_now_and_then(
+    work: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_PROGRESS_EVERY_S", 0.05)
+    stop = threading.Event()
+    say_how_far(work, 1)
+    thread = threading.Thread(target=follow, args=(work, stop, print, None, 0.01))
+    thread.start()
+
+    def told() -> list[dict[str, object]]:
+        events = read_events(events_path(work.folder.path))
+        return [event.fields for event in events if event.kind == "progress" and event.host == "alpha"]
+
+    for index, counts in ((1, {}), (2 * len(CELLS) + 1, {"ok": 9, "failed": 1, "perturbed": 1})):
+        say_how_far(work, index, **counts)
+        deadline = time.monotonic() + 30
+        while not told() or told()[-1]["recorded"] != index:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    stop.set()
+    thread.join(30)
+    first, last = told()
+    assert first == {"planned": 30 * len(CELLS), "recorded": 1, "failed": 0, "perturbed": 0, "cell": "a cell"}
+    assert (last["failed"], last["perturbed"]) == (1, 1)
+    assert isinstance(last["remaining_s"], float)
+    assert last["remaining_s"] > 0
