@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.cli.records import printable
-from regatta.errors import Problem, RegattaError, SpecError, StoreError, VerificationError
+from regatta.errors import RegattaError, StoreError, VerificationError
 from regatta.store.folder import Folder, find_folder, write_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from regatta.influx.ingesting import Ingest
     from regatta.influx.points import Point
     from regatta.influx.refusals import Refusals
-    from regatta.influx.settings import Settings
     from regatta.influx.verifying import Verified
 
 _PATIENCE_S = 60.0
@@ -70,7 +69,7 @@ def ingest(
     receipt: Path | None,
     as_json: bool,
 ) -> None:
-    """Write EXPERIMENT (a name or a folder) into InfluxDB: what is not there yet, in any order, as often as you like.
+    """Write EXPERIMENT (a name or a folder) into InfluxDB: what is not there yet. As often as you like: twice is as once.
 
     Exit codes: 0 everything is there · 1 InfluxDB refused points, or --verify found differences · 2 the settings are wrong ·
     3 InfluxDB does not answer, or refuses the account.
@@ -156,7 +155,7 @@ class _Done:
 def _work(wishes: _Wishes, done: _Done) -> None:
     from regatta.influx.client import Client
 
-    settings = _settings()
+    settings = influx_settings()
     done.url, done.database, done.identity = settings.url, settings.database, settings.identity
     patience_s = wishes.patience_s
     if patience_s is None:
@@ -175,27 +174,6 @@ def _work(wishes: _Wishes, done: _Done) -> None:
         with _bar("counting", _journal_size(wishes.folder, wishes.hosts)) as progress:
             done.verified = verify(wishes.folder, client, wishes.hosts, others, progress)
         client.close()
-
-
-def _settings() -> Settings:
-    from regatta.influx.settings import find_settings
-    from regatta.spec.home import find_home
-
-    try:
-        home = find_home()
-    except RegattaError:
-        home = None
-    settings = find_settings(home)
-    if settings is None:
-        raise SpecError(
-            [
-                Problem(
-                    "InfluxDB", "settings in $REGATTA_INFLUX or configs/influx.yml", "none",
-                    "`regatta up` starts one; configs/influx.example.yml.txt describes one that you have",
-                )
-            ]
-        )  # fmt: skip
-    return settings
 
 
 def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
