@@ -92,7 +92,7 @@ def verify(
         progress: told how many bytes of the journal were read.
 
     Raises:
-        StoreError: the database does not answer, or the account may not read.
+        StoreError: the database does not answer, the account may not read, or the journal is another one than was written.
     """
     cursors = Cursors(folder, client.settings)
     retention, horizon_ns = _retention(client)
@@ -193,6 +193,9 @@ class _Scope:
 def _count_host(folder: Folder, host: str, cursor: Cursor, counts: _Counts, progress: Progress) -> None:
     labels = read_labels(folder, host)
     labels = HostLabels({**labels.cells, **cursor.cells}, labels.cpus)
+    for name, position in cursor.positions.items():
+        # Another journal may have as many points.
+        position.check(folder.journal / host / name)
     for path in sorted((folder.journal / host).glob("*.jsonl")):
         encoder = RecordLines(labels, segment_of(path))
         for line in new_lines(path, 0):

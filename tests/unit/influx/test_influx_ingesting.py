@@ -136,13 +136,11 @@ def test_a_journal_that_is_another_one_is_told_and_rebuilt(place: Place, way: st
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
     else:
         path.unlink()
-    said = place.ingest()
-    assert said.code == 3
-    assert "the journal of which 30 records are in the database" in said.err
-    assert "--rebuild" in said.err
-    verified = place.ingest("--verify")
-    # Values are not counted: a journal with as many other ones is found by the cursor alone.
-    assert verified.code == (0 if way == "replaced" else 1)
+    # Another journal may have as many points, so that counting alone would not tell.
+    for said in (place.ingest(), place.ingest("--verify")):
+        assert said.code == 3
+        assert "the journal of which 30 records are in the database" in said.err
+        assert "--rebuild" in said.err
     assert place.ingest("--rebuild").code == 0
     place.all_there()
 
