@@ -32,8 +32,7 @@ _STEADY = {
     ),
 }
 
-#: Levels must be balanced, so that of invocations with differing numbers of iterations the most frequent number counts. What
-#: DuckDB adds up in the order in which its threads come differs in the last digits from one time to the next.
+#: Levels must be balanced, so that of invocations with differing numbers of iterations the most frequent number counts.
 _QUERY = """
 with one as (
     select c.cell, i.record, i.unit, coalesce(i.parameters, '') as parameters, count(*) as r, avg(i.value) as mean,
@@ -41,11 +40,10 @@ with one as (
     from iterations i join counted c using (record) join planned p on p.cell = c.cell and p.metric = i.metric {join}
     where c.status = 'ok' and not c.discarded and isfinite(i.value) and p.summary = 'mean' and {steady} group by all
 ), usual as (
-    select cell, unit, parameters, mode(r order by record) as r from one group by all
+    select cell, unit, parameters, mode(r) as r from one group by all
 )
-select cell, unit, parameters, r, count(*) as invocations, avg(mean order by record) as mean,
-       avg(variance order by record) as within, var_samp(mean order by record) as between_means,
-       avg(elapsed_ns order by record) as elapsed_ns, sum(with_operations) as with_operations
+select cell, unit, parameters, r, count(*) as invocations, avg(mean) as mean, avg(variance) as within,
+       var_samp(mean) as between_means, avg(elapsed_ns) as elapsed_ns, sum(with_operations) as with_operations
 from one join usual using (cell, unit, parameters, r) where r >= 2
 group by all order by cell, unit, parameters
 """
