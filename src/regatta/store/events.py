@@ -31,7 +31,6 @@ KINDS = {
     "progress": "how far a host is",
     "verified": "the verdict over all that is recorded",
     "plan": "a part of the plan",
-    "shift": "an estimate has shifted against earlier experiments",
 }
 #: what an event may tell beside kind, host and time
 FIELDS: dict[str, type] = {
