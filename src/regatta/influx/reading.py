@@ -22,6 +22,7 @@ from regatta.influx.client import Client
 from regatta.influx.lines import NONE, identifier, quoted, tag_text, tag_value
 from regatta.influx.plan_documents import Ask, PlanDocuments, read_plan
 from regatta.influx.points import FIELDS, INVOCATION, ITERATION, UNHELD
+from regatta.influx.records import STEP_NS
 from regatta.store.database import Progress, make_database
 from regatta.store.folder import Folder, write_json
 from regatta.store.tables import INVOCATIONS, ITERATIONS, cell_rows
@@ -29,7 +30,7 @@ from regatta.store.tables import INVOCATIONS, ITERATIONS, cell_rows
 Say = Callable[[str], None]
 
 #: rows of a batch on their way to the analysis
-_BATCH = 100_000
+_BATCH = 50_000
 #: where a row was: in which journal file of its host, and when its record began
 _PLACE = [("place_host", pa.string()), ("place_segment", pa.int64()), ("place_ns", pa.int64())]
 _RECORDS = pa.schema([*_PLACE, *(column for column in INVOCATIONS if column.name != "record")])
@@ -76,12 +77,11 @@ def experiment_from_influx(
     Raises:
         StoreError: the database has no such experiment, or only parts of its records; or it cannot be asked.
     """
-    ask = _asking(client)
-    documents = read_plan(ask, experiment)
+    documents = read_plan(_asking(client), experiment)
     with tempfile.TemporaryDirectory(prefix="regatta-influx-") as name:
         folder = Folder(Path(name) / "experiment")
         _write_plan(folder, documents)
-        _Reading(ask, experiment, documents, say, progress).write(folder.path, Path(name))
+        _Reading(client, experiment, documents, say, progress).write(folder.path, Path(name))
         yield folder.path
 
 
@@ -106,9 +106,14 @@ class _Reading:
     """One experiment on its way from the database into tables."""
 
     def __init__(
-        self, ask: Ask, experiment: str, documents: PlanDocuments, say: Say, progress: Progress | None
+        self,
+        client: Client,
+        experiment: str,
+        documents: PlanDocuments,
+        say: Say,
+        progress: Progress | None,
     ) -> None:
-        self._ask = ask
+        self._client = client
         self._experiment = experiment
         self._documents = documents
         self._say = say
@@ -181,41 +186,50 @@ class _Reading:
             self._progress(self._read, max(self._read, self._expected))
 
     def _invocations(self, host: str) -> Iterator[tuple[Any, ...]]:
-        fields = [name for name in FIELDS[INVOCATION] if name in INVOCATIONS.names]
         names = [column.name for column in INVOCATIONS if column.name != "record"]
-        kinds = {column.name: column.type for column in INVOCATIONS}
-        for row in self._rows(INVOCATION, [*fields, UNHELD], _OF_INVOCATION, host):
-            values = [_typed(row[name], kinds[name]) for name in names]
-            yield host, row["segment"], row["time"], *values
+        kinds = [column.type for column in INVOCATIONS if column.name != "record"]
+        fields = [name for name in names if name in FIELDS[INVOCATION]]
+        segment = 1 + fields.index("segment")
+        places = [1 + [*fields, *_OF_INVOCATION].index(name) for name in names]
+        for row in self._rows(INVOCATION, fields, _OF_INVOCATION, host):
+            values = [_typed(row[place], kind) for place, kind in zip(places, kinds, strict=True)]
+            yield host, row[segment], row[0], *values
 
     def _iterations(self, host: str) -> Iterator[tuple[Any, ...]]:
-        fields = ("value", "iteration", "operations", "segment", "line", UNHELD)
+        fields = ("value", "iteration", "operations", "segment", "line")
         for row in self._rows(ITERATION, fields, _OF_ITERATION, host):
-            line, value = row["line"], row["value"]
+            time_ns, value, iteration, operations, segment, line, metric, unit, parameters = row
+            number = None if value is None else float(value)
             yield (
-                host, row["segment"], row["time"] - line * 1000, line, row["iteration"], row["metric"],
-                None if value is None else float(value), row["unit"], row["operations"], row["parameters"],
+                host, segment, time_ns - line * STEP_NS, line,
+                iteration, metric, number, unit, operations, parameters,
             )  # fmt: skip
 
     def _rows(
         self, measurement: str, fields: Sequence[str], tags: Sequence[str], host: str
-    ) -> Iterator[dict[str, Any]]:
-        """Rows of a host in the order of time, with the tags as they were given, and what their fields could not hold."""
-        chosen = ", ".join(identifier(name) for name in (*fields, *tags))
+    ) -> Iterator[list[Any]]:
+        """Rows of a host: time, fields, and tags as they were given, with what the fields could not hold in its place."""
+        names = (*fields, *tags)
+        chosen = ", ".join(identifier(name) for name in (*names, UNHELD))
         told = " AND ".join(
             f"{identifier(name)} = {quoted(tag_text(value))}"
             for name, value in (("experiment", self._experiment), ("host", host))
         )
         texts: dict[str, str | None] = {NONE: None}
-        for row in self._ask(f"SELECT {chosen} FROM {identifier(measurement)} WHERE {told}"):
-            for name in tags:
-                text = row[name]
-                if text not in texts:
-                    texts[text] = tag_value(text)
-                row[name] = texts[text]
-            if row[UNHELD] is not None:
-                row.update(json.loads(row[UNHELD]))
-            yield row
+        first = 1 + len(fields)
+        query = f"SELECT {chosen} FROM {identifier(measurement)} WHERE {told}"
+        for series in self._client.query(query, chunked=True):
+            for *row, unheld in series.values:
+                for place in range(first, len(row)):
+                    text = row[place]
+                    if text not in texts:
+                        texts[text] = tag_value(text)
+                    row[place] = texts[text]
+                if unheld is not None:
+                    for name, value in json.loads(unheld).items():
+                        if name in names:
+                            row[1 + names.index(name)] = value
+                yield row
 
     def _check(self, connection: duckdb.DuckDBPyConnection) -> None:
         """What lacks lines is no answer; what lacks records is one, and said so."""
