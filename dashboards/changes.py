@@ -27,18 +27,19 @@ def unit_columns(panel: PanelBuilder) -> PanelBuilder:
 def spread(panel: PanelBuilder, tag: str, columns: Sequence[str] = ()) -> PanelBuilder:
     """Time series become one table: a column for each value of `tag`, a row for each value of the other tags (`columns` first)."""
     panel.with_transformation(DataTransformerConfig(id_val="labelsToFields", options={"valueLabel": tag}))
+    # Rows with equal texts are one row, whenever they were measured.
+    panel.with_transformation(_organized(excluded=("Time", "time")))
     panel.with_transformation(DataTransformerConfig(id_val="merge", options={}))
-    panel.with_transformation(
-        DataTransformerConfig(
-            id_val="organize",
-            options={
-                "excludeByName": dict.fromkeys(("Time", "time"), True),
-                "indexByName": {name: place for place, name in enumerate(columns)},
-                "renameByName": {},
-            },
-        )
-    )
-    return panel
+    return panel.with_transformation(_organized(columns=columns))
+
+
+def _organized(columns: Sequence[str] = (), excluded: Sequence[str] = ()) -> DataTransformerConfig:
+    options = {
+        "excludeByName": dict.fromkeys(excluded, True),
+        "indexByName": {name: place for place, name in enumerate(columns)},
+        "renameByName": {},
+    }
+    return DataTransformerConfig(id_val="organize", options=options)
 
 
 def repeated(panel: PanelBuilder, variable: str) -> PanelBuilder:
