@@ -1,0 +1,36 @@
+"""Shifts of a history as points."""
+
+from __future__ import annotations
+
+from regatta.influx.lines import encode
+from regatta.influx.shift_points import shift_points
+from regatta.model.estimate import Estimate
+from regatta.model.history import History, LevelShift, PastExperiment, SeriesHistory
+
+RATIO = Estimate(10, 1.2, 1.1, 1.3, 0.95, "welch-log-t")
+
+
+def series(place: str, *since: int) -> SeriesHistory:
+    shifts = tuple(LevelShift(one, RATIO, 0.01, 2, 2, f"{place} is slower since {one}") for one in since)
+    return SeriesHistory(
+        "a host", place, "b", "c", None, None, "elapsed", "ns", "lower", {}, (), shifts, "invocations"
+    )
+
+
+def test_a_shift_is_an_event_of_the_first_experiment_after_it_when_that_began() -> None:
+    experiments = tuple(
+        PastExperiment(name, f"/r/{name}", name, {}, 1000 * number, "startup")
+        for number, name in enumerate(("one", "two", "three"), start=1)
+    )
+    history = History(experiments, (series("h2", 1, 2), series("h2, also"), series("ecj", 1)), 0.95, ())
+    points = list(shift_points(history))
+    assert [(point.tags, point.time_ns) for point in points] == [
+        (("two", "a host", "shift"), 2000),
+        (("three", "a host", "shift"), 3000),
+        # It would take the place of the first one.
+        (("two", "a host", "shift"), 2001),
+    ]
+    assert encode(points[0]) == (
+        rb'event,experiment=two,host=a\ host,kind=shift text="h2 is slower since 1",cell="h2 \xc2\xb7 elapsed" 2000'
+        + b"\n"
+    ).replace(rb"\xc2\xb7", "·".encode())
