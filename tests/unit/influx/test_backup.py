@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from influx_server import READER, InfluxServer, influx_server, own_influx_server
+from influx_server import READER, InfluxServer
 
 from regatta.cli.main import cli
 from regatta.errors import SpecError, StoreError, VerificationError
@@ -20,8 +20,6 @@ from regatta.influx.backup_file import Reader
 from regatta.influx.client import Client
 from regatta.influx.restore import restore
 from regatta.influx.settings import Settings, read_settings
-
-__all__ = ["influx_server", "own_influx_server"]
 
 #: lines of line protocol, as anybody may have written them
 STRANGE = r"""
