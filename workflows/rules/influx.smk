@@ -34,6 +34,6 @@ rule ingest_influx:
     params:
         folder=f"{RESULTS}/{{experiment}}",
     shell:
-        "regatta ingest {params.folder:q} --patience-s 5"
+        "regatta ingest {params.folder:q} --patience-s 3"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-influx.log"}}\' > {output.receipt:q}'
