@@ -27,7 +27,6 @@ def chat() -> Dashboard:
     )
     return board(
         "chat",
-        "Chat",
         "How long do users wait for a message, how many messages are delivered, and what does each cost?",
         (
             one("experiment", also='"benchmark" =~ /connections=.*mode=/', within=()),

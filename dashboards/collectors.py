@@ -31,7 +31,6 @@ def collectors() -> Dashboard:
     """The board."""
     return board(
         "collectors",
-        "Collectors",
         "What does each collector cost at each heap, in time, in pauses, at least?",
         (
             one("experiment", "estimate", within=(), also="\"kind\" = 'overhead'"),

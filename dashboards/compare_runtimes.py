@@ -16,7 +16,6 @@ def compare_runtimes() -> Dashboard:
     """The board."""
     return board(
         "compare-runtimes",
-        "Compare runtimes",
         "Which runtime is better, on which benchmark, at what cost in memory and processor time?",
         (
             one("experiment", within=()),

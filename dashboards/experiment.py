@@ -45,7 +45,6 @@ def experiment() -> Dashboard:
     """The board."""
     return board(
         "experiment",
-        "Experiment",
         "Which alternative is better, by how much, and how sure is that?",
         (
             one("experiment", within=()),

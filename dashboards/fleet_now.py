@@ -31,7 +31,6 @@ def fleet_now() -> Dashboard:
     """The board."""
     return board(
         "fleet-now",
-        "Fleet now",
         "What runs on which host, how far is it, and does anything go wrong?",
         (many("experiment", within=()), many("host")),
         (

@@ -43,7 +43,6 @@ def history() -> Dashboard:
     cell = ("experiment", "benchmark", "runtime")
     return board(
         "history",
-        "History",
         "Has anything become slower or faster, since when, by how much?",
         (
             many("experiment", "estimate", within=()),

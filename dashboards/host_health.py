@@ -30,7 +30,6 @@ def host_health() -> Dashboard:
     """The board."""
     return board(
         "host-health",
-        "Host health",
         "Can the numbers of this host be believed?",
         (
             many("experiment", "host_state", within=()),

@@ -47,6 +47,19 @@ from grafana_foundation_sdk.models.text import TextMode
 from dashboards.influxql import SOURCE, Query, chosen, tag_values
 
 TAG = "regatta"
+#: every board, in the order of their links
+TITLES = {
+    "fleet-now": "Fleet now",
+    "experiment": "Experiment",
+    "compare-runtimes": "Compare runtimes",
+    "collectors": "Collectors",
+    "vectors": "Vectors",
+    "chat": "Chat",
+    "host-health": "Host health",
+    "history": "History",
+}
+#: boards that take any experiment, and say so where it has nothing for them
+_TAKE_ANY = ("fleet-now", "experiment", "compare-runtimes", "collectors", "host-health", "history")
 WIDTH = 24
 #: colours that are told apart by people who do not see all colours
 BLUE, ORANGE, GREY, RED, GREEN = "#4477AA", "#EE7733", "#BBBBBB", "#CC3311", "#228833"
@@ -64,7 +77,6 @@ class Row:
 
 def board(
     name: str,
-    title: str,
     question: str,
     variables: Sequence[dashboard.QueryVariable],
     rows: Iterable[Row],
@@ -75,7 +87,7 @@ def board(
 ) -> Dashboard:
     """A whole board: its UID is `regatta-<name>`, panels are numbered and placed row by row."""
     built = (
-        dashboard.Dashboard(f"Regatta · {title}")
+        dashboard.Dashboard(f"Regatta · {TITLES[name]}")
         .uid(f"regatta-{name}")
         .description(question)
         .tags([TAG])
@@ -83,14 +95,7 @@ def board(
         .refresh(refresh)
         .tooltip(DashboardCursorSync.CROSSHAIR)
         .with_variable(dashboard.DatasourceVariable("datasource").label("data source").type("influxdb"))
-        .link(
-            dashboard.DashboardLink("Regatta's boards")
-            .type(DashboardLinkType.DASHBOARDS)
-            .tags([TAG])
-            .as_dropdown(False)
-            .include_vars(True)
-            .keep_time(True)
-        )
+        .links([_link(other, variables) for other in TITLES if other != name])
     )
     for each in variables:
         built = built.with_variable(each)
@@ -106,6 +111,14 @@ def board(
     whole = built.build()
     whole.annotations.list_val = list(annotations)
     return whole
+
+
+def _link(name: str, variables: Sequence[dashboard.QueryVariable]) -> dashboard.DashboardLink:
+    """To another board, with the experiment where one is chosen. No more: what is `All` here may be a single choice there."""
+    chooses_one = any(v.build().name == "experiment" and not v.build().multi for v in variables)
+    given = "?var-experiment=${experiment:percentencode}" if chooses_one and name in _TAKE_ANY else ""
+    link = dashboard.DashboardLink(TITLES[name]).type(DashboardLinkType.LINK).icon("dashboard")
+    return link.url(f"/d/regatta-{name}{given}").keep_time(True).include_vars(False)
 
 
 # Variables

@@ -25,7 +25,6 @@ def vectors() -> Dashboard:
     """The board."""
     return board(
         "vectors",
-        "Vectors",
         "What does each primitive cost on each system?",
         (
             many("experiment", "vector", within=()),

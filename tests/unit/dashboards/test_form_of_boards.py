@@ -92,12 +92,21 @@ def test_a_panel_that_is_repeated_has_its_row_for_itself(board):
 
 
 @boards
-def test_a_board_leads_to_the_others_and_takes_its_variables_along(board):
-    (link,) = board["links"]
-    assert (link["type"], link["tags"]) == ("dashboards", ["regatta"])
-    assert link["includeVars"]
-    assert link["keepTime"]
+def test_a_board_leads_to_the_others_in_the_same_time(board):
+    paths = [link["url"].partition("?")[0] for link in board["links"]]
+    assert sorted([*paths, f"/d/{board['uid']}"]) == sorted(f"/d/{uid}" for uid in BOARDS)
+    assert all(link["type"] == "link" and link["keepTime"] for link in board["links"])
     assert "regatta" in board["tags"]
+
+
+@boards
+def test_a_link_takes_an_experiment_along_where_one_is_chosen_and_nothing_that_may_be_all(board):
+    (experiment,) = (one for one in variables(board) if one["name"] == "experiment")
+    for link in board["links"]:
+        assert not link["includeVars"]
+        assert set(re.findall(r"var-([\w-]+)", link["url"])) <= (
+            set() if experiment["multi"] else {"experiment"}
+        )
 
 
 @boards
