@@ -27,7 +27,7 @@ class BoardLink:
 
 
 def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...]:
-    """The boards of an experiment; none where no address of Grafana is known."""
+    """The boards that have something to show of an experiment; none where no address of Grafana is known."""
     if not grafana_url:
         return ()
     query = {"var-experiment": answer.experiment}
@@ -37,4 +37,12 @@ def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...
     if times:
         query |= {"from": str(min(times) - _ROOM_MS), "to": str(max(times) + _ROOM_MS)}
     base = grafana_url.rstrip("/")
-    return tuple(BoardLink(title, f"{base}/d/{uid}?{urlencode(query)}") for uid, title in _BOARDS.items())
+    empty = {
+        "regatta-collectors": not answer.overheads.overheads,
+        "regatta-compare-runtimes": len(answer.runtimes) < 2,
+    }
+    return tuple(
+        BoardLink(title, f"{base}/d/{uid}?{urlencode(query)}")
+        for uid, title in _BOARDS.items()
+        if not empty.get(uid)
+    )
