@@ -1,7 +1,11 @@
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
+import pytest
 from synthetic_journal import cell, record, write_experiment
 
+from regatta.cli.plan_series import series_of
+from regatta.errors import SpecError
 from regatta.influx.series import SeriesCount, estimate_series, measured_series
 from regatta.store.folder import Folder
 
@@ -52,3 +56,23 @@ def test_what_was_measured_is_counted_in_the_records(tmp_path):
 def test_nothing_is_made_where_nothing_is_recorded(tmp_path):
     assert measured_series(Folder(tmp_path / "none")) == {}
     assert not (tmp_path / "none").exists()
+
+
+def test_a_plan_with_more_series_than_the_settings_allow_is_refused_with_the_reason(tmp_path, monkeypatch):
+    ready = SimpleNamespace(folder=Folder(tmp_path / "none"), home=None, hosts=["alpha"])
+    settings = tmp_path / "influx.yml"
+    for limit in (10_000, 50):
+        settings.write_text(f"url: http://127.0.0.1:1\nseries_limit: {limit}\n")
+        monkeypatch.setenv("REGATTA_INFLUX", str(settings))
+        if limit > 100:
+            told = series_of(ready, [_Cell("a")])
+            assert told == {
+                "estimate": estimate_series([_Cell("a")], {}).series,
+                "known_cells": 0,
+                "limit": limit,
+            }
+        else:
+            with pytest.raises(SpecError, match=r"influx.yml:2:series_limit.*at most 50 series.*of 1 cells"):
+                series_of(ready, [_Cell("a")])
+    monkeypatch.setenv("REGATTA_INFLUX", "none")
+    assert series_of(ready, [_Cell("a")])["limit"] is None
