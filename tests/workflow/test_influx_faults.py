@@ -33,22 +33,37 @@ from regatta.store.folder import Folder
 
 KILLS = 50
 
-#: Starts the command again and again without the second that importing takes, kills each at a moment of its own, and says whether
-#: it was still at work.
+#: Starts the command again and again without the second that importing takes, and kills each at a moment of its own. Where such a
+#: moment came before anything was written, the next may come later, and earlier where it did not. Says whether it was still at work.
 _KILLER = """
 import os, random, signal, sys, time
+from pathlib import Path
 from regatta.cli.main import main
-import regatta.cli.ingest, regatta.influx.ingesting, regatta.influx.client
-generator = random.Random(7)
-for kill in range(int(sys.argv.pop(1))):
+
+generator, latest_s = random.Random(7), 0.05
+kills, folder = int(sys.argv.pop(1)), Path(sys.argv[2])
+# Of a host that there is not it writes nothing, and everything is imported.
+sys.argv += ["--host", "nobody"]
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 3
+del sys.argv[-2:]
+
+def written():
+    return [path.stat().st_mtime_ns for path in folder.glob("influx/*/*.json")]
+
+for kill in range(kills):
+    before = written()
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         main()
         os._exit(0)
-    time.sleep(generator.uniform(0.005, 0.12))
+    time.sleep(generator.uniform(0.0, latest_s))
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
+    latest_s *= 1.25 if written() == before else 0.8
     print("killed" if os.WIFSIGNALED(status) else "ended", flush=True)
 """
 
@@ -60,7 +75,7 @@ def environment(settings: Path) -> dict[str, str]:
 def test_killed_fifty_times_it_loses_and_doubles_nothing(influx_server: InfluxServer, tmp_path: Path) -> None:
     database = influx_server.new_database()
     settings = influx_server.write_settings(tmp_path / "settings", database, batch_points=150)
-    folder = write_big_experiment(tmp_path / "made-up", segments=4, records=60, iterations=100)
+    folder = write_big_experiment(tmp_path / "made-up", segments=4, records=60, iterations=150)
     killer = [sys.executable, "-c", _KILLER, str(KILLS), "ingest", str(folder), "--no-estimates"]
     done = subprocess.run(killer, env=environment(settings), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
