@@ -43,6 +43,11 @@ TRIED = {
     "./regatta quiesce x86": "unit/fleet/test_quiet_playbooks.py runs its playbooks",
     "./regatta run SPEC --profile ssh": "fleet/test_ssh_runs.py",
     ". .venv/bin/activate && snakemake --profile cluster": "fleet/test_slurm_workflow.py",
+    "./regatta demo --influx": "test_services.py runs a short one",
+    "./regatta up": "test_services.py",
+    "./regatta ingest demo --verify": "test_influx_workflow.py, on experiments of its own",
+    "./regatta analyze demo --from influx": "unit/influx/test_influx_reading.py, on experiments of its own",
+    "./regatta backup influx.gz": "unit/influx/test_backup.py",
 }  # fmt: skip
 
 
@@ -102,7 +107,7 @@ def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: P
 
 
 @pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "plot", "explain", "verify", "records",
-                                  "minheap", "build", "provision", "segment", "store", "schema"])  # fmt: skip
+                                  "minheap", "build", "provision", "segment", "store", "schema", "ingest", "up", "down", "backup"])  # fmt: skip
 def test_every_verb_explains_itself(verb: str) -> None:
     done = regatta(verb, "--help")
     assert done.returncode == 0
