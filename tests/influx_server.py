@@ -18,6 +18,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -262,17 +263,21 @@ def need_influxd() -> None:
 def influx_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InfluxServer]:
     """A server for all tests of this process."""
     need_influxd()
-    yield from _running(InfluxServer(tmp_path_factory.mktemp("influxd")))
+    with running(InfluxServer(tmp_path_factory.mktemp("influxd"))) as server:
+        yield server
 
 
 @pytest.fixture
 def own_influx_server(tmp_path: Path) -> Iterator[InfluxServer]:
     """A server for this test alone, which may stop, kill and restart it."""
     need_influxd()
-    yield from _running(InfluxServer(tmp_path / "influxd"))
+    with running(InfluxServer(tmp_path / "influxd")) as server:
+        yield server
 
 
-def _running(server: InfluxServer) -> Iterator[InfluxServer]:
+@contextmanager
+def running(server: InfluxServer) -> Iterator[InfluxServer]:
+    """Start a server and end it with the block."""
     try:
         server.start()
         yield server

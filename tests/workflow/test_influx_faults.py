@@ -21,7 +21,7 @@ from influx_ingests import (
     some_records,
     write_big_experiment,
 )
-from influx_server import InfluxServer, _running, need_influxd
+from influx_server import InfluxServer, need_influxd, running
 
 from regatta.influx.client import Client
 from regatta.influx.following import follow
@@ -184,7 +184,7 @@ def disk_of_influxd(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_under_influxd_is_told_and_nothing_is_lost(disk_of_influxd: Path, tmp_path: Path) -> None:
     need_influxd()
     folder = write_big_experiment(tmp_path / "made-up")
-    for server in _running(InfluxServer(disk_of_influxd / "influxd")):
+    with running(InfluxServer(disk_of_influxd / "influxd")) as server:
         settings = server.write_settings(tmp_path / "settings", "regatta", batch_points=100)
         ballast = disk_of_influxd / "ballast"
         with ballast.open("wb") as file:
