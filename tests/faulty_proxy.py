@@ -32,6 +32,8 @@ class FaultyProxy(ThreadingHTTPServer):
         self.done: Counter[str] = Counter()
         self.headers: list[dict[str, str]] = []
         self.retry_after = "0.05"
+        #: further actions: what is answered then, as a success
+        self.bodies: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
     @property
@@ -67,6 +69,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(429, b'{"error":"too many"}', {"Retry-After": self.server.retry_after})
         elif action == "413":
             self._answer(413, b'{"error":"Request Entity Too Large"}')
+        elif action in self.server.bodies:
+            self._answer(200, self.server.bodies[action])
         elif action == "400 of nobody":
             self._answer(400, b"<html>Bad Request</html>")
         elif action == "400 of the database":

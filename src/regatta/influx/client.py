@@ -164,9 +164,17 @@ class Client:
         if not self.settings.is_near:
             data = gzip.compress(data, _GZIP_LEVEL, mtime=0)
             headers["Content-Encoding"] = "gzip"
-        self._again_and_again(
-            lambda: self._send(f"/write?{urlencode(parameters)}", data, headers).drain_conn()
-        )
+        path = f"/write?{urlencode(parameters)}"
+        self._again_and_again(lambda: self._written(self._send(path, data, headers)))
+
+    def _written(self, response: BaseHTTPResponse) -> None:
+        """Take nothing for an acknowledgement but 204: a page to sign in is a success, too."""
+        if response.status == 204:
+            response.drain_conn()
+            return
+        with response:
+            got = shown(f"{response.status} {response.reason or ''}".rstrip())
+        raise self._foreign(self.settings.where("url"), f"{got} to what was written, and not 204")
 
     def query(
         self, query: str, *, chunked: bool = False, rows: int | None = None, epoch: str = "ns"

@@ -177,6 +177,19 @@ def test_a_server_that_is_something_else_is_told(make: Make) -> None:
     assert "got 502 Bad Gateway" in str(error)
 
 
+def test_a_success_that_is_not_the_databases_is_no_acknowledgement(
+    influx_server: InfluxServer, make: Make
+) -> None:
+    with faulty_proxy(influx_server.port, ["sign in"]) as proxy:
+        proxy.bodies["sign in"] = b"<html>sign in</html>"
+        settings = make(url=proxy.url)
+        error = failure(settings, points(1), patience_s=30)
+        assert "influx.yml:" in str(error)
+        assert "expected an answer of InfluxDB · got 200 OK to what was written" in str(error)
+        Client(settings).write(points(1))
+    assert influx_server.counts(settings.database) == {"m,x=1": 1}
+
+
 def test_the_database_says_how_long_to_wait(influx_server: InfluxServer, make: Make) -> None:
     with faulty_proxy(influx_server.port, ["429"]) as proxy:
         proxy.retry_after = "0.4"
