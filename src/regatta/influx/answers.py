@@ -54,9 +54,9 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
     for comparison in answer.comparisons:
         yield make.ratio(comparison, cells[comparison.host, comparison.a])
     if len(answer.over_hosts.hosts) > 1:
-        by_name = {(c.platform, c.benchmark, c.configuration): c for c in answer.cells}
+        by_name = {(c.platform, c.benchmark, c.configuration, *_heap(c)): c for c in answer.cells}
         for one in answer.over_hosts.comparisons:
-            of = by_name.get((one.platform, one.benchmark, one.a_name))
+            of = by_name.get((one.platform, one.benchmark, one.a_name, *_heap(one)))
             if of is not None:
                 yield make.ratio_over_hosts(one, of)
     for overhead in answer.overheads.overheads:
@@ -128,7 +128,7 @@ class _Maker:
             comparison.ratio,
             better=comparison.better,
             practical=comparison.practical,
-            label=f"{_label(of)} / {comparison.b_name}",
+            label=f"{_label_over_hosts(comparison, of)} / {comparison.b_name}",
             p=comparison.p,
         )
 
@@ -204,6 +204,11 @@ def _interval(estimate: Estimate) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _heap(of: CellAnswer | HostComparison) -> tuple[float | None, int | None]:
+    """What the spec asks for: under a factor, hosts may have different sizes."""
+    return of.heap_factor, None if of.heap_factor is not None else of.heap_mib
+
+
 def _place(cell: CellAnswer) -> Place:
     return cell.host, cell.platform, cell.benchmark, cell.runtime, cell.collector, cell.modifiers
 
@@ -212,3 +217,11 @@ def _label(cell: CellAnswer) -> str:
     return cell_label(
         cell.benchmark, cell.runtime, cell.collector, cell.modifiers, cell.heap_factor, cell.heap_mib
     )
+
+
+def _label_over_hosts(comparison: HostComparison, of: CellAnswer) -> str:
+    if comparison.heap_mib is not None or comparison.heap_factor is None:
+        return _label(of)
+    # The size of one host is not that of the others.
+    whole = cell_label(of.benchmark, of.runtime, of.collector, of.modifiers, None, None)
+    return f"{whole} · {heap_text(comparison.heap_factor, None)}"

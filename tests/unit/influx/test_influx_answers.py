@@ -67,6 +67,28 @@ def test_ratios_over_all_hosts_are_of_no_single_host(answer):
     assert b",host=none," in encode(over[0])
 
 
+def test_a_ratio_over_all_hosts_is_named_with_its_own_heap(answer):
+    over = [p for p in of_kind(estimate_points(answer, AS_OF_NS), "ratio") if not tags_of(p)["host"]]
+    heaps = {"1.5x": "48 MiB (1.5x)", "3x": "96 MiB (3x)"}
+    assert {tags_of(point)["heap"] for point in over} == set(heaps)
+    for point in over:
+        assert point.fields["label"].startswith(
+            f"{tags_of(point)['benchmark']} · jdk-21 {tags_of(point)['collector']} · {heaps[tags_of(point)['heap']]}"
+        )
+
+
+def test_a_ratio_over_hosts_with_heaps_of_different_sizes_is_named_with_the_factor_alone(tmp_path):
+    for host, mib in (("alpha", 48), ("beta", 64)):
+        cells = [cell(one, heap_factor=1.5, heap_mib=mib) for one in ("g1", "serial")]
+        write_plan(tmp_path, cells, 3, host=host)
+        rows = [record(one, r, [1e6 + r], host=host) for r in range(3) for one in cells]
+        write_journal(tmp_path, rows, host)
+    write_facts(tmp_path, baseline={"collector": "serial"})
+    points = estimate_points(answer_experiment(tmp_path), AS_OF_NS)
+    (over,) = [p for p in of_kind(points, "ratio") if not tags_of(p)["host"]]
+    assert over.fields["label"].split(" / ")[0].endswith(" · jdk-21 g1 · 1.5x")
+
+
 def test_lower_bounds_and_the_drift_of_a_host_are_told(answer):
     points = list(estimate_points(answer, AS_OF_NS))
     overheads = of_kind(points, "overhead")
