@@ -21,6 +21,8 @@ from influx_server import free_port, influxd_program, need_influxd
 from user_services import HOME, REGATTA, Services
 
 from regatta.errors import VerificationError
+from regatta.influx.services.local_influx import LocalInflux
+from regatta.influx.services.places import Places
 
 PERTURBATION = (
     *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
@@ -203,6 +205,39 @@ def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -
         assert services.pid != stranger.pid
         assert stranger.poll() is None
         stranger.kill()
+
+
+def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_settings(
+    services: Services,
+) -> None:
+    services.up("--port", str(free_port()))
+    noted = services.state
+    elsewhere = json.dumps({**noted, "boot_id": "another", "host": "far-away"})
+    (services.root / "influxdb.json").write_text(elsewhere)
+    for words in (["up", "--no-grafana"], ["down"], ["down", "--delete"]):
+        told = services.run(*words, code=3)
+        assert f"that of host far-away (process {noted['pid']})" in told
+        assert "`regatta down` on its host" in told
+    assert services.processes() == [noted["pid"]]
+    assert (services.root / "influxdb.json").read_text() == elsewhere
+    assert (services.root / "influx.yml").exists()
+    (services.root / "influxdb.json").write_text(json.dumps(noted))
+
+
+def places_in(services: Services) -> Places:
+    places = Places(services.root)
+    places.prepare()
+    return places
+
+
+def test_one_that_could_not_be_noted_is_ended(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("regatta.influx.services.local_influx.note", full)
+    with pytest.raises(OSError, match="No space left"):
+        LocalInflux(places_in(services)).start(free_port())
+    assert services.processes() == []
 
 
 @pytest.mark.parametrize(

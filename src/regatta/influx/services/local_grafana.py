@@ -118,8 +118,8 @@ class LocalGrafana:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GF_")}
         environment |= _SETTINGS | influx | self._own_settings(port, folder, password)
         process, child = started([*found.argv, "--config", str(configuration)], environment, log, folder)
-        note(self.places, SERVICE, process, port)
         try:
+            note(self.places, SERVICE, process, port)
             self._wait(process, child, port)
         except BaseException:
             process.end(END_S)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from regatta.errors import HostError
 from regatta.influx.services.accounts import ACCOUNTS, Door, make_accounts
@@ -24,6 +27,8 @@ START_S = 300.0
 #: until it has written what it holds in memory
 END_S = 60.0
 _POLL_S = 0.05
+#: one that was killed may still be letting go of its data
+_LETS_GO_S = 2.0
 #: a port that was free may be taken a moment later
 _TRIES = 3
 
@@ -98,16 +103,69 @@ class LocalInflux:
         """Start it, wait until it answers, and make its accounts where they are not there yet.
 
         Raises:
-            HostError: there is no influxd, the wished port is taken, or it does not start.
+            HostError: there is no influxd, the wished port is taken, its data are another's, or it does not start.
         """
         program = influxd()
+        with self._data_alone() as lock:
+            self._start(program, wished_port, lock)
+        try:
+            passwords = {name: password_in(self.places.password(name)) for name in ACCOUNTS}
+            make_accounts(Door(self.url), DATABASE, passwords)
+        except BaseException:
+            self.end()
+            raise
+
+    def refuse_another(self) -> None:
+        """Leave alone what is not this host's to change.
+
+        Raises:
+            HostError: an influxd that is not known here has the data: another host's, for instance.
+        """
+        if self.process is None and self.places.folder(SERVICE).is_dir():
+            with self._data_alone():
+                pass
+
+    @contextmanager
+    def _data_alone(self) -> Iterator[int]:
+        """Hold the lock of the data, which the influxd that is started meanwhile goes on holding.
+
+        InfluxDB 1.x looks for no other one on its data, and of two each loses what the other one acknowledges.
+        """
+        folder = self.places.folder(SERVICE)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            deadline = time.monotonic() + _LETS_GO_S
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise self._used() from None
+                    time.sleep(_POLL_S)
+            yield lock
+        finally:
+            os.close(lock)
+
+    def _used(self) -> HostError:
+        noted = self.places.read_state(SERVICE)
+        host, pid = noted.get("host"), noted.get("pid")
+        folder = self.places.folder(SERVICE)
+        got = f"that of host {host} (process {pid})" if host and pid else "one that nobody has noted"
+        return HostError(
+            str(folder), "data that no other influxd has open", got,
+            f"`regatta down` on its host (`fuser {folder / 'lock'}` names it there), or another REGATTA_CACHE for this one",
+        )  # fmt: skip
+
+    def _start(self, program: str, wished_port: int | None, lock: int) -> None:
         for left in reversed(range(_TRIES)):
             port = port_for("InfluxDB", wished_port, self.port, "--port")
-            process, child = self._started(program, port)
-            note(self.places, SERVICE, process, port)
+            process, child = self._started(program, port, lock)
             try:
+                note(self.places, SERVICE, process, port)
                 if self._wait(process, child, port):
-                    break
+                    return
                 if left == 0:
                     raise HostError(
                         f"influxd on {ADDRESS}:{port}", "a database that starts", last_words(self.places, SERVICE),
@@ -116,16 +174,9 @@ class LocalInflux:
             except BaseException:
                 process.end(END_S)
                 raise
-        try:
-            passwords = {name: password_in(self.places.password(name)) for name in ACCOUNTS}
-            make_accounts(Door(self.url), DATABASE, passwords)
-        except BaseException:
-            self.end()
-            raise
 
-    def _started(self, program: str, port: int) -> tuple[Process, subprocess.Popen[bytes]]:
+    def _started(self, program: str, port: int, lock: int) -> tuple[Process, subprocess.Popen[bytes]]:
         folder = self.places.folder(SERVICE)
-        folder.mkdir(mode=0o700, exist_ok=True)
         # TOML's basic strings and JSON's are the same.
         paths = {name: json.dumps(str(folder / name), ensure_ascii=False) for name in ("meta", "data", "wal")}
         configuration = folder / "influxd.conf"
@@ -135,7 +186,7 @@ class LocalInflux:
             os.replace(log, log.with_suffix(".log.1"))
         # Its variables would win over the file.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUX")}
-        return started([program, "-config", str(configuration)], environment, log, folder)
+        return started([program, "-config", str(configuration)], environment, log, folder, [lock])
 
     def _wait(self, process: Process, child: subprocess.Popen[bytes], port: int) -> bool:
         """Wait until it answers; false when it has ended instead."""

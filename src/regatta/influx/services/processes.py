@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -72,7 +73,7 @@ def _held(process: Process) -> Iterator[int | None]:
 
 
 def started(
-    argv: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path
+    argv: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path, held: Sequence[int] = ()
 ) -> tuple[Process, subprocess.Popen[bytes]]:
     """Start a program in a session of its own.
 
@@ -81,6 +82,7 @@ def started(
         environment: all that it sees.
         log: where what it says is added to, for its user's eyes only.
         folder: where it works.
+        held: open files that it holds, too, as long as it lives: the lock of its data.
 
     Returns:
         how it is found again, and the child, whose end can be waited for.
@@ -89,7 +91,7 @@ def started(
     try:
         child = subprocess.Popen(
             list(argv), env=dict(environment), cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True, pass_fds=held,
         )  # fmt: skip
     finally:
         os.close(fd)
@@ -101,7 +103,7 @@ def started(
 
 def note(places: Places, service: str, process: Process, port: int) -> None:
     """Keep how the process of a service is found again."""
-    places.write_state(service, {**asdict(process), "port": port})
+    places.write_state(service, {**asdict(process), "port": port, "host": socket.gethostname()})
 
 
 def running(places: Places, service: str) -> Process | None:

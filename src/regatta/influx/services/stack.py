@@ -64,10 +64,11 @@ def up(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
         say: what is told while it takes a while.
 
     Raises:
-        HostError: InfluxDB cannot be started; nothing of it is left running.
+        HostError: InfluxDB cannot be started, so that nothing of it is left running, or its data are another host's.
     """
     places.prepare()
     with places.alone():
+        LocalInflux(places).refuse_another()
         found = (
             _up_with_docker(places, home, wishes, say)
             if wishes.docker
@@ -146,11 +147,15 @@ def down(places: Places, home: Path, delete: bool) -> list[str]:
 
     Returns:
         what was running.
+
+    Raises:
+        HostError: its data are another host's, which goes on using them.
     """
     if not places.root.is_dir():
         return []
     places.prepare()
     with places.alone():
+        LocalInflux(places).refuse_another()
         places.settings.unlink(missing_ok=True)
         grafana, influx, compose = LocalGrafana(places, home), LocalInflux(places), Compose(places, home)
         names = [
