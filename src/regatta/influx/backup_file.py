@@ -16,6 +16,7 @@ import gzip
 import hashlib
 import json
 import os
+import stat
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -177,8 +178,9 @@ def whole_or_not_at_all(path: Path) -> Iterator[IO[bytes]]:
     It is `NAME.part` meanwhile, which only this user can read; who is killed leaves that, and the next one overwrites it.
 
     Raises:
-        StoreError: it cannot be written, or somebody else writes it now.
+        StoreError: it cannot be written, is no file (a device, a pipe, a link), or somebody else writes it now.
     """
+    _only_a_file(path)
     part = path.with_name(path.name + ".part")
     try:
         descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -197,6 +199,15 @@ def whole_or_not_at_all(path: Path) -> Iterator[IO[bytes]]:
         _sync(path.parent)
     except OSError as error:
         raise StoreError(str(path), "a file that can be written", error.strerror or str(error)) from error
+
+
+def _only_a_file(path: Path) -> None:
+    """A rename replaces whatever has the name, devices too."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise StoreError(
+                str(path), "a file, or a name that is free", "something else", "name a file of your own"
+            )
 
 
 def _only_one(part: Path, descriptor: int) -> None:

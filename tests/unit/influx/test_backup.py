@@ -211,6 +211,19 @@ def test_two_do_not_write_one_file_at_once(backed_up):
     assert Reader(backed_up.file.open("rb"), backed_up.file).check().points == 10
 
 
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_no_file_is_not_replaced(two, kind):
+    two.file.with_name("mine").write_text("mine")
+    make = {"pipe": os.mkfifo, "link": lambda path: path.symlink_to("mine"), "folder": Path.mkdir}[kind]
+    make(two.file)
+    before = two.file.lstat()
+    with pytest.raises(StoreError, match="expected a file, or a name that is free"):
+        two.take()
+    assert os.path.samestat(two.file.lstat(), before)
+    assert two.file.with_name("mine").read_text() == "mine"
+    assert not two.file.with_name(two.file.name + ".part").exists()
+
+
 def test_what_was_there_before_stays_and_restoring_twice_changes_nothing(backed_up):
     backed_up.server.write("iteration,host=other value=7 7\niteration value=9 -1", backed_up.target.database)
     backed_up.restore()
