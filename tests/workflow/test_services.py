@@ -208,8 +208,9 @@ def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -
 
 
 def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_settings(
-    services: Services,
+    services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("regatta.influx.services.local_influx._LETS_GO_S", 0.2)
     services.up("--port", str(free_port()))
     noted = services.state
     elsewhere = json.dumps({**noted, "boot_id": "another", "host": "far-away"})
@@ -224,19 +225,15 @@ def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_set
     (services.root / "influxdb.json").write_text(json.dumps(noted))
 
 
-def places_in(services: Services) -> Places:
-    places = Places(services.root)
-    places.prepare()
-    return places
-
-
 def test_one_that_could_not_be_noted_is_ended(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("regatta.influx.services.local_influx.note", full)
+    places = Places(services.root)
+    places.prepare()
     with pytest.raises(OSError, match="No space left"):
-        LocalInflux(places_in(services)).start(free_port())
+        LocalInflux(places).start(free_port())
     assert services.processes() == []
 
 
