@@ -14,7 +14,7 @@ from small_experiments import HOST, SmallExperiment
 
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder, write_json
-from regatta.store.receipts import sent_receipt, unsent, withdraw_unsent
+from regatta.store.receipts import sending_hindrance, sent_receipt, unsent, withdraw_unsent
 
 LOUD = "NOT ALL OF THIS IS IN INFLUXDB"
 
@@ -159,3 +159,44 @@ def test_what_happened_since_is_sent_and_a_receipt_that_is_none_is_taken_away(tm
     assert "cannot be read" in unsent(folder)
     withdraw_unsent(folder, "here")
     assert not sent_receipt(folder).exists()
+
+
+def test_where_what_was_sent_cannot_be_written_down_nothing_is_sent_and_all_is_measured(
+    tmp_path: Path,
+) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": 1}, segment={"rounds": 1})
+    (tmp_path / "influx.yml").write_text("url: http://127.0.0.1:1\n")
+    small.environment["REGATTA_INFLUX"] = str(tmp_path / "influx.yml")
+    small.folder.path.mkdir(parents=True)
+    (small.folder.path / "influx").write_text("somebody put a file here")
+    done = small.run()
+    assert LOUD in done.stderr
+    assert "influx is no folder" in done.stderr
+    small.assert_complete()
+    withdraw_unsent(small.folder, "here")
+    assert "NOTHING IS SENT TO INFLUXDB" in (small.folder.logs / "snakemake.log").read_text()
+
+
+def test_receipts_that_cannot_be_written_stop_no_measurement(tmp_path: Path) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": 2}, segment={"rounds": 1})
+    (tmp_path / "influx.yml").write_text("url: http://127.0.0.1:1\n")
+    small.environment["REGATTA_INFLUX"] = str(tmp_path / "influx.yml")
+    receipts = sent_receipt(small.folder, HOST).parent
+    receipts.parent.mkdir(parents=True)
+    # A folder that root may write and that still takes no file.
+    receipts.symlink_to("/proc/self")
+    done = small.regatta("run", "spec.yml")
+    assert LOUD in done.stderr
+    small.assert_complete()
+    assert len(small.segments()) > 1
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    assert sending_hindrance(folder) == ""
+    (tmp_path / "influx").touch()
+    assert sending_hindrance(folder) == f"{tmp_path / 'influx'} is no folder"
+    withdraw_unsent(folder, "here")
+    (tmp_path / "influx").unlink()
+    sent_receipt(folder).parent.mkdir(parents=True)
+    assert sending_hindrance(folder) == ""

@@ -1,4 +1,5 @@
 # The specs, and from them the graph: hosts x segments. Cells are never part of it.
+import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -10,7 +11,12 @@ from regatta.planner.layout import segment_count
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
-from regatta.store.receipts import sent_receipt, withdraw_left_out, withdraw_unsent
+from regatta.store.receipts import (
+    sending_hindrance,
+    sent_receipt,
+    withdraw_left_out,
+    withdraw_unsent,
+)
 
 try:
     HOME = find_home()
@@ -42,8 +48,22 @@ def spec_of(wildcards):
     return EXPERIMENTS[wildcards.experiment].spec_path
 
 
+# Experiments of which is sent what they measure: not those where what was sent cannot be written down, for nothing of that may
+# stop measuring.
+SENDERS = []
+
 if INFLUX is not None:
     hand_on(INFLUX)
+    for name in EXPERIMENTS:
+        hindrance = sending_hindrance(Folder(Path(RESULTS) / name))
+        if hindrance:
+            print(
+                f"{name}: NOTHING IS SENT TO INFLUXDB: {hindrance}",
+                file=sys.stderr,
+                flush=True,
+            )
+        else:
+            SENDERS.append(name)
 
 
 # Written here and only where it differs, so that its time is the time of the last change that matters.
@@ -54,7 +74,7 @@ for experiment in EXPERIMENTS.values():
         HOME,
         Path(RESULTS) / experiment.name / "receipts" / "fingerprint.json",
     )
-    if INFLUX is not None:
+    if experiment.name in SENDERS:
         withdraw_unsent(Folder(Path(RESULTS) / experiment.name), INFLUX.identity)
 
 
@@ -77,28 +97,24 @@ def previous_receipt(wildcards):
 
 def sent_to_influx(wildcards):
     """That all there is was sent, as far as InfluxDB is there."""
-    if INFLUX is None:
+    if wildcards.experiment not in SENDERS:
         return []
     return str(sent_receipt(Folder(Path(RESULTS) / wildcards.experiment)))
 
 
 # What InfluxDB adds to the targets. Segments that are measured already are not asked for: what is still to send of them
 # is sent in the end, and for thousands of them that is one job instead of as many.
-SENT = (
-    []
-    if INFLUX is None
-    else [
-        str(path)
-        for experiment in EXPERIMENTS.values()
-        for folder in [Folder(Path(RESULTS) / experiment.name)]
-        for path in [
-            sent_receipt(folder),
-            *(
-                sent_receipt(folder, host.name, segment)
-                for host in experiment.hosts
-                for segment in range(segment_count(experiment))
-                if not (folder.receipts / host.name / f"{segment:05d}.json").exists()
-            ),
-        ]
+SENT = [
+    str(path)
+    for name in SENDERS
+    for folder in [Folder(Path(RESULTS) / name)]
+    for path in [
+        sent_receipt(folder),
+        *(
+            sent_receipt(folder, host.name, segment)
+            for host in EXPERIMENTS[name].hosts
+            for segment in range(segment_count(EXPERIMENTS[name]))
+            if not (folder.receipts / host.name / f"{segment:05d}.json").exists()
+        ),
     ]
-)
+]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -137,8 +138,24 @@ def sent_receipt(folder: Folder, host: str = "", segment: int = 0) -> Path:
     return sent / host / f"{segment:05d}.json" if host else sent / "all.json"
 
 
+def sending_hindrance(folder: Folder) -> str:
+    """Why it cannot be written down what was sent to InfluxDB; empty where it can."""
+    receipts = sent_receipt(folder).parent
+    for path in (receipts.parent, receipts, *(p for p in receipts.glob("*") if p.is_dir())):
+        if not os.path.lexists(path):
+            continue
+        if not path.is_dir():
+            return f"{path} is no folder"
+        if not os.access(path, os.W_OK | os.X_OK):
+            return f"{path} cannot be written"
+    return ""
+
+
 def unsent(folder: Folder) -> str:
     """Why what is recorded is not all in InfluxDB, as it was tried last; empty where it is, or where there was nothing to send."""
+    hindrance = sending_hindrance(folder)
+    if hindrance:
+        return hindrance
     told = _sent(folder)
     if told is None or not (_waits(told) or told.get("refused") or told.get("refused_before")):
         return ""
@@ -177,7 +194,9 @@ def withdraw_unsent(folder: Folder, identity: str) -> None:
     except OSError:
         happened = False
     if happened or _waits(told) or told.get("identity") != identity:
-        receipt.unlink(missing_ok=True)
+        # Where it cannot be taken away nothing is sent: `sending_hindrance` says so.
+        with contextlib.suppress(OSError):
+            receipt.unlink(missing_ok=True)
 
 
 def _left_out(receipt: Path) -> bool:
