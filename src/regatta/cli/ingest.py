@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 60.0
 _LAST_PATIENCE_S = 5.0
+#: for another process that ingests the same
+_SHORT_LOCK_PATIENCE_S = 5.0
 #: of a refused line, to be named
 _SHORT_LINE = 240
 #: How long a thread may run on before the others get their turn: as long as Python's 5 ms, the sender would wait for the encoder.
@@ -181,6 +183,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
 
     folder = wishes.folder
     began = time.monotonic()
+    lock_patience_s = _SHORT_LOCK_PATIENCE_S if wishes.short else float("inf")
     with _bar("writing", 0) as progress:
         work = Ingest(
             folder,
@@ -188,14 +191,17 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
             reader=_reader(client),
             say=_warn,
             progress=progress,
-            lock_patience_s=5.0 if wishes.short else float("inf"),
+            lock_patience_s=lock_patience_s,
         )
         _check_hosts(wishes, work.hosts())
         try:
             if wishes.rebuild:
                 from regatta.influx.rebuilding import drop
 
-                drop(folder, client, wishes.hosts, estimates=wishes.estimates)
+                drop(
+                    folder, client, wishes.hosts, estimates=wishes.estimates, say=_warn,
+                    lock_patience_s=lock_patience_s,
+                )  # fmt: skip
             progress.total(work.waiting(wishes.hosts))
             interrupted = wishes.follow and not _follow(work, wishes.hosts)
             for host in work.hosts() if wishes.hosts is None else wishes.hosts:

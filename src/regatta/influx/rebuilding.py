@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from regatta.errors import StoreError
-from regatta.influx.client import Client, Unreachable
+from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import any_of, experiment_names, journal_hosts
 from regatta.influx.labels import read_labels
@@ -19,7 +20,13 @@ _SHIFT = "shift"
 
 
 def drop(
-    folder: Folder, client: Client, hosts: Sequence[str] | None = None, *, estimates: bool = True
+    folder: Folder,
+    client: Client,
+    hosts: Sequence[str] | None = None,
+    *,
+    estimates: bool = True,
+    say: Say = lambda text: None,
+    lock_patience_s: float = float("inf"),
 ) -> None:
     """Drop an experiment's points, cursors first: killed in between, everything is written again. Cells are then named as planned.
 
@@ -28,17 +35,26 @@ def drop(
         client: who may write.
         hosts: the journals of these alone; None: everything of the experiment.
         estimates: estimates, vectors and plans too; they are of no single host.
+        say: told when another process is waited for.
+        lock_patience_s: how long to wait for another process that ingests the same.
 
     Raises:
         StoreError: the database does not answer, or does not let the account delete.
     """
     cursors = Cursors(folder, client.settings)
-    names = [*hosts] if hosts is not None else sorted({*cursors.names(), *journal_hosts(folder), EVENTS})
-    for name in names:
-        with cursors.locked(name) as cursor:
+    names = {*hosts} if hosts is not None else {*cursors.names(), *journal_hosts(folder), EVENTS}
+    with ExitStack() as held:
+        # All are held until all is deleted: what another process wrote meanwhile would be gone, and believed to be there.
+        # Events come last, as in an ingest, which may hold its host's.
+        for name in sorted(names, key=lambda name: (name == EVENTS, name)):
+            cursor = held.enter_context(cursors.locked(name, patience_s=lock_patience_s, say=say))
             cursor.forget()
             planned = read_labels(folder, name).cells
             cursor.keep_cells({one: planned[one] for one in cursor.cells if one in planned})
+        _delete_all(folder, client, hosts, estimates)
+
+
+def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, estimates: bool) -> None:
     conditions = [any_of("experiment", experiment_names(folder))]
     if hosts is not None:
         conditions.append(any_of("host", hosts))
