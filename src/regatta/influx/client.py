@@ -12,7 +12,7 @@ import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -24,7 +24,15 @@ from urllib3.response import BaseHTTPResponse
 import regatta
 from regatta.errors import StoreError
 from regatta.influx.refusals import Refusals, split_lines
-from regatta.influx.responses import integer, message, plain, reason, retry_after, shown
+from regatta.influx.responses import (
+    integer,
+    may_be_empty,
+    message,
+    plain,
+    reason,
+    retry_after,
+    shown,
+)
 from regatta.influx.settings import Purpose, Settings, services_settings
 
 Say = Callable[[str], None]
@@ -36,6 +44,7 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 #: how fast the compression is, against how much it saves: text of this kind gains little past 1
 _GZIP_LEVEL = 1
+_BROKE_OFF = "the answer broke off"
 
 
 @dataclass(frozen=True)
@@ -206,48 +215,67 @@ class Client:
         try:
             if chunked:
                 response = self._again_and_again(lambda: self._send("/query", data, headers))
-                yield from self._chunks(query, response)
+                yield from self._series(query, self._pieces(response), may_be_empty(response.headers))
             else:
-                yield from self._series(query, self._again_and_again(lambda: self._whole(data, headers)))
+                whole, empty = self._again_and_again(lambda: self._whole(data, headers))
+                yield from self._series(query, whole.split(b"\n"), empty)
         except (_Refused, _TooLarge) as error:
             raise self._bad_query(query, shown(str(error))) from error
 
-    def _whole(self, data: bytes, headers: dict[str, str]) -> bytes:
+    def _whole(self, data: bytes, headers: dict[str, str]) -> tuple[bytes, bool]:
+        """A whole answer, and whether it may be an empty one."""
         response = self._send("/query", data, headers)
         try:
-            return response.read()
+            return response.read(), may_be_empty(response.headers)
         except HTTPError as error:
             raise _Passing(plain(error)) from error
 
-    def _chunks(self, query: str, response: BaseHTTPResponse) -> Iterator[Series]:
+    def _pieces(self, response: BaseHTTPResponse) -> Iterator[bytes]:
+        """An answer piece by piece, each a line of it."""
+        rest = b""
         try:
-            rest = b""
             for part in response.stream(1 << 16):
                 *lines, rest = (rest + part).split(b"\n") if b"\n" in part else [rest + part]
-                for line in lines:
-                    yield from self._series(query, line)
-            yield from self._series(query, rest)
+                yield from lines
         except HTTPError as error:
             raise self._unreachable(plain(error)) from error
         finally:
             response.release_conn()
+        yield rest
 
-    def _series(self, query: str, line: bytes) -> Iterator[Series]:
-        if not line.strip():
-            return
-        try:
-            answer = json.loads(line, parse_int=integer)
-            results = answer.get("results", [])
-            failures = [one["error"] for one in (answer, *results) if "error" in one]
-            if failures:
-                raise self._bad_query(query, shown(str(failures[0])))
-            for result in results:
-                for one in result.get("series", []):
-                    yield Series(
-                        one.get("name", ""), one.get("tags", {}), one["columns"], one.get("values", [])
-                    )
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._foreign(f"{self.settings.url}/query", repr(line[:200])) from error
+    def _series(self, query: str, pieces: Iterable[bytes], empty: bool) -> Iterator[Series]:
+        """The series of an answer, which may break off without a sign: of its pieces, the last does not say that more comes.
+
+        Args:
+            query: which is answered.
+            pieces: each a JSON document.
+            empty: whether there may be none.
+        """
+        more = not empty
+        for piece in pieces:
+            if not piece.strip():
+                continue
+            try:
+                answer = json.loads(piece, parse_int=integer)
+            except ValueError as error:
+                if piece.startswith(b"{"):
+                    raise self._unreachable(_BROKE_OFF) from error
+                raise self._foreign(f"{self.settings.url}/query", repr(piece[:200])) from error
+            try:
+                results = answer.get("results", [])
+                failures = [one["error"] for one in (answer, *results) if "error" in one]
+                if failures:
+                    raise self._bad_query(query, shown(str(failures[0])))
+                for result in results:
+                    for one in result.get("series", []):
+                        yield Series(
+                            one.get("name", ""), one.get("tags", {}), one["columns"], one.get("values", [])
+                        )
+                more = bool(results) and results[-1].get("partial", False)
+            except (KeyError, TypeError, AttributeError) as error:
+                raise self._foreign(f"{self.settings.url}/query", repr(piece[:200])) from error
+        if more:
+            raise self._unreachable(_BROKE_OFF)
 
     def _again_and_again(self, attempt: Callable[[], T]) -> T:
         """Try until it succeeds or patience ends; pauses double, unless the database says how long to wait."""

@@ -6,6 +6,7 @@ import email.utils
 import json
 import re
 import time
+from collections.abc import Mapping
 
 _SHOWN = 500
 _PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTALL)
@@ -34,6 +35,14 @@ def message(body: bytes) -> str | None:
     if isinstance(data, list) and data and isinstance(data[0], dict) and "error_message" in data[0]:
         said = f"{said}: {data[0]['error_message']}"
     return " ".join(str(said).split())
+
+
+def may_be_empty(headers: Mapping[str, str]) -> bool:
+    """Whether an answer to a query without any document can be one of no rows, going by its headers: InfluxDB 3 has such."""
+    version = headers.get("X-Influxdb-Version")
+    if version is None:
+        return headers.get("Content-Type", "").startswith("application/json")
+    return version.removeprefix("v").startswith("3")
 
 
 def retry_after(header: str | None) -> float | None:

@@ -263,6 +263,35 @@ def test_a_long_answer_is_read_piece_by_piece(influx_server: InfluxServer, make:
     ]
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\n",
+        b'{"results":[{"statement_id":0,"series":[{"name":"m","columns":["v"],"values":[[1]],"partial":true}],"partial":true}]}\n',
+        b'{"results":[{"statement_id":0,"partial":true}]}\n{"results":[{"statement_id":0,"ser',
+        b'{"results":[{"series":[{"name":"m","col',
+    ],
+    ids=["nothing", "no document", "more was to come", "cut in the second line", "cut in the first line"],
+)
+def test_an_answer_that_breaks_off_is_not_taken_for_the_whole(make: Make, body: bytes, chunked: bool) -> None:
+    with faulty_proxy(1, ["made up"]) as proxy:
+        proxy.bodies["made up"] = body
+        client = Client(make(url=proxy.url), "read", patience_s=0.3)
+        with pytest.raises(Unreachable, match="the answer broke off"):
+            list(client.query("SELECT v FROM m", chunked=chunked))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_answer_of_no_rows_is_whole(make: Make, chunked: bool) -> None:
+    assert list(Client(make(), "read").query("SELECT v FROM m", chunked=chunked)) == []
+    with faulty_proxy(1, ["made up"]) as proxy:
+        proxy.bodies["made up"] = b'{"results":[]}'
+        client = Client(make(url=proxy.url), "read", patience_s=0.3)
+        assert list(client.query("SELECT v FROM m", chunked=chunked)) == []
+
+
 def test_a_query_that_is_wrong_is_told_with_the_reason(make: Make) -> None:
     for chunked in (False, True):
         with pytest.raises(StoreError, match="error parsing query: found SELCT"):

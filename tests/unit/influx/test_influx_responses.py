@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from regatta.influx.responses import message, reason, retry_after, shown
+from regatta.influx.responses import may_be_empty, message, reason, retry_after, shown
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,20 @@ def test_how_long_to_wait_until_a_date() -> None:
 def test_words_that_are_shown_are_short_and_steer_no_terminal() -> None:
     assert shown("a\x1b[2Jb\r\nc") == "a [2Jb  c"
     assert len(shown("x" * 10_000)) < 600
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({"X-Influxdb-Version": "1.6.7~rc0", "Content-Type": "application/json"}, False),
+        ({"X-Influxdb-Version": "v2.7.1", "Content-Type": "application/json"}, False),
+        ({"X-Influxdb-Version": "3.1.0"}, True),
+        ({"Content-Type": "application/json"}, True),
+        ({"Content-Type": "text/html"}, False),
+        ({}, False),
+    ],
+)
+def test_an_answer_without_a_document_is_one_of_no_rows_from_influxdb_3_alone(
+    headers: dict[str, str], expected: bool
+) -> None:
+    assert may_be_empty(headers) == expected
