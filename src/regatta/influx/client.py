@@ -61,6 +61,10 @@ class Unreachable(StoreError):
     """The database does not answer, or answers that it cannot now. What was to be written waits in the journal."""
 
 
+class NotAllowed(StoreError):
+    """The account is refused, or may not do this."""
+
+
 class _Passing(Exception):
     """A failure that may pass: why, and how long the database asks us to wait."""
 
@@ -344,15 +348,15 @@ class Client:
             return _Passing(said, retry_after(response.headers.get("Retry-After")))
         return self._foreign(self.settings.where("url"), said)
 
-    def _not_allowed(self, said: str) -> StoreError:
+    def _not_allowed(self, said: str) -> NotAllowed:
         account = self.settings.account(self.purpose)
         if account is None:
-            return StoreError(
+            return NotAllowed(
                 self.settings.where(self.purpose), "an account, because InfluxDB asks for one", said,
                 f"name one below `{self.purpose}:`",
             )  # fmt: skip
         who = "a token" if account.user is None else f"the user {account.user!r} with a password"
-        return StoreError(
+        return NotAllowed(
             account.where, f"{who} that may {self.purpose} the database {self.settings.database!r}", said,
             "correct the account; nothing is lost, and the same command goes on",
         )  # fmt: skip
