@@ -31,6 +31,9 @@ PART_BYTES = 60_000
 #: Parts of the hosts come so much later than those of the experiment: a host may be called as no host is.
 _HOSTS_LATER_NS = 1_000_000
 
+#: bytes of a file's name
+_LONGEST_NAME = 255
+
 #: asks a query of one statement; gives a dictionary a row
 Ask = Callable[[str], Iterator[dict[str, Any]]]
 
@@ -137,26 +140,34 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
         StoreError: there are none, or a part is missing or is another one.
     """
     told = _where(experiment, "")
-    document = _newest_whole(ask(f"SELECT document, part, parts FROM {identifier(EVENT)} WHERE {told}"))
-    if document is None:
+    for document in _newest_first(ask(f"SELECT document, part, parts FROM {identifier(EVENT)} WHERE {told}")):
+        whole = _read(ask, experiment, "", document)
+        # A host may be called as no host is: then its own documents are here, too.
+        if "hosts" in whole:
+            break
+    else:
         raise StoreError(
             f"experiment {experiment!r} in the database", "its plan, whole", "none",
             "run `regatta ingest` where its results are",
         )  # fmt: skip
-    whole = _read(ask, experiment, "", document)
+    _check(experiment, whole)
     hosts = {host: _read(ask, experiment, host, one) for host, one in whole["hosts"].items()}
+    for host, own in hosts.items():
+        if not {"plan", "planned", "decisions"} <= own.keys():
+            raise StoreError(_place(experiment, host), "the plan of a host", f"{sorted(own)}")
     return PlanDocuments(whole["experiment"], hosts, whole["counts"])
 
 
-def _newest_whole(rows: Iterator[dict[str, Any]]) -> str | None:
+def _newest_first(rows: Iterator[dict[str, Any]]) -> list[str]:
+    """The documents of which all parts are there."""
     parts: dict[str, set[int]] = {}
-    newest: tuple[int, str] | None = None
+    whole: dict[str, int] = {}
     for row in rows:
         own = parts.setdefault(row["document"], set())
         own.add(row["part"])
-        if len(own) == row["parts"] and (newest is None or row["time"] > newest[0]):
-            newest = row["time"], row["document"]
-    return newest and newest[1]
+        if len(own) == row["parts"]:
+            whole[row["document"]] = max(row["time"], whole.get(row["document"], row["time"]))
+    return sorted(whole, key=lambda one: whole[one], reverse=True)
 
 
 def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]:
@@ -165,15 +176,45 @@ def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]
         row["part"]: row["text"] for row in ask(f"SELECT part, text FROM {identifier(EVENT)} WHERE {told}")
     }
     text = "".join(parts[number] for number in sorted(parts))
-    place = f"the plan of {host or experiment} in the database"
+    place = _place(experiment, host)
     if _id(text) != document:
         raise StoreError(place, f"document {document}", "other contents", "run `regatta ingest` again")
-    value = json.loads(zlib.decompress(base64.b64decode(text)))
+    try:
+        value = dict(json.loads(zlib.decompress(base64.b64decode(text))))
+    except (ValueError, TypeError, zlib.error) as error:
+        raise StoreError(place, "a document that Regatta wrote", str(error)) from error
     if value.get("v") != DOCUMENT_VERSION:
         raise StoreError(
             place, f"version {DOCUMENT_VERSION}", str(value.get("v")), "take the Regatta that wrote it"
         )
-    return dict(value)
+    return value
+
+
+def _check(experiment: str, whole: Mapping[str, Any]) -> None:
+    """What the database holds anybody may have written who may write there, and hosts become folders."""
+    place = _place(experiment, "")
+    parts = [whole.get(name) for name in ("experiment", "hosts", "counts")]
+    if not all(isinstance(part, dict) for part in parts):
+        raise StoreError(place, "`experiment`, `hosts` and `counts`", f"{sorted(whole)}")
+    for host in {*whole["hosts"], *whole["counts"]}:
+        if (
+            host in ("", ".", "..")
+            or set(host) & {"/", "\0"}
+            or len(host.encode(errors="replace")) > _LONGEST_NAME
+        ):
+            raise StoreError(place, "hosts with names that folders can have", repr(host[:_LONGEST_NAME]))
+    for host, one in whole["hosts"].items():
+        if not isinstance(one, str):
+            raise StoreError(place, f"the document of {host}", repr(one)[:_LONGEST_NAME])
+    for host, counts in whole["counts"].items():
+        if not isinstance(counts, dict) or not all(
+            type(counts.get(one)) is int for one in ("records", "lines")
+        ):
+            raise StoreError(place, f"how many records and lines {host} has", repr(counts)[:_LONGEST_NAME])
+
+
+def _place(experiment: str, host: str) -> str:
+    return f"the plan of {host or experiment} in the database"
 
 
 def _where(experiment: str, host: str) -> str:

@@ -193,6 +193,8 @@ class _Reading:
         places = [1 + [*fields, *_OF_INVOCATION].index(name) for name in names]
         for row in self._rows(INVOCATION, fields, _OF_INVOCATION, host):
             values = [_typed(row[place], kind) for place, kind in zip(places, kinds, strict=True)]
+            # Either may be called as what is empty.
+            values[names.index("experiment")], values[names.index("host")] = self._experiment, host
             yield host, row[segment], row[0], *values
 
     def _iterations(self, host: str) -> Iterator[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from regatta.analysis.documents import document_of
 from regatta.cli.main import cli
 from regatta.errors import StoreError
 from regatta.influx.client import Client
-from regatta.influx.plan_documents import newest_record_ns, plan_points, read_plan
+from regatta.influx.plan_documents import _compressed, _id, _parts, newest_record_ns, plan_points, read_plan
 from regatta.influx.reading import experiment_from_influx
 from regatta.influx.settings import read_settings
 from regatta.store.database import open_database
@@ -156,6 +156,69 @@ def test_ingesting_again_after_more_rounds_gives_the_newer_answer(settings, tmp_
 def test_an_experiment_that_is_not_there_is_told(settings):
     with pytest.raises(StoreError, match=r"nobody.*regatta ingest"), read_back(settings, "nobody"):
         pass
+
+
+def asking(points):
+    """Answers the queries of `read_plan` of these points, as InfluxQL would."""
+
+    def ask(query):
+        own = [p for p in points if (p.tags[1] or "none") in query.split('"host" = ')[1].split(" AND ")[0]]
+        for point in own:
+            if "document =" not in query or point.fields["document"] in query:
+                yield {"time": point.time_ns, **point.fields}
+
+    return ask
+
+
+def documents_of(hosts, counts=None, own=None):
+    """Points of an experiment's documents as somebody wrote them, with these names of hosts."""
+    host = _compressed({"v": 1, "plan": {"cells": []}, "planned": [], "decisions": None, **(own or {})})
+    whole = {"v": 1, "experiment": {}, "hosts": {name: _id(host) for name in hosts}, "counts": counts or {}}
+    points = [*_parts("made-up", "", _compressed(whole), START_NS)]
+    for name in hosts:
+        points += _parts("made-up", name, host, START_NS + 1_000_000)
+    return points
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../escaped", "/tmp/escaped", "a/b", "..", ".", "", "nul\0", "long" * 100],
+    ids=lambda one: one[:12],
+)
+def test_no_host_of_the_database_becomes_another_folder_than_one_below_the_plan(name):
+    with pytest.raises(StoreError, match="expected hosts with names that folders can have"):
+        read_plan(asking(documents_of([name])), "made-up")
+    with pytest.raises(StoreError, match="expected hosts with names that folders can have"):
+        read_plan(asking(documents_of(["alpha"], {name: {"records": 1, "lines": 1}})), "made-up")
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        documents_of(["alpha"], {"alpha": {"records": "many", "lines": 1}}),
+        documents_of(["alpha"], {"alpha": 3}),
+        documents_of(["alpha"], own={"v": 2}),
+        [*_parts("made-up", "", _compressed({"v": 1, "hosts": [], "counts": {}, "experiment": {}}), 1)],
+        [*_parts("made-up", "", _compressed({"v": 1, "hosts": {"alpha": 3}, "counts": {}, "experiment": {}}), 1)],
+        [*_parts("made-up", "", _compressed({"v": 1, "hosts": {}}), 1)],
+        [*_parts("made-up", "", "bm8gemxpYg==", 1)],
+        [*_parts("made-up", "", "no base64", 1)],
+    ],
+)  # fmt: skip
+def test_documents_that_are_none_of_ours_are_told(points):
+    with pytest.raises(StoreError, match="the plan of"):
+        read_plan(asking(points), "made-up")
+
+
+def test_the_plan_of_a_host_called_none_is_not_taken_for_that_of_the_experiment(settings, tmp_path):
+    folder, one = tmp_path / "made-up", cell()
+    for host in ("alpha", "none"):
+        write_plan(folder, [one], 3, host=host)
+        write_journal(folder, [record(one, r, [1e6 + r], host=host) for r in range(3)], host)
+    write_facts(folder)
+    regatta(settings, "ingest", folder)
+    wanted = regatta(settings, "analyze", folder, "--json")
+    assert regatta(settings, "analyze", "made-up", "--from", "influx", "--json") == wanted
 
 
 def test_records_that_the_plan_does_not_count_yet_are_told_and_answered(settings, tmp_path):
