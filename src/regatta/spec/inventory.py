@@ -153,6 +153,11 @@ def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Pr
     if not _NAME.fullmatch(name):
         problems.append(Problem(where, "a name of letters, digits and . _ + -", repr(name), "rename it"))
         return None
+    if name == "none":
+        problems.append(
+            Problem(where, "a name other than `none`, which is that of no host", repr(name), "rename it")
+        )
+        return None
     for variable in sorted(key for key in variables if key.startswith(_OWN) and key not in _OWN_NAMES):
         problems.append(unknown(where, "a variable of Regatta's", variable, _OWN_NAMES))
     try:

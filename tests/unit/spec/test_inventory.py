@@ -83,6 +83,12 @@ def test_every_wrong_variable_is_named_with_its_host(tmp_path: Path) -> None:
         assert named in str(problem)
 
 
+def test_no_host_may_be_called_as_no_host_is(tmp_path: Path) -> None:
+    platforms, problems = read(tmp_path, fleet__yml="c: {hosts: {none: {}, other: {}}}")
+    assert [host.name for host in platforms["c"]] == ["other"]
+    assert "a name other than `none`" in str(problems[0])
+
+
 def test_a_file_that_is_no_inventory_is_an_error_and_not_a_host_less(tmp_path: Path) -> None:
     platforms, problems = read(tmp_path, good__yml="all: {children: {c: {hosts: {n: }}}}", bad__yml="all: [")
     assert platforms == {}
