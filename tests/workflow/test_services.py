@@ -22,7 +22,9 @@ from user_services import HOME, REGATTA, Services
 
 from regatta.errors import VerificationError
 from regatta.influx.services.local_influx import LocalInflux
+from regatta.influx.services.ownership import why_not_ours
 from regatta.influx.services.places import Places
+from regatta.influx.services.ports import is_free
 
 PERTURBATION = (
     *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
@@ -190,7 +192,45 @@ def test_who_misses_it_is_told_how_to_start_it(services: Services, tmp_path: Pat
     os.kill(services.pid, signal.SIGKILL)
     (tmp_path / "results" / "e" / "plan").mkdir(parents=True)
     words = ["ingest", "e", "--results", str(tmp_path / "results"), "--patience-s", "0", "--verify"]
-    assert "`regatta up` starts it; " in services.run(*words, code=3)
+    told = services.run(*words, code=3)
+    assert "got it is not running · fix: `regatta up` starts it; " in told
+
+
+def test_who_listens_on_its_port_after_it_has_died_is_told_no_password(
+    services: Services, tmp_path: Path
+) -> None:
+    services.up("--port", str(free_port()))
+    port = services.state["port"]
+    os.kill(services.pid, signal.SIGKILL)
+    (tmp_path / "results" / "e" / "plan").mkdir(parents=True)
+    words = ["ingest", "e", "--results", str(tmp_path / "results"), "--patience-s", "0.5"]
+    while not is_free(port):  # what was killed may still be ending
+        time.sleep(0.02)
+    with socket.socket() as thief:
+        thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        thief.bind(("127.0.0.1", port))
+        thief.listen()
+        told = services.run(*words, "--verify", code=3)
+        assert f"it is not running, and another program has port {port}" in told
+        thief.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            thief.accept()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_on_the_port_of_a_container_is_told_no_password(tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    places.write_state("compose", {"up": True})
+    os.seteuid(65534)
+    try:
+        other = socket.create_server(("127.0.0.1", 0))
+    finally:
+        os.seteuid(0)
+    with other:
+        port = other.getsockname()[1]
+        assert why_not_ours(places, port) == f"port {port} is a program's of user 65534, not Docker's"
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        assert why_not_ours(places, proxy.getsockname()[1]) == ""
 
 
 def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -> None:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 from urllib3.exceptions import HTTPError, InvalidHeader, LocationParseError, SSLError
@@ -90,6 +90,7 @@ class Client:
         purpose: Purpose = "write",
         *,
         patience_s: float = 60.0,
+        answer_s: float = float("inf"),
         say: Say | None = None,
         stop: threading.Event | None = None,
     ) -> None:
@@ -99,6 +100,7 @@ class Client:
             settings: where the database is.
             purpose: which account is used.
             patience_s: how long one request is tried again while the database cannot be reached.
+            answer_s: how long it may say nothing, if that is less than the settings allow.
             say: told once of each stretch of time in which it cannot be reached.
             stop: when set, waiting ends with `Unreachable`.
 
@@ -109,6 +111,7 @@ class Client:
         self.settings = settings
         self.purpose: Purpose = purpose
         self.patience_s = patience_s
+        self.answer_s = answer_s
         self.refusals = Refusals()
         self._say = say or (lambda text: None)
         self.stop = stop or threading.Event()
@@ -120,7 +123,7 @@ class Client:
         # Who has no patience is not made to wait for an address where nobody answers.
         connect_s = min(settings.timeout_s, max(patience_s, 1.0))
         self._pool = urllib3.PoolManager(
-            timeout=urllib3.Timeout(connect=connect_s, read=settings.timeout_s),
+            timeout=urllib3.Timeout(connect=connect_s, read=min(settings.timeout_s, answer_s)),
             retries=False,
             maxsize=1,
             ssl_context=_trusted(settings),
@@ -308,6 +311,8 @@ class Client:
 
     def _send(self, path: str, data: bytes, headers: dict[str, str]) -> BaseHTTPResponse:
         """Send one request; returns an answer that is a success, its body unread."""
+        if hindrance := self._hindrance():
+            raise _Passing(hindrance)
         try:
             response = self._pool.request(
                 "POST", self.settings.url + path, body=data, headers={**self._headers, **headers},
@@ -327,6 +332,15 @@ class Client:
         except (HTTPError, OSError) as error:
             raise _Passing(plain(error)) from error
         raise self._failure(response, text)
+
+    def _hindrance(self) -> str:
+        """Why the InfluxDB that `regatta up` started is told nothing now; empty where it is there, or where it is another."""
+        if self.settings.path != services_settings() or not self.settings.is_near:
+            return ""
+        from regatta.influx.services.ownership import why_not_ours
+        from regatta.influx.services.places import places
+
+        return why_not_ours(places(), urlsplit(self.settings.url).port or 80)
 
     def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
         """What an answer that is no success means. `text`: the database's own words; None: it did not speak."""

@@ -19,6 +19,7 @@ from regatta.influx.services.local_influx import USUAL_PORT as INFLUX_PORT
 from regatta.influx.services.passwords import password_in
 from regatta.influx.services.places import Places
 from regatta.influx.services.ports import ADDRESS, port_for
+from regatta.influx.services.processes import strangers
 
 STATE = "compose"
 START_S = 180.0
@@ -109,6 +110,8 @@ class Compose:
 
     def logs_in(self) -> bool:
         """Whether InfluxDB is up, and lets its administrator in."""
+        if strangers(self.port):
+            return False
         try:
             Door(self.url).ask("SHOW USERS", (ADMIN, password_in(self.places.password(ADMIN))))
         except (Refused, HostError):

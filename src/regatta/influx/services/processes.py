@@ -41,7 +41,7 @@ class Process:
 
     def listens_on(self, port: int) -> bool:
         """Whether it is this process, and no other, that listens on a TCP port."""
-        return bool(_listeners(port) & _sockets_of(self.pid))
+        return bool(listeners(port).keys() & _sockets_of(self.pid))
 
     def end(self, patience_s: float) -> bool:
         """Tell it to end, and make it after `patience_s`; returns whether it was running."""
@@ -156,9 +156,9 @@ def _boot_id() -> str:
         return ""
 
 
-def _listeners(port: int) -> set[str]:
-    """Inodes of the sockets that listen on a port."""
-    inodes = set()
+def listeners(port: int) -> dict[str, int]:
+    """The sockets that listen on a port: inode -> id of the user that they are of."""
+    found = {}
     for table in ("tcp", "tcp6"):
         try:
             lines = Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]
@@ -167,8 +167,13 @@ def _listeners(port: int) -> set[str]:
         for line in lines:
             fields = line.split()
             if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
-                inodes.add(fields[9])
-    return inodes
+                found[fields[9]] = int(fields[7])
+    return found
+
+
+def strangers(port: int) -> set[int]:
+    """Users that listen on a port, but for oneself and root, whose proxies listen for containers."""
+    return set(listeners(port).values()) - {0, os.geteuid()}
 
 
 def _sockets_of(pid: int) -> set[str]:
