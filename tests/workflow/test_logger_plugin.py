@@ -244,6 +244,33 @@ def test_who_starts_snakemake_on_a_terminal_sees_the_bar_and_what_failed(tmp_pat
     assert kinds.count("segment_started") == kinds.count("segment_ended") == len(small.segments())
 
 
+def test_nothing_of_one_experiment_runs_beside_a_measurement_of_another(tmp_path: Path) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": 1}, segment={"rounds": 1})
+    small.suite["benchmarks"] = {"nap": {"command": ["sleep", "1"]}}
+    small.write()
+    (tmp_path / "other.yml").write_text(json.dumps({**small.spec, "name": "other"}))
+    command = bare_snakemake(small)
+    command[command.index("spec=spec.yml")] = "experiments=[spec.yml,other.yml]"
+    done = subprocess.run(
+        command, cwd=tmp_path, env=small.environment, text=True, capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = [
+        event
+        for name in ("small", "other")
+        for event in read_events(events_path(tmp_path / "results" / name))
+    ]
+    measuring, measured = 0, 0
+    for event in sorted(told, key=lambda event: event.utc_ns):
+        if event.kind == "segment_ended":
+            measuring -= 1
+        elif event.kind in ("stage", "segment_started"):
+            assert measuring == 0, f"{event.fields} beside a measurement"
+            measured += event.kind == "segment_started"
+            measuring += event.kind == "segment_started"
+    assert measured == 2 * len(small.segments())
+
+
 def test_events_that_nobody_can_write_stop_no_measurement(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 1}, segment={"rounds": 2})
     events_path(small.folder.path).mkdir(parents=True)
