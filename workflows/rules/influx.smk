@@ -3,7 +3,8 @@
 
 
 # Between two segments of a host and never beside one where this machine measures: it has the same resource and goes first.
-# An InfluxDB that is slow holds measuring up for a minute at most; each call goes on where the one before has ended.
+# An InfluxDB that is slow holds measuring up for a minute at most, and then for ten minutes not at all; each call goes on where
+# the one before has ended.
 # Of segments that are measured already `ingest_influx` sends what is still to send, all of them at once.
 rule ingest_segment:
     input:
@@ -18,11 +19,12 @@ rule ingest_segment:
     params:
         folder=f"{RESULTS}/{{experiment}}",
     shell:
-        "timeout --foreground 60 regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
+        "timeout --foreground -k 5 60 regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-HOST-SEGMENT.log"}}\' > {output.receipt:q}'
 
 
+# Ten minutes at most: what is not sent by then the next run sends.
 rule ingest_influx:
     input:
         answer=rules.analyse.output.answer,
@@ -34,6 +36,6 @@ rule ingest_influx:
     params:
         folder=f"{RESULTS}/{{experiment}}",
     shell:
-        "regatta ingest {params.folder:q} --patience-s 3"
+        "timeout --foreground -k 5 600 regatta ingest {params.folder:q} --patience-s 3"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
         ' || echo \'{{"waiting": null, "reason": "it broke off: see logs/ingest-influx.log"}}\' > {output.receipt:q}'

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 60.0
 _LAST_PATIENCE_S = 5.0
+#: a workflow that has no patience gives a database that is there this long for an answer
+_SHORT_ANSWER_S = 2.0
 #: for another process that ingests the same
 _SHORT_LOCK_PATIENCE_S = 5.0
 #: of a refused line, to be named
@@ -163,7 +165,8 @@ def _work(wishes: _Wishes, done: _Done) -> None:
     if patience_s is None:
         patience_s = float("inf") if wishes.follow else _PATIENCE_S
     if wishes.rebuild or not wishes.verify:
-        client = Client(settings, "write", patience_s=patience_s, say=_warn)
+        answer_s = max(patience_s, _SHORT_ANSWER_S) if wishes.short else float("inf")
+        client = Client(settings, "write", patience_s=patience_s, answer_s=answer_s, say=_warn)
         try:
             _write(wishes, client, done)
         finally:
@@ -204,9 +207,8 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
                 )  # fmt: skip
             progress.total(work.waiting(wishes.hosts))
             interrupted = wishes.follow and not _follow(work, wishes.hosts)
-            for host in work.hosts() if wishes.hosts is None else wishes.hosts:
-                work.host(host)
-            work.events()
+            with _attempt(wishes, client):
+                _send(work, wishes.hosts)
             done.elapsed_s = round(time.monotonic() - began, 3)
             done.points_per_s = round(work.written.points / max(done.elapsed_s, 1e-3), 1)
             if wishes.estimates and not interrupted:
@@ -219,12 +221,34 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
             _count_refused(done, client.refusals, work.cursors.refused())
 
 
+def _attempt(wishes: _Wishes, client: Client) -> AbstractContextManager[None]:
+    """What is sent of a host after each of its segments is not tried in vain each time."""
+    if not wishes.short or wishes.hosts is None:
+        return nullcontext()
+    from regatta.influx.attempts import attempt
+
+    return attempt(wishes.folder, wishes.hosts[0], client.settings.url, client.settings.identity)
+
+
+def _send(work: Ingest, hosts: list[str] | None) -> None:
+    """Send what waits in the journal of these hosts, or of all, and the events."""
+    from regatta.influx.attempts import forget_attempts
+
+    hosts = work.hosts() if hosts is None else hosts
+    for host in hosts:
+        work.host(host)
+    work.events()
+    forget_attempts(work.folder, hosts)
+
+
 def _reader(writer: Client) -> Client | None:
     """Who may ask; None where there is no secret of such an account."""
     from regatta.influx.client import Client
 
     try:
-        return Client(writer.settings, "read", patience_s=writer.patience_s, say=_warn)
+        return Client(
+            writer.settings, "read", patience_s=writer.patience_s, answer_s=writer.answer_s, say=_warn
+        )
     except RegattaError:
         return None
 
