@@ -207,6 +207,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
                 )  # fmt: skip
             progress.total(work.waiting(wishes.hosts))
             interrupted = wishes.follow and not _follow(work, wishes.hosts)
+            work.ask_again()
             with _attempt(wishes, client):
                 _send(work, wishes.hosts)
             done.elapsed_s = round(time.monotonic() - began, 3)

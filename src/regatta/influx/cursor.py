@@ -92,6 +92,10 @@ class Cursor:
         #: points that the database refused for good, and why the last of them
         self.refused = 0
         self.refusal = ""
+        #: records that the database lacks although all were written again, so that this is not done for ever
+        self.lacking = 0
+        #: records before this had expired when all was written again, and were left out; 0: none
+        self.since_ns = 0
         #: the names under which cells were written, by their ids
         self.cells: dict[str, CellLabel] = {}
         self._read()
@@ -105,6 +109,7 @@ class Cursor:
             if kept["v"] == _VERSION:
                 positions = {name: Position(**one) for name, one in kept["files"].items()}
                 self.refused, self.refusal = int(kept["refused"]), str(kept["refusal"])
+                self.lacking, self.since_ns = int(kept.get("lacking", 0)), int(kept.get("since_ns", 0))
                 self.positions = positions
 
     @property
@@ -125,6 +130,8 @@ class Cursor:
             "v": _VERSION,
             "refused": self.refused,
             "refusal": self.refusal,
+            "lacking": self.lacking,
+            "since_ns": self.since_ns,
             "files": {name: asdict(one) for name, one in sorted(self.positions.items())},
         }
         _write(self.path, json.dumps(value, separators=(",", ":")).encode())
@@ -151,6 +158,7 @@ class Cursor:
     def forget(self) -> None:
         """Begin again: nothing is in the database. Names of cells that no plan knows any more are kept."""
         self.positions, self.refused, self.refusal = {}, 0, ""
+        self.lacking = self.since_ns = 0
         try:
             for path in (self.path, self._series_path):
                 path.unlink(missing_ok=True)

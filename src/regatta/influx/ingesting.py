@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import StoreError
-from regatta.influx.client import Client, Say, Unreachable
+from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.event_points import event_point
-from regatta.influx.journal import any_of, experiment_names, new_lines, segment_of
+from regatta.influx.held import Held
+from regatta.influx.journal import new_lines, segment_of
 from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels, read_labels
-from regatta.influx.lines import encode, identifier
-from regatta.influx.points import COUNTED, INVOCATION, Point
+from regatta.influx.lines import encode
+from regatta.influx.points import Point
 from regatta.influx.records import Piece, RecordLines
 from regatta.influx.refusals import split_lines
 from regatta.influx.series import SeriesCount
@@ -148,9 +149,7 @@ class Ingest:
         self.cursors = Cursors(folder, client.settings)
         self._client = client
         self._reader = reader
-        self._asked: set[str] = set()
-        #: the database had nothing of a host any more
-        self._lost = False
+        self._held = Held(folder, reader, say)
         self._settings = client.settings
         self._say = say
         self._progress = progress
@@ -160,6 +159,10 @@ class Ingest:
         """After an interruption: write once more, and do not wait long."""
         self._client.stop.clear()
         self._client.patience_s = patience_s
+
+    def ask_again(self) -> None:
+        """Before the last look: a database may have lost what was written meanwhile."""
+        self._held.ask_again()
 
     def hosts(self) -> list[str]:
         """Hosts that have a journal, or had one when it was last ingested."""
@@ -190,7 +193,7 @@ class Ingest:
         with self._cursor(host) as cursor:
             for name, position in cursor.positions.items():
                 position.check(self.folder.journal / host / name)
-            self._check_database(host, cursor)
+            again = self._begin_again(host, cursor)
             series = SeriesCount(cursor.series())
             known, elsewhere = len(series), self.cursors.series_elsewhere(host)
             before = list(cursor.positions.values())
@@ -213,12 +216,15 @@ class Ingest:
                 raise sender.failure
             if len(series) > known:
                 cursor.keep_series(series.seen)
+            if again:
+                self._check_again(host, cursor)
 
     def events(self) -> None:
         """Write what is new of the experiment's events. Raises what `host` does."""
         path = events_path(self.folder.path)
         with self._cursor(EVENTS) as cursor:
-            if self._lost:
+            if loss := self._held.loss(EVENTS, cursor):
+                self._say(f"{self._settings.url} has only {loss} that were written: they are written again")
                 cursor.forget()
             position = cursor.positions.get(EVENTS_FILE, Position())
             if position.offset:
@@ -271,29 +277,31 @@ class Ingest:
                 "raise the limit, or measure with fewer benchmarks, configurations, heaps or parameters",
             )  # fmt: skip
 
-    def _check_database(self, host: str, cursor: Cursor) -> None:
-        """Begin again where the database has nothing of what was written: it was dropped, or is another one at the same address."""
-        if self._reader is None or host in self._asked or cursor.refused:
-            return
-        self._asked.add(host)
-        if not any(position.records for position in cursor.positions.values()):
-            return
-        query = (
-            f"SELECT {identifier(COUNTED[INVOCATION])} FROM {identifier(INVOCATION)}"
-            f" WHERE {any_of('experiment', experiment_names(self.folder, host))} AND {any_of('host', [host])} LIMIT 1"
-        )
-        try:
-            there = any(True for _ in self._reader.query(query))
-        except Unreachable:
-            raise
-        except StoreError:
-            # Who may only write is not told.
-            self._reader = None
-            return
-        if not there:
-            self._say(f"{self._settings.url} has nothing of {host} any more: all of it is written again")
-            cursor.forget()
-            self._lost = True
+    def _begin_again(self, host: str, cursor: Cursor) -> bool:
+        """Forget that anything was written where the database lacks some of it; whether it does.
+
+        It was dropped or emptied, is another one at the same address, or an older backup of it was restored.
+        """
+        loss = self._held.loss(host, cursor)
+        if not loss:
+            return False
+        self._say(f"{self._settings.url} has only {loss} that were written: all of it is written again")
+        # The events are lost with it, and an interruption must not make us forget that.
+        with self._cursor(EVENTS) as events:
+            events.forget()
+        cursor.forget()
+        cursor.since_ns = self._held.since_ns()
+        if cursor.since_ns:
+            cursor.save()
+        return True
+
+    def _check_again(self, host: str, cursor: Cursor) -> None:
+        """After all was written again: what is lacking still, the database does not keep."""
+        lacking = self._held.lacking(host, cursor)
+        if lacking:
+            self._say(f"{self._settings.url} lacks {lacking} records of {host} still; --verify says which")
+            cursor.lacking = lacking
+            cursor.save()
 
     def _add(self, before: Iterable[Position], after: Iterable[Position], points: int) -> None:
         for sign, positions in ((-1, before), (1, after)):
@@ -331,7 +339,7 @@ class _HostEncoding:
             carry = None
             if (record := _record(line)) is not None:
                 self._name(str(record.get("cell_id")))
-                for piece in encoder.of(record):
+                for piece in self._pieces(encoder, record):
                     for block in smaller(piece, at_most):
                         if batch.points and (
                             batch.points + block.points > at_most or batch.size > _BATCH_BYTES
@@ -348,6 +356,14 @@ class _HostEncoding:
             progress(len(line))
         if batch.positions:
             yield self._closed(batch)
+
+    def _pieces(self, encoder: RecordLines, record: dict[str, Any]) -> Iterator[Piece]:
+        """The lines of the next record; none where it had expired when all was written again."""
+        since_ns, started_ns = self._cursor.since_ns, record.get("started_utc_ns")
+        if since_ns and isinstance(started_ns, int) and started_ns < since_ns:
+            encoder.pass_over(record)
+            return iter(())
+        return encoder.of(record)
 
     def _closed(self, batch: _Batch) -> _Batch:
         batch.cells, self._new = self._new, {}

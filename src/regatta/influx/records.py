@@ -92,6 +92,19 @@ class RecordLines:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _foreign(record, error) from error
 
+    def pass_over(self, record: Record) -> int:
+        """The time of the next record, whose lines are not made; `carry` is that of this record.
+
+        Raises:
+            StoreError: the record is not what docs/protocol.md says.
+        """
+        try:
+            base = self._base(record)
+            self.carry = base + max(0, len(record.get("iterations") or ()) - 1) * STEP_NS
+        except (AttributeError, TypeError) as error:
+            raise _foreign(record, error) from error
+        return base
+
     def _base(self, record: Record) -> int:
         started = record.get("started_utc_ns")
         if not isinstance(started, int) or not 0 <= started < _LATEST_NS:

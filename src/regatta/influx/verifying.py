@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from regatta.errors import StoreError
-from regatta.influx.client import Client, Unreachable
+from regatta.influx.client import Client
 from regatta.influx.cursor import Cursor, Cursors
 from regatta.influx.event_points import event_point
 from regatta.influx.ingesting import Progress
@@ -19,6 +17,7 @@ from regatta.influx.labels import HostLabels, read_labels
 from regatta.influx.lines import encode, escaped, identifier
 from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point
 from regatta.influx.records import RecordLines
+from regatta.influx.retention import retention
 from regatta.model.record import DamagedLine, decode_record
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder
@@ -31,8 +30,6 @@ _NAMED = 20
 #: Key and time of a line: its fields lie between two bare spaces, in quotes where they hold spaces.
 _LINE = re.compile(rb'((?:[^ \\\n]|\\.)+) (?:"(?:[^"\\]|\\.)*"|[^" ])+ (\d+)\n', re.DOTALL)
 _KIND = re.compile(r",kind=((?:[^,\\]|\\.)*)$")
-_DURATION = re.compile(r"(\d+)([hms])")
-_SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ def verify(
         StoreError: the database does not answer, the account may not read, or the journal is another one than was written.
     """
     cursors = Cursors(folder, client.settings)
-    retention, horizon_ns = _retention(client)
+    kept, horizon_ns = retention(client)
     of_journal, of_events, of_others = (_Counts(horizon_ns) for _ in range(3))
     for host in journal_hosts(folder) if hosts is None else hosts:
         _count_host(folder, host, Cursor(cursors.directory, host), of_journal, progress)
@@ -118,7 +115,7 @@ def verify(
             # What was answered before, by the same records and another plan, is there as well.
             if key in of_others.series:
                 database[key] = min(count, of_others.series[key])
-    found = Verified(folder.name, retention=retention)
+    found = Verified(folder.name, retention=kept)
     found.expired = of_journal.expired + of_events.expired + of_others.expired
     _compare(found, of_journal.series + of_events.series + of_others.series, database)
     return found
@@ -233,25 +230,3 @@ def _compare(found: Verified, journal: Mapping[str, int], database: Mapping[str,
             found.differing += 1
             if len(found.differences) < _NAMED:
                 found.differences.append(Difference(key, ours, theirs))
-
-
-def _retention(client: Client) -> tuple[str, int]:
-    """What the retention policy is, in words, and the time before which points may be gone; 0: none are."""
-    settings = client.settings
-    try:
-        answers = list(client.query(f"SHOW RETENTION POLICIES ON {identifier(settings.database)}"))
-    except Unreachable:
-        raise
-    except StoreError:
-        # Not every account may ask, and not every database knows.
-        return "", 0
-    for one in answers:
-        for values in one.values:
-            policy = dict(zip(one.columns, values, strict=False))
-            wanted = settings.retention_policy
-            if policy.get("name") == wanted or (not wanted and policy.get("default")):
-                duration = str(policy.get("duration") or "")
-                seconds = sum(int(n) * _SECONDS[unit] for n, unit in _DURATION.findall(duration))
-                if seconds:
-                    return f"{policy['name']}: {duration}", time.time_ns() - seconds * 10**9
-    return "", 0

@@ -87,7 +87,7 @@ def test_what_a_dropped_database_had_is_written_again(place: Place) -> None:
     place.server.make_database(place.database)
     said = place.ingest()
     assert said.code == 0
-    assert "has nothing of alpha any more: all of it is written again" in said.err
+    assert "has only 0 of 60 records of alpha that were written: all of it is written again" in said.err
     place.all_there()
 
 

@@ -1,0 +1,196 @@
+"""Whether the database still holds what was written of a journal, and holds it of no other experiment of the same name.
+
+Asked are numbers and a few times, so that it costs little beside any ingest; `verifying` compares everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from regatta.errors import StoreError
+from regatta.influx.client import Client, NotAllowed, Say
+from regatta.influx.cursor import EVENTS, Cursor, Position
+from regatta.influx.journal import any_of, experiment_names, new_lines, segment_of
+from regatta.influx.labels import HostLabels
+from regatta.influx.lines import identifier
+from regatta.influx.points import COUNTED, EVENT, INVOCATION, ITERATION
+from regatta.influx.records import RecordLines
+from regatta.influx.retention import retention
+from regatta.model.record import DamagedLine, decode_record
+from regatta.store.events import EVENTS as EVENTS_FILE
+from regatta.store.events import KINDS, events_path, read_events
+from regatta.store.folder import Folder
+
+#: Who follows a run asks again after so long: a database may be lost at any time.
+_ASK_EVERY_S = 60.0
+#: Points that are about to expire are neither missed nor sent.
+_MARGIN_NS = 600 * 10**9
+#: records of either end that are looked for in the journal
+_ENDS = 2_000
+#: Plans are of kind `plan`, too, and are no events of the journal.
+_KINDS = sorted(KINDS.keys() - {"plan"})
+
+
+class Held:
+    """Asks the database, host by host, each now and then."""
+
+    def __init__(self, folder: Folder, reader: Client | None, say: Say) -> None:
+        """`reader`: None where nobody may ask; `say`: told so."""
+        self._folder = folder
+        self._reader = reader
+        self._say = say
+        self._asked: dict[str, float] = {}
+        self._told_blind = False
+
+    def ask_again(self) -> None:
+        """Ask about everything at the next opportunity."""
+        self._asked.clear()
+
+    def since_ns(self) -> int:
+        """Times before this may be gone by the database's retention policy; 0: it keeps everything."""
+        horizon_ns = retention(self._reader)[1] if self._reader else 0
+        return horizon_ns and horizon_ns + _MARGIN_NS
+
+    def loss(self, name: str, cursor: Cursor) -> str:
+        """What is no more there of what the cursor of a host, or of the events, says is; "": nothing is missed.
+
+        Raises:
+            Unreachable: the database does not answer.
+            StoreError: there is no such database, or it holds records of this experiment and host that the journal has not.
+        """
+        now = time.monotonic()
+        if now - self._asked.get(name, -_ASK_EVERY_S) < _ASK_EVERY_S:
+            return ""
+        self._asked[name] = now
+        if self._reader is None:
+            self._tell_blind("no account that may read is given")
+            return ""
+        try:
+            return self._events_loss(cursor) if name == EVENTS else self._host_loss(name, cursor)
+        except NotAllowed as error:
+            self._reader = None
+            self._tell_blind(error.problems[0].got)
+            return ""
+
+    def lacking(self, name: str, cursor: Cursor) -> int:
+        """How many records of a host the database lacks of those that the cursor says are there."""
+        if self._reader is None:
+            return 0
+        return self._lacking(self._reader, name, cursor)[0]
+
+    def _host_loss(self, host: str, cursor: Cursor) -> str:
+        assert self._reader is not None
+        lacking, found = self._lacking(self._reader, host, cursor)
+        records = _records(cursor)
+        if records and lacking <= cursor.lacking and self._has_newest(self._reader, host, cursor):
+            return ""
+        if found:
+            self._check_own(self._reader, host)
+        if not records:
+            return ""
+        return f"{found} of {records} records of {host}"
+
+    def _events_loss(self, cursor: Cursor) -> str:
+        assert self._reader is not None
+        position = cursor.positions.get(EVENTS_FILE, Position())
+        if not position.records:
+            return ""
+        where = f"{any_of('experiment', experiment_names(self._folder))} AND {any_of('kind', _KINDS)}"
+        if _count(self._reader, EVENT, where) >= position.records - cursor.refused:
+            return ""
+        since_ns = self.since_ns()
+        events = read_events(events_path(self._folder.path))
+        written = sum(
+            event.end <= position.offset and event.kind in _KINDS and event.utc_ns >= since_ns
+            for event in events
+        )
+        found = _count(self._reader, EVENT, f"{where} AND time >= {since_ns}")
+        return "" if found >= written - cursor.refused else f"{found} of {written} events"
+
+    def _lacking(self, reader: Client, host: str, cursor: Cursor) -> tuple[int, int]:
+        """How many records it lacks, and how many it has."""
+        written = _records(cursor) - cursor.refused
+        found = _count(reader, INVOCATION, self._where(host))
+        if found >= written:
+            return 0, found
+        since_ns = self.since_ns()
+        if not since_ns:
+            return written - found, found
+        written = sum(time_ns >= since_ns for time_ns in self._times(host, cursor)) - cursor.refused
+        kept = _count(reader, INVOCATION, f"{self._where(host)} AND time >= {since_ns}")
+        return max(0, written - kept), found
+
+    def _has_newest(self, reader: Client, host: str, cursor: Cursor) -> bool:
+        """Whether the last point that was written is there: others of the same number need not be ours."""
+        newest_ns = max((one.carry for one in cursor.positions.values()), default=0)
+        if not newest_ns or cursor.refused or cursor.lacking or newest_ns < cursor.since_ns:
+            return True
+        at = f"{self._where(host)} AND time = {newest_ns}"
+        if _count(reader, ITERATION, at) or _count(reader, INVOCATION, at):
+            return True
+        return newest_ns < self.since_ns()
+
+    def _check_own(self, reader: Client, host: str) -> None:
+        theirs: set[int] = set()
+        for order in ("ASC", "DESC"):
+            query = (
+                f"SELECT {identifier(COUNTED[INVOCATION])} FROM {identifier(INVOCATION)}"
+                f" WHERE {self._where(host)} ORDER BY time {order} LIMIT {_ENDS}"
+            )
+            theirs.update(row[0] for series in reader.query(query) for row in series.values)
+        for time_ns in self._times(host):
+            theirs.discard(time_ns)
+            if not theirs:
+                return
+        settings = reader.settings
+        raise StoreError(
+            f"{settings.url}, database {settings.database!r}",
+            f"of host {host} of experiment {self._folder.name!r} only records of {self._folder.path}",
+            f"others too, {len(theirs)} of them at its ends: another experiment of this name was written there",
+            f"give this one another name or its InfluxDB another `database`; or `regatta ingest {self._folder.name}"
+            " --rebuild`, which deletes what is there of that name and writes this one",
+        )  # fmt: skip
+
+    def _times(self, host: str, cursor: Cursor | None = None) -> Iterator[int]:
+        """The times of a host's records; with `cursor`, of those that were written."""
+        for path in sorted((self._folder.journal / host).glob("*.jsonl")):
+            encoder = RecordLines(HostLabels(), segment_of(path))
+            left = cursor.positions.get(path.name, Position()).offset if cursor else None
+            for line in new_lines(path, 0):
+                if left is not None:
+                    left -= len(line)
+                    if left < 0:
+                        break
+                try:
+                    yield encoder.pass_over(decode_record(line))
+                except DamagedLine:
+                    continue
+
+    def _where(self, host: str) -> str:
+        return f"{any_of('experiment', experiment_names(self._folder, host))} AND {any_of('host', [host])}"
+
+    def _tell_blind(self, why: str) -> None:
+        if not self._told_blind:
+            self._told_blind = True
+            self._say(
+                f"whether the database still holds what was written, and of this experiment alone, is not known: {why}"
+            )
+
+
+def _records(cursor: Cursor) -> int:
+    return sum(position.records for position in cursor.positions.values())
+
+
+def _count(reader: Client, measurement: str, where: str) -> int:
+    query = f"SELECT count({identifier(COUNTED[measurement])}) FROM {identifier(measurement)} WHERE {where}"
+    try:
+        return sum(int(row[1]) for series in reader.query(query) for row in series.values)
+    except StoreError as error:
+        settings = reader.settings
+        if "database not found" not in error.problems[0].got:
+            raise
+        raise StoreError(
+            settings.where("database"), f"the database {settings.database!r}", error.problems[0].got,
+            f"CREATE DATABASE \"{settings.database}\", or correct the settings; what it had is then written again",
+        ) from error  # fmt: skip
