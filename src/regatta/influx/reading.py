@@ -52,6 +52,11 @@ create table together as
 select numbered.record, line, {columns}
 from read_parquet($1) as lines join numbered using (place_host, place_segment, place_ns)
 """
+#: Both are unique in one journal.
+_TWICE = """
+select host, any_value(invocation_id), any_value(attempt), count(*) from numbered
+group by host, {unique} having count(*) > 1 order by min(record) limit 1
+"""
 _LACKING = """
 select invocation_id, host, iteration_rows, coalesce(found, 0)
 from numbered left join (select record, count(*) as found from together group by record) using (record)
@@ -68,14 +73,14 @@ def experiment_from_influx(
     Args:
         client: of an account that may read.
         experiment: its name.
-        say: told where the database holds another number of records than the journal had.
+        say: told where the database holds more records than the journal had when the plan was written.
         progress: told about rows read and rows in all.
 
     Yields:
         a folder with plan, decisions and `store/`, without a journal.
 
     Raises:
-        StoreError: the database has no such experiment, or only parts of its records; or it cannot be asked.
+        StoreError: the database has no such experiment, only parts of its records, or those of two runs; or it cannot be asked.
     """
     documents = read_plan(_asking(client), experiment)
     with tempfile.TemporaryDirectory(prefix="regatta-influx-") as name:
@@ -234,7 +239,17 @@ class _Reading:
                 yield row
 
     def _check(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """What lacks lines is no answer; what lacks records is one, and said so."""
+        """What was mixed, or lacks records or lines, is no answer; that there is more than was counted is said."""
+        for unique in ("invocation_id, attempt", "segment, sequence"):
+            twice = connection.execute(_TWICE.format(unique=unique)).fetchone()
+            if twice is not None:
+                host, invocation, attempt, found = twice
+                raise StoreError(
+                    f"experiment {self._experiment!r} in the database", "the records of one run",
+                    f"{found} where {invocation} (attempt {attempt}) of {host} is: another run had the same name",
+                    f"where the wanted results are, `regatta ingest {self._experiment} --rebuild` drops all others of"
+                    " this name; give other runs another one",
+                )  # fmt: skip
         lacking = connection.execute(_LACKING).fetchone()
         if lacking is not None:
             invocation, host, expected, found = lacking
@@ -243,11 +258,20 @@ class _Reading:
                 f"run `regatta ingest {self._experiment}`, or with --verify to see what else differs",
             )  # fmt: skip
         for host, counts in self._documents.counts.items():
-            found = connection.execute("select count(*) from numbered where host = $1", [host]).fetchone()
-            if found is not None and found[0] != counts["records"]:
+            (found,) = connection.execute(
+                "select count(*) from numbered where host = $1", [host]
+            ).fetchone() or (0,)
+            if found < counts["records"]:
+                # The plan is written after the records that it counts.
+                raise StoreError(
+                    f"{host} of experiment {self._experiment!r} in the database", f"{counts['records']} records",
+                    f"{found}: points were lost there, or are older than it keeps them",
+                    f"run `regatta ingest {self._experiment} --rebuild` where its results are",
+                )  # fmt: skip
+            if found > counts["records"]:
                 self._say(
-                    f"the database holds {found[0]} records of {host}, and its newest plan was written when there were "
-                    f"{counts['records']}: `regatta ingest {self._experiment}` writes what is missing"
+                    f"the database holds {found} records of {host}; there were {counts['records']} when its newest plan"
+                    f" was written: `regatta ingest {self._experiment}` writes that of now"
                 )
 
     def _cells(self) -> Iterator[pa.Table]:

@@ -235,6 +235,44 @@ def test_records_that_the_plan_does_not_count_yet_are_told_and_answered(settings
     assert "holds 4 records of alpha" in said[0]
 
 
+def test_records_that_were_lost_are_no_answer(settings, influx_server, tmp_path):
+    folder, one = tmp_path / "made-up", cell()
+    write_plan(folder, [one], 3)
+    write_facts(folder)
+    write_journal(folder, [record(one, r, [1e6 + r]) for r in range(3)])
+    regatta(settings, "ingest", folder)
+    database = read_settings(settings).database
+    for measurement in ("iteration", "invocation"):
+        influx_server.query(f"DELETE FROM {measurement} WHERE time < {START_NS + 10**9}", database)
+    with (
+        pytest.raises(StoreError, match=r"alpha of .* expected 3 records · got 2: .*--rebuild"),
+        read_back(settings),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("other", [cell(), cell("parallel")], ids=["the same cell", "another cell"])
+def test_two_runs_of_one_name_are_no_answer(settings, influx_server, tmp_path, other):
+    # Who may not ask cannot see that another run is there.
+    blind = influx_server.write_settings(tmp_path / "blind", read_settings(settings).database, reader=None)
+    for name, one, later in (("first", cell(), 0), ("second", other, 86_400 * 10**9)):
+        folder = tmp_path / name / "made-up"
+        write_plan(folder, [one], 3)
+        write_facts(folder)
+        write_journal(
+            folder, [record(one, r, [1e6 + r], started=START_NS + later + r * 10**9) for r in range(3)]
+        )
+        regatta(blind, "ingest", folder)
+    with (
+        pytest.raises(StoreError, match=r"expected the records of one run · got 2 where"),
+        read_back(settings),
+    ):
+        pass
+    regatta(settings, "ingest", folder, "--rebuild")
+    with read_back(settings) as again:
+        assert document_of(answer_experiment(again)) == document_of(answer_experiment(folder))
+
+
 def test_a_record_without_all_its_lines_is_no_answer(settings, influx_server, tmp_path):
     folder, one = tmp_path / "made-up", cell()
     write_plan(folder, [one], 2)
