@@ -56,6 +56,7 @@ FAKES = {
     "apt-get": """
         echo "apt-get $*" >>"$LOG"
         [ "$(id -u)" = 0 ] || exit 100
+        case "${FAKE_APT:-} $*" in [A-Z]*" install "*) kill "-$FAKE_APT" "$PPID"; exit 1 ;; esac
         for word; do
           case $word in
             default-jdk-headless) ln -sf "$FAKES/true" "$BIN/javac" ;;
@@ -335,6 +336,15 @@ def test_the_service_of_a_new_influxdb_is_kept_off(machine: Machine) -> None:
     ]
     assert " install " in calls[1]
     assert all(call.endswith(" influxdb.service") for call in calls if call.startswith("systemctl"))
+
+
+@pytest.mark.parametrize("signal", ["INT", "TERM"])
+def test_the_service_is_not_left_masked_by_who_interrupts_the_installing(
+    machine: Machine, signal: str
+) -> None:
+    machine.has("apt-get", "systemctl")
+    assert machine.run("up", FAKE_APT=signal).returncode in (-2, -15)
+    assert [call.split()[2] for call in machine.calls("systemctl")] == ["mask", "unmask", "disable"]
 
 
 def test_an_influxdb_that_was_here_before_keeps_its_service(machine: Machine) -> None:
