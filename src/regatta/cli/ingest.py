@@ -17,6 +17,7 @@ import click
 from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.cli.records import printable
 from regatta.errors import RegattaError, StoreError, VerificationError
+from regatta.store.events import events_path
 from regatta.store.folder import Folder, find_folder, write_json
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ _SWITCH_S = 0.0005
 @results_option
 @click.option("--follow", is_flag=True, help="Write on until the experiment has ended, or until Ctrl-C.")
 @click.option(
-    "--verify", is_flag=True, help="Only count: points of each series in the journal and in the database."
+    "--verify",
+    is_flag=True,
+    help="Only compare: points, sums and ends of each series in the journal and in the database.",
 )
 @click.option("--rebuild", is_flag=True, help="Drop the experiment's points and write them again.")
 @click.option("--host", "hosts", multiple=True, help="Only this host; may be repeated.")
@@ -83,7 +86,7 @@ def ingest(
     if verify and receipt:
         raise click.UsageError("--verify goes without --receipt")
     sys.setswitchinterval(_SWITCH_S)
-    folder = find_folder(experiment, results)
+    folder = _folder(experiment, results)
     wishes = _Wishes(
         folder, list(hosts) or None, follow, verify, rebuild, not no_estimates and not hosts, patience_s,
         short=receipt is not None,
@@ -106,6 +109,14 @@ def ingest(
         _show(done)
     if receipt is None:
         _judge(done)
+
+
+def _folder(experiment: str, results: Path) -> Folder:
+    """The experiment's folder. One that has come to no plan yet has at least its events."""
+    for path in (results / experiment, Path(experiment)):
+        if events_path(path).exists():
+            return Folder(path)
+    return find_folder(experiment, results)
 
 
 @dataclass(frozen=True)
@@ -213,7 +224,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
             done.elapsed_s = round(time.monotonic() - began, 3)
             done.points_per_s = round(work.written.points / max(done.elapsed_s, 1e-3), 1)
             if wishes.estimates and not interrupted:
-                work.points(_answer(folder))
+                work.points(_answer(folder, client))
         finally:
             done.written, done.records = work.written.points, work.written.records
             done.events, done.damaged = work.written.events, work.written.damaged
@@ -276,17 +287,23 @@ def _check_hosts(wishes: _Wishes, known: list[str]) -> None:
             )  # fmt: skip
 
 
-def _answer(folder: Folder) -> Iterator[Point]:
-    """The plan, estimates and vectors, as of the newest record; nothing where nothing is measured yet."""
+def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
+    """The plan, estimates and vectors, as of the newest record; nothing where nothing is measured yet.
+
+    With a `client` they are about to be written, and an earlier answer of the same records is taken away.
+    """
     from regatta.analysis.answer import answer_experiment
     from regatta.influx.answers import estimate_points, vector_points
     from regatta.influx.plan_documents import newest_record_ns, plan_points
+    from regatta.influx.reanswering import drop_answer
 
     as_of_ns = newest_record_ns(folder)
     if as_of_ns is None:
         return
     yield from plan_points(folder, as_of_ns)
     answer = answer_experiment(folder.path)
+    if client is not None:
+        drop_answer(client, answer.experiment, as_of_ns, _warn)
     yield from estimate_points(answer, as_of_ns)
     yield from vector_points(answer, as_of_ns)
 
@@ -340,6 +357,11 @@ def _show_verified(verified: Verified) -> None:
     if verified.expired:
         click.echo(
             f"  {verified.expired} points are older than the retention policy keeps ({verified.retention})"
+        )
+    if verified.without_cursor:
+        click.echo(
+            f"  nothing says that {', '.join(verified.without_cursor)} was written from here: what is there is from"
+            " elsewhere, or results/*/influx was deleted"
         )
     if verified.holds:
         click.echo(f"{verified.experiment}: both sides agree in all {verified.series} series")
