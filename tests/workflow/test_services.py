@@ -70,6 +70,7 @@ def test_what_is_said_is_enough_to_look_and_to_end(running: tuple[Services, str]
     assert str(services.root / "passwords") in said
     assert str(services.root / "influx.yml") in said
     assert "regatta down" in said
+    assert "every user of this machine can read what is in it by its port for backups" in said
     look = next(line for line in said.splitlines() if line.startswith("look: "))[len("look: ") :]
     if shutil.which("influx"):
         done = subprocess.run(

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from regatta.influx.services.places import Places
     from regatta.influx.services.stack import Up
 
+_OPEN = (
+    "not closed: every user of this machine can read what is in it by its port for backups, which asks for no password "
+    "and cannot be switched off; --docker closes it"
+)
 _PORTS = click.IntRange(1, 65535)
 
 
@@ -28,6 +32,9 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
     """Start an InfluxDB, and Grafana with the boards where it is installed: on this machine's loopback, with passwords made for it.
 
     Every command then writes its results there as well, until `regatta down`. What is up already is left as it is.
+
+    InfluxDB 1.x has a second port, for backups, that asks for no password and cannot be switched off: every user of this machine can
+    read what is in the database, and restore into it. With --docker that port stays inside the container.
     """
     from regatta.influx.services.stack import Wishes
 
@@ -45,6 +52,8 @@ def start(wishes: object) -> int:
     here, home = places(), find_home()
     found = start_services(here, home, wishes, lambda text: click.echo(text, err=True))
     click.echo(f"InfluxDB: {found.url}{' (was up already)' if found.already else ''}")
+    if not wishes.docker:
+        click.echo(_OPEN)
     say_where(here, found.url, found.database, found.grafana_url)
     click.echo(f"settings: {here.settings}, which every command reads until `regatta down`")
     _say_what_is_missing(found, home)
