@@ -203,6 +203,25 @@ def test_a_rule_says_what_to_do_and_reduces_what_it_asks(rule):
         assert all(steps[name]["model"].get("type") == "reduce" for name in used)
 
 
+@pytest.mark.parametrize(
+    ("disturbed", "recorded", "alarmed"),
+    [(1, 4, False), (5, 19, False), (5, 20, True), (4, 20, False), (30, 100, True)],
+)
+def test_a_host_is_not_called_unquiet_for_one_of_a_few(disturbed, recorded, alarmed):
+    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-perturbed")
+    steps = {step["refId"]: step["model"] for step in rule["data"]}
+    text = steps[rule["condition"]]["expression"].replace("$$", "").replace("&&", "and")
+    assert bool(eval(text, {"C": disturbed, "D": recorded})) is alarmed
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
+def test_a_rule_looks_back_for_a_day_as_points_may_come_hours_after_they_were_measured(rule):
+    for step in rule["data"]:
+        if step["datasourceUid"] != "__expr__":
+            (days,) = re.findall(r"time > now\(\) - (\d+)d", step["model"]["query"])
+            assert step["relativeTimeRange"]["from"] == int(days) * 86400
+
+
 def test_provisioning_leaves_no_single_dollar_to_the_environment_but_its_own():
     for path in (ROOT / "dashboards" / "provisioning").glob("*/*.yml"):
         text = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
