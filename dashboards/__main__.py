@@ -43,12 +43,22 @@ def _parser() -> argparse.ArgumentParser:
     preview.add_argument("file", type=Path)
     for one in (ask, preview):
         one.add_argument("--board", help="this one only, such as fleet-now")
-        one.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="choose a variable")
+        one.add_argument(
+            "--var",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="choose a variable; several values of one by saying it again",
+        )
     return parser
 
 
-def _variables(given: Sequence[str]) -> dict[str, str]:
-    return dict(one.partition("=")[::2] for one in given)
+def _variables(given: Sequence[str]) -> dict[str, list[str]]:
+    chosen: dict[str, list[str]] = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        chosen.setdefault(name, []).append(value)
+    return chosen
 
 
 def _make(check_only: bool) -> int:
@@ -78,7 +88,7 @@ def _asking() -> tuple[Ask, Range]:
     return ask, full_range(ask)
 
 
-def _ask(name: str | None, given: dict[str, str]) -> int:
+def _ask(name: str | None, given: dict[str, list[str]]) -> int:
     ask, when = _asking()
     print(f"{'board':18}{'rows':>8}  panel")
     empty = 0
@@ -95,7 +105,7 @@ def _ask(name: str | None, given: dict[str, str]) -> int:
     return 0
 
 
-def _preview(file: Path, name: str | None, given: dict[str, str]) -> int:
+def _preview(file: Path, name: str | None, given: dict[str, list[str]]) -> int:
     from dashboards.preview import page
 
     ask, when = _asking()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,7 +89,11 @@ class Board:
     """One board with its variables chosen: as it opens, but for those that are given."""
 
     def __init__(
-        self, document: dict[str, Any], ask: Ask, when: Range, given: Mapping[str, str] | None = None
+        self,
+        document: dict[str, Any],
+        ask: Ask,
+        when: Range,
+        given: Mapping[str, str | Sequence[str]] | None = None,
     ) -> None:
         """Ask for the values of its variables, in their order."""
         self.document, self.name = document, document["uid"].removeprefix("regatta-")
@@ -102,7 +106,7 @@ class Board:
             if variable["type"] == "query":
                 self._choose(variable, (given or {}).get(variable["name"]))
 
-    def _choose(self, variable: dict[str, Any], given: str | None) -> None:
+    def _choose(self, variable: dict[str, Any], given: str | Sequence[str] | None) -> None:
         name = variable["name"]
         if variable.get("allValue"):
             self._all[name] = variable["allValue"]
@@ -112,8 +116,9 @@ class Board:
             found = [match[1] for value in found if (match := re.search(pattern.strip("/"), value))]
         self.options[name] = options = sorted(dict.fromkeys(found))
         first = (variable.get("current") or {}).get("value")
-        if given is not None and given in options:
-            self.values[name] = (given,)
+        wanted = (given,) if isinstance(given, str) else tuple(given or ())
+        if chosen := tuple(value for value in wanted[: None if variable["multi"] else 1] if value in options):
+            self.values[name] = chosen
         elif isinstance(first, list) and (known := tuple(value for value in first if value in options)):
             self.values[name] = known
         elif variable.get("includeAll"):

@@ -5,19 +5,26 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import joined, repeated
-from dashboards.influxql import Query, chosen, newest, tag_values
+from dashboards.influxql import Query, chosen, newest, tag_values, without
 from dashboards.pieces import PanelBuilder, Row, bars, board, interval_bars, many, one, rows_of, variable
 
 _EMPTY = "run `regatta run configs/experiments/chat.yml`, then `regatta ingest chat`"
 _WHERE = chosen(
-    "experiment", "platform", "runtime", "collector", "benchmark", "heap", also="\"kind\" = 'mean'"
+    "experiment",
+    "platform",
+    "host",
+    "runtime",
+    "collector",
+    "modifiers",
+    "benchmark",
+    "heap",
+    also="\"kind\" = 'mean'",
 )
 #: Texts are sorted as texts: asked by the number of digits, connections come in order of their number.
 _DIGITS = ("{1}", "{2}", "{3}", "{4}", "{5,}")
-#: of `chat/chat:short connections=20 mode=virtual` what differs
-_SHORT = "^.*connections=(\\d+) mode=(\\w+).*$"
-_CONNECTIONS = "^.*connections=(\\d+).*$"
-_TAGS = ("benchmark",)
+#: of `chat/chat:short connections=20 mode=virtual rate=9` what differs, in the order in which it is shown: `20 virtual rate=9`
+_LABEL = "^[^ ]* (.*?)connections=(\\d+) mode=(\\w+)(.*)$"
+_SHORT, _CONNECTIONS = "$2 $3 $1$4", "$2 $1$4"
 
 
 def chat() -> Dashboard:
@@ -31,10 +38,12 @@ def chat() -> Dashboard:
         (
             one("experiment", also='"benchmark" =~ /connections=.*mode=/', within=()),
             many("platform"),
+            one("host", within=("experiment", "platform")),
             one("runtime"),
-            many("collector"),
+            one("collector", within=("experiment", "runtime")),
+            one("modifiers", within=("experiment", "runtime", "collector"), first="none"),
             many("benchmark"),
-            one("heap"),
+            one("heap", within=("experiment", "runtime", "collector")),
             variable("mode", modes).regex("/mode=(\\w+)/").multi(True).include_all(True).all_value("\\w+"),
         ),
         (
@@ -62,8 +71,10 @@ def _metric(metric: str, *also: str) -> str:
 
 def _latency() -> PanelBuilder:
     def asked(share: str, connections: str) -> Query:
-        where = _metric("latency", f'"parameters" =~ /"percentile":{share}[,}}]/', _of(connections))
-        return Query(newest("estimate", (("point", f"{share} %"),), where, _TAGS))
+        # All that the server tells of a latency, so that it is of one kind; the benchmark's name holds the rest to one value.
+        told = f'^\\{{"connections":\\d+,"mode":"\\w+","percentile":{share.replace(".", "[.]")},"rate":[^,}}]+\\}}$'
+        where = _metric("latency", f'"parameters" =~ /{told}/', _of(connections))
+        return Query(newest("estimate", (("point", f"{share} %"),), where, without("parameters")))
 
     queries = [asked("50", digits) for digits in _DIGITS]
     queries += [asked(share, "+") for share in ("90", "99", "99.9", "100")]
@@ -76,7 +87,8 @@ def _latency() -> PanelBuilder:
         queries,
         "benchmark",
         "ns",
-        shorten=_CONNECTIONS,
+        shorten=_LABEL,
+        shown=_CONNECTIONS,
         log=True,
     )
     return joined(panel)
@@ -88,11 +100,11 @@ def _intervals(metric: str, title: str, unit: str, what: str) -> PanelBuilder:
         title,
         f"{what}, by connections and way to serve them: lower end of the interval, mean, upper end.",
         _EMPTY,
-        [Query(newest("estimate", columns, _metric(metric, _of(digits)), _TAGS)) for digits in _DIGITS],
+        [Query(newest("estimate", columns, _metric(metric, _of(digits)))) for digits in _DIGITS],
         "benchmark",
         unit,
-        shorten=_SHORT,
-        shown="$1 $2",
+        shorten=_LABEL,
+        shown=_SHORT,
     )
     return joined(panel)
 
@@ -107,13 +119,23 @@ def _table() -> PanelBuilder:
             Query(
                 newest(
                     "estimate",
-                    ("low", ("point", "mean"), "high", "n"),
+                    ("low", ("point", "mean"), "high", "n", "reason"),
                     where,
-                    ("benchmark", "parameters", "runtime"),
                 )
             )
         ],
         "ns",
-        columns=("benchmark", "parameters", "runtime", "low", "mean", "high", "n"),
+        columns=("benchmark", "parameters", "low", "mean", "high", "n", "reason"),
+        hidden=(
+            "host",
+            "platform",
+            "runtime",
+            "collector",
+            "modifiers",
+            "heap",
+            "metric",
+            "unit",
+            "baseline",
+        ),
         units={"n": "none"},
     )

@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated, spread, unit_columns
 from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST, SHORT
-from dashboards.influxql import Query, chosen, estimates, newest
+from dashboards.influxql import Query, chosen, estimates, newest, without
 from dashboards.pieces import (
     GREY,
     PanelBuilder,
@@ -22,8 +22,7 @@ from dashboards.pieces import (
     shortened,
 )
 
-_WHERE = chosen(*CELLS)
-_TAGS = ("collector", "heap")
+_WHERE = chosen(*CELLS, "host", "modifiers")
 _PAUSES = "run a benchmark in Java whose collector pauses: `regatta run configs/experiments/collectors.yml`"
 
 
@@ -35,13 +34,15 @@ def collectors() -> Dashboard:
         (
             one("experiment", "estimate", within=(), also="\"kind\" = 'overhead'"),
             many("platform"),
+            one("host", within=("experiment", "platform")),
             one("benchmark", "estimate", also="\"kind\" = 'overhead'"),
             one("runtime", within=("experiment", "benchmark")),
+            one("modifiers", within=("experiment", "benchmark", "runtime"), first="none"),
             many("collector", within=("experiment", "benchmark")),
             many("heap", within=("experiment", "benchmark")),
         ),
         (
-            Row(9, ((12, _over_heap("elapsed", "How long does $benchmark take at each heap?",
+            Row(9, ((12, _over_heap("elapsed", "How long does $benchmark take at each heap on $host?",
                                     "Wall time of the measured part")),
                     (12, _over_heap("cpu", "How much processor time does it take at each heap?",
                                     "Processor time of all threads in the measured part, the collector's included")))),
@@ -63,7 +64,7 @@ def _over_heap(metric: str, title: str, what: str) -> PanelBuilder:
         f"{what}, mean, by heap (as a factor of the least heap that the benchmark runs in, or in MiB), one bar a collector. "
         "A collector costs more the smaller the heap is; the way it rises tells them apart. Intervals are below.",
         INGEST,
-        [Query(newest("estimate", ("point",), _mean(metric), _TAGS), "time_series", "$tag_collector")],
+        [Query(newest("estimate", ("point",), _mean(metric)), "time_series", "$tag_collector")],
         "heap",
         "ns",
     )
@@ -75,7 +76,7 @@ def _intervals() -> PanelBuilder:
         "How sure is the time with $collector?",
         "Lower end of the interval, mean, upper end, at each heap.",
         INGEST,
-        estimates(f"{_WHERE} AND \"metric\" = 'elapsed'", _TAGS, more=()),
+        estimates(f"{_WHERE} AND \"metric\" = 'elapsed'", more=()),
         "heap",
         "ns",
     )
@@ -85,8 +86,8 @@ def _intervals() -> PanelBuilder:
 def _pauses() -> PanelBuilder:
     shares = ((50, "half are shorter"), (90, "90 % are shorter"), (99, "99 % are shorter"), (100, "longest"))
     queries = [
-        Query(newest("estimate", (("point", name), *(("label",) if share == 50 else ())),
-                     _mean("gc_pause", f'"parameters" =~ /"percentile":{share}[,}}]/'), _TAGS))
+        Query(newest("estimate", (("point", name), "label"),
+                     _mean("gc_pause", f"\"parameters\" = '{{\"percentile\":{share}}}'"), without("parameters")))
         for share, name in shares
     ]  # fmt: skip
     panel = bars(
@@ -105,14 +106,15 @@ def _pauses() -> PanelBuilder:
 
 
 def _share() -> PanelBuilder:
-    tags = ("collector", "heap", "parameters")
     panel = rows_of(
         "What kinds of pauses are there, and how much time do they take?",
         "Total time of each kind of pause in one invocation, mean with its interval. Not all collectors have the same kinds.",
         _PAUSES,
-        [Query(newest("estimate", ("low", ("point", "mean"), "high"), _mean("gc_pause_total"), tags))],
+        [Query(newest("estimate", ("low", ("point", "mean"), "high", "n"), _mean("gc_pause_total")))],
         "ns",
-        columns=("collector", "heap", "parameters", "low", "mean", "high"),
+        columns=("collector", "heap", "parameters", "low", "mean", "high", "n"),
+        hidden=("host", "platform", "benchmark", "runtime", "modifiers", "metric", "unit", "baseline"),
+        units={"n": "none"},
         names={"parameters": "kind of pause"},
         sort="mean",
         descending=True,
@@ -124,9 +126,9 @@ def _share() -> PanelBuilder:
 def _overheads() -> PanelBuilder:
     where = f"\"kind\" = 'overhead' AND {_WHERE}"
     wall, cpu = (
-        newest("estimate", (("low", f"low {name}"), ("point", f"at least {name}"), ("high", f"high {name}"), *more),
-               f"{where} AND \"metric\" = '{name}'", _TAGS)
-        for name, more in (("wall", ("label",)), ("cpu", ()))
+        newest("estimate", (("low", f"low {name}"), ("point", f"at least {name}"), ("high", f"high {name}"), "label"),
+               f"{where} AND \"metric\" = '{name}'", without("metric"))
+        for name in ("wall", "cpu")
     )  # fmt: skip
     panel = bars(
         "What does each collector cost at least?",
@@ -152,10 +154,11 @@ def _work() -> PanelBuilder:
         "What the JVM tells of its collectors, mean of an invocation with its interval: collections, their time, time in "
         "concurrent phases, bytes allocated, heap in use after the last collection.",
         _PAUSES,
-        estimates(where, ("metric", "collector", "heap", "parameters"), more=("n",)),
+        estimates(where, more=("n", "reason")),
         "short",
         columns=("metric", "parameters", "collector", "heap",
-                 *(f"{name}{ending}" for ending in (" time", " bytes", " value") for name in ("low", "mean", "high")), "n"),
+                 *(f"{name}{ending}" for ending in (" time", " bytes", " value") for name in ("low", "mean", "high")), "n", "reason"),
+        hidden=("host", "platform", "benchmark", "runtime", "modifiers", "unit", "baseline"),
         units={"n": "none"},
     )  # fmt: skip
     return unit_columns(panel)

@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import repeated, spread, unit_columns
 from dashboards.experiment import AFTER_BENCHMARK, CELLS, INGEST, SHORT, ratio_table
-from dashboards.influxql import OK, Query, chosen, estimates, grouped, newest
+from dashboards.influxql import CELL, OK, Query, chosen, estimates, grouped, newest
 from dashboards.pieces import PanelBuilder, Row, bars, board, interval_bars, many, one, rows_of
 
-_WHERE = chosen(*CELLS, "metric")
+_OF_ONE = (*CELLS, "host", "modifiers")
+_WHERE = chosen(*_OF_ONE, "metric", "parameters")
 
 
 def compare_runtimes() -> Dashboard:
@@ -20,11 +21,20 @@ def compare_runtimes() -> Dashboard:
         (
             one("experiment", within=()),
             many("platform"),
+            one("host", within=("experiment", "platform")),
             many("benchmark"),
             many("runtime"),
             one("collector"),
             one("heap", within=("experiment", "collector")),
+            one("modifiers", within=("experiment", "collector", "heap"), first="none"),
             one("metric", "estimate", also="\"kind\" = 'mean'", first="elapsed"),
+            one(
+                "parameters",
+                "estimate",
+                within=("experiment", "metric"),
+                also="\"kind\" = 'mean'",
+                first="none",
+            ),
         ),
         (
             Row(9, ((24, _means()),)),
@@ -40,11 +50,10 @@ def _means() -> PanelBuilder:
         "estimate",
         ("point",),
         f"\"kind\" = 'mean' AND \"unit\" = 'ns' AND {_WHERE}",
-        ("benchmark", "runtime"),
     )
     panel = bars(
         "Which runtime is fastest, on which benchmark?",
-        "Mean $metric with $collector at a heap of $heap, one bar a runtime. Whether two bars differ is not to be seen here: "
+        "Mean $metric (of its parameters: $parameters) on $host with $collector at a heap of $heap, one bar a runtime. Whether two bars differ is not to be seen here: "
         "see the intervals below. For metrics that are times.",
         "choose a metric that is a time, and a collector and heap that all runtimes were measured with",
         [Query(query, "time_series", "$tag_runtime")],
@@ -57,7 +66,8 @@ def _means() -> PanelBuilder:
 def _intervals() -> PanelBuilder:
     panel = interval_bars(
         "How sure are the means of $benchmark?",
-        "Lower end of the interval, mean, upper end, for each runtime, with $collector at a heap of $heap.",
+        "Lower end of the interval, mean, upper end of the $metric (of its parameters: $parameters), for each runtime, on $host with "
+        "$collector at a heap of $heap.",
         INGEST,
         estimates(_WHERE),
         "label",
@@ -69,10 +79,10 @@ def _intervals() -> PanelBuilder:
 
 
 def _memory() -> PanelBuilder:
-    query = f'SELECT mean("max_rss_kib") FROM "invocation" WHERE {chosen(*CELLS, also=OK)}{grouped(("benchmark", "runtime"))}'
+    query = f'SELECT mean("max_rss_kib") FROM "invocation" WHERE {chosen(*_OF_ONE, also=OK)}{grouped(CELL)}'
     panel = bars(
         "How much memory does each runtime take?",
-        "Largest resident set of the process, mean over its invocations, with $collector at a heap of $heap. It holds the "
+        "Largest resident set of the process, mean over its invocations, on $host with $collector at a heap of $heap. It holds the "
         "code, the compiler and the collector's own memory beside the heap.",
         "run `regatta ingest EXPERIMENT`, or choose another heap",
         [Query(query, "time_series", "$tag_runtime")],
@@ -85,7 +95,7 @@ def _memory() -> PanelBuilder:
 def _processors() -> PanelBuilder:
     query = (
         'SELECT mean("user_s") AS "user", mean("system_s") AS "system", mean("elapsed_ns") / 1000000000 AS "elapsed",'
-        f' count("iteration_rows") AS "invocations" FROM "invocation" WHERE {chosen(*CELLS, also=OK)}{grouped(("benchmark", "runtime"))}'
+        f' count("iteration_rows") AS "invocations" FROM "invocation" WHERE {chosen(*_OF_ONE, also=OK)}{grouped(CELL)}'
     )
     return rows_of(
         "How much processor time does it take?",
@@ -95,5 +105,6 @@ def _processors() -> PanelBuilder:
         [Query(query)],
         "s",
         columns=("benchmark", "runtime", "elapsed", "user", "system", "invocations"),
+        hidden=("host", "platform", "collector", "modifiers", "heap"),
         units={"invocations": "none"},
     )

@@ -5,7 +5,18 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard, DynamicConfigValue
 
 from dashboards.changes import repeated, shaded, unit_columns
-from dashboards.influxql import FAILED, OK, PERTURBED, TIMES, Query, chosen, estimates, grouped, newest
+from dashboards.influxql import (
+    CELL,
+    OK,
+    PERTURBED,
+    TIMES,
+    WITHOUT_NUMBER,
+    Query,
+    chosen,
+    estimates,
+    grouped,
+    newest,
+)
 from dashboards.pieces import (
     GREEN,
     GREY,
@@ -25,6 +36,8 @@ from dashboards.pieces import (
 CELLS = ("experiment", "platform", "benchmark", "runtime", "collector", "heap")
 _WHERE = chosen(*CELLS)
 _METRIC = chosen(*CELLS, "metric")
+#: labels name a cell, but no host and no parameters of a metric
+_OF_ONE = chosen(*CELLS, "host", "metric", "parameters")
 #: Of `vm/lusearch:small · temurin-21 g1 · 64 MiB (2x) / temurin-21 serial` what tells one bar of a benchmark from others
 #: (`temurin-21 g1 2x`), as two groups. The baseline is in the table.
 AFTER_BENCHMARK = r"^[^·]*· (.*?)(?: · (?:[^(]*\()?([^()/]*?)\)?)?(?: / .*)?$"
@@ -35,10 +48,8 @@ RATIOS = (("low", "low"), ("point", "ratio"), ("high", "high"))
 
 def differences(where: str) -> str:
     """Ratios to the baseline as differences: 0 is the baseline."""
-    tags = ("benchmark", "runtime", "collector", "modifiers", "heap", "parameters", "host", "baseline")
-    inner = newest("estimate", ("low", "point", "high", "label"), where, tags)
-    shown = '"low" - 1 AS "low", "point" - 1 AS "difference", "high" - 1 AS "high", "label"'
-    return f"SELECT {shown} FROM ({inner}){grouped(tags)}"
+    columns = (('"low" - 1', "low"), ('"point" - 1', "difference"), ('"high" - 1', "high"), "label")
+    return newest("estimate", columns, where)
 
 
 def experiment() -> Dashboard:
@@ -48,8 +59,17 @@ def experiment() -> Dashboard:
         "Which alternative is better, by how much, and how sure is that?",
         (
             one("experiment", within=()),
-            *(many(name) for name in CELLS[1:]),
+            many("platform"),
+            one("host", within=("experiment", "platform")),
+            *(many(name) for name in CELLS[2:]),
             one("metric", "estimate", also="\"kind\" = 'mean'", first="elapsed"),
+            one(
+                "parameters",
+                "estimate",
+                within=("experiment", "metric"),
+                also="\"kind\" = 'mean'",
+                first="none",
+            ),
         ),
         (
             Row(10, ((24, ratio_table(_WHERE)),)),
@@ -57,18 +77,18 @@ def experiment() -> Dashboard:
             Row(9, ((24, repeated(_means(), "benchmark")),)),
             Row(10, ((24, _table()),)),
             Row(10, ((24, _order()),)),
-            Row(8, ((12, _failures()), (12, _perturbed()))),
+            Row(8, ((12, _without_number()), (12, _perturbed()))),
         ),
     )
 
 
 def _ratios() -> PanelBuilder:
     return interval_bars(
-        "How far from the baseline is each alternative in $benchmark?",
-        "Each alternative's metric over the baseline's, less 1: 0 % is the same as the baseline (ratio 1). Three bars each: "
+        "How far from the baseline is each alternative in $benchmark on $host?",
+        "Each alternative's $metric over the baseline's, less 1: 0 % is the same as the baseline (ratio 1). Three bars each: "
         "the interval's lower end, the estimate, the upper end. A difference is shown where all three are on one side of 0.",
         INGEST,
-        [Query(differences(f"\"kind\" = 'ratio' AND {_WHERE}"))],
+        [Query(differences(f"\"kind\" = 'ratio' AND {_OF_ONE}"))],
         "label",
         "percentunit",
         shorten=AFTER_BENCHMARK,
@@ -79,19 +99,20 @@ def _ratios() -> PanelBuilder:
 
 def ratio_table(where: str) -> PanelBuilder:
     """The ratios with their digits."""
-    columns = (*RATIOS, "n", "p_holm", "practical", "theta_percent")
-    tags = ("benchmark", "runtime", "collector", "modifiers", "heap", "parameters", "host", "baseline")
-    query = newest("estimate", columns, f"\"kind\" = 'ratio' AND {where}", tags)
+    columns = (*RATIOS, "n", "p_holm", "practical", "theta_percent", "reason")
+    query = newest("estimate", columns, f"\"kind\" = 'ratio' AND {where}")
     panel = rows_of(
         "Which alternatives differ from the baseline, by how much?",
         "The metric of the alternative over that of the baseline; an interval without 1 shows a difference. `matters`: whether it is "
-        "beyond `theta`, the least difference of interest (`open`: the interval allows both). `p` is Holm's, over all "
+        "beyond `theta`, the least difference of interest (`open`: the interval allows both). Where there is no ratio, `reason` says why. Host `none`: "
+        "over all hosts of the platform. `p` is Holm's, over all "
         "comparisons of the experiment.",
         INGEST,
         [Query(query)],
         "none",
         columns=("benchmark", "runtime", "collector", "heap", "baseline", "low", "ratio", "high", "practical",
-                 "p_holm", "n", "theta_percent", "parameters", "modifiers", "host"),
+                 "p_holm", "n", "theta_percent", "metric", "parameters", "modifiers", "host", "platform", "reason"),
+        hidden=("unit",),
         units={"n": "none", "theta_percent": "percent"},
         names={"practical": "matters", "p_holm": "p", "theta_percent": "theta"},
     )  # fmt: skip
@@ -105,13 +126,12 @@ def _decimals(count: int) -> DynamicConfigValue:
 
 
 def _means() -> PanelBuilder:
-    where = chosen("experiment", "platform", "benchmark", "runtime", "collector", "heap", "metric")
     panel = interval_bars(
-        "What is the $metric of $benchmark with each configuration?",
-        "The mean $metric of each configuration and heap: lower end of its interval, mean, upper end. Invocations are the "
+        "What is the $metric of $benchmark with each configuration on $host?",
+        "The mean $metric (of its parameters: $parameters) of each configuration and heap: lower end of its interval, mean, upper end. Invocations are the "
         "replicates; perturbed ones are not in it.",
         INGEST,
-        estimates(where),
+        estimates(_OF_ONE),
         "label",
         "short",
         shorten=AFTER_BENCHMARK,
@@ -130,57 +150,70 @@ def _table() -> PanelBuilder:
         "short",
         columns=("benchmark", "runtime", "collector", "modifiers", "heap", "parameters",
                  *(f"{name}{ending}" for ending in (" time", " bytes", " value") for name in ("low", "mean", "high")),
-                 "n", "method", "reason", "host"),
+                 "n", "method", "reason", "host", "platform", "unit"),
+        hidden=("metric", "baseline"),
         units={"n": "none"},
     )  # fmt: skip
     return unit_columns(panel)
 
 
 def _order() -> PanelBuilder:
-    tags = ("benchmark", "runtime", "collector", "heap")
-    ran = f'SELECT mean("elapsed_ns") FROM "invocation" WHERE {_WHERE} AND {OK} AND {TIMES}{grouped(tags, True)}'
-    odd = f'SELECT mean("elapsed_ns") FROM "invocation" WHERE {_WHERE} AND {PERTURBED} AND {TIMES}{grouped((), True)}'
+    def asked(status: str, name: str) -> Query:
+        where = chosen(*CELLS, "host", also=(status, TIMES))
+        query = f'SELECT max("elapsed_ns") FROM "invocation" WHERE {where}{grouped(CELL, True)}'
+        return Query(
+            query,
+            "time_series",
+            f"{name}$tag_benchmark $tag_runtime $tag_collector $tag_modifiers $tag_heap",
+        )
+
     panel = over_time(
         "Did anything change while it ran?",
-        "Time of each invocation in the order of measurement, on a logarithmic axis (start to end of the process: not the metric itself). Points of one "
-        "cell should lie on a level; a trend or a step means that the host or the program changed meanwhile. Perturbed "
-        "invocations are shown apart. Choose a time that holds the run, or one benchmark, to see more.",
+        "Time of each invocation on $host in the order of measurement, on a logarithmic axis (start to end of the process: not the metric itself). Points of one "
+        "cell should lie on a level; a trend or a step means that the host or the program changed meanwhile. Where a step of the "
+        "axis holds several invocations of one cell the longest is shown; choose a shorter time to see all. Perturbed invocations are grey.",
         "choose a longer time, or run `regatta ingest EXPERIMENT`",
-        [
-            Query(ran, "time_series", "$tag_benchmark $tag_runtime $tag_collector $tag_heap"),
-            Query(odd, "time_series", "perturbed"),
-        ],
+        [asked(OK, ""), asked(PERTURBED, "perturbed: ")],
         "ns",
         points=True,
         log=True,
     )
-    panel.override_by_name("perturbed", [*_grey()])
+    panel.override_by_regexp("/^perturbed: /", [colour(GREY), setting("custom.pointSize", 9)])
     return panel
 
 
-def _grey() -> list[DynamicConfigValue]:
-    return [colour(GREY), setting("custom.pointSize", 9)]
-
-
-def _failures() -> PanelBuilder:
-    tags = ("benchmark", "runtime", "collector", "heap", "status", "host")
-    query = f'SELECT last("reason") AS "reason", count("iteration_rows") AS "invocations" FROM "invocation" WHERE {chosen(*CELLS, also=FAILED)}{grouped(tags)}'
+def _without_number() -> PanelBuilder:
+    where = chosen(*CELLS, also=WITHOUT_NUMBER)
+    query = (
+        'SELECT last("reason") AS "reason", count("iteration_rows") AS "invocations"'
+        f' FROM "invocation" WHERE {where}{grouped((*CELL, "status"))}'
+    )
     return rows_of(
-        "Which invocations failed, and why?",
-        "Cells with invocations that gave no number, with the newest reason. An `oom` at a small heap is a result. The output of "
-        "each is in the journal: `regatta verify EXPERIMENT` names it.",
-        "none has failed",
+        "Which invocations gave no number, and why?",
+        "Cells with invocations that failed (`failed`, `timeout`, `crashed`), that ran out of memory (`oom`, at a small heap a "
+        "result) or were not run (`skipped`), with the newest reason. The output of each is in the journal: `regatta verify EXPERIMENT` names it.",
+        "all gave one",
         [Query(query)],
         "none",
-        columns=("benchmark", "runtime", "collector", "heap", "host", "status", "invocations", "reason"),
+        columns=(
+            "benchmark",
+            "runtime",
+            "collector",
+            "modifiers",
+            "heap",
+            "host",
+            "status",
+            "invocations",
+            "reason",
+        ),
+        hidden=("platform",),
         sort="invocations",
         descending=True,
     )
 
 
 def _perturbed() -> PanelBuilder:
-    tags = ("benchmark", "runtime", "collector", "heap", "host")
-    query = f'SELECT count("iteration_rows") AS "invocations", last("reason") AS "reason" FROM "invocation" WHERE {chosen(*CELLS, also=PERTURBED)}{grouped(tags)}'
+    query = f'SELECT count("iteration_rows") AS "invocations", last("reason") AS "reason" FROM "invocation" WHERE {chosen(*CELLS, also=PERTURBED)}{grouped(CELL)}'
     panel = rows_of(
         "Which invocations were disturbed, and by what?",
         "Invocations that ran while something else used the host, with the newest reason. They are in no estimate and were "
@@ -188,7 +221,8 @@ def _perturbed() -> PanelBuilder:
         "none was disturbed",
         [Query(query)],
         "none",
-        columns=("benchmark", "runtime", "collector", "heap", "host", "invocations", "reason"),
+        columns=("benchmark", "runtime", "collector", "modifiers", "heap", "host", "invocations", "reason"),
+        hidden=("platform",),
         sort="invocations",
         descending=True,
     )

@@ -36,7 +36,7 @@ def fleet_now() -> Dashboard:
         (
             Row(8, ((24, _progress()),)),
             Row(8, ((16, _measured()), (8, _endings()))),
-            Row(4, ((6, _count("Did invocations fail?", FAILED, RED)), (6, _count("Were any disturbed?", PERTURBED, ORANGE)),
+            Row(4, ((6, _count("Did invocations fail?", FAILED, RED, "Invocations that failed, crashed or took too long, but not `oom`,")), (6, _count("Were any disturbed?", PERTURBED, ORANGE)),
                     (6, _count("How many were recorded?", "", GREEN)), (6, _jobs()))),
             Row(8, ((12, _hosts()), (12, _pace()))),
             Row(8, ((12, _state()), (12, _failures()))),
@@ -47,17 +47,14 @@ def fleet_now() -> Dashboard:
 
 
 def _progress() -> PanelBuilder:
-    columns = ("recorded", "planned", "failed", "perturbed", "remaining_s")
-    inner = newest(
-        "event", columns, f"\"kind\" = 'progress' AND {_WHERE}", ("experiment", "host"), "recorded"
-    )
-    query = (
-        'SELECT "recorded" / "planned" AS "done", "recorded", "planned", "failed", "perturbed", "remaining_s"'
-        f" FROM ({inner}){grouped(('experiment', 'host'))}"
-    )
+    done = ('"recorded" / "planned"', "done")
+    columns = (done, "recorded", "planned", "failed", "perturbed", "remaining_s")
+    where = f"\"kind\" = 'progress' AND {_WHERE} AND {TIMES}"
+    query = newest("event", columns, where, ("experiment", "host"), "recorded")
     panel = rows_of(
         "What runs where, and when is it done?",
-        "One row for each experiment on each host, from its newest report of progress. `time left` is what the planned "
+        "One row for each experiment on each host that reported progress in the chosen time, from its newest report. `failed` are failed, "
+        "crashed and timed-out invocations. `time left` is what the planned "
         "invocations that are not recorded yet will take at the pace so far. A click on an experiment leads to its results.",
         _RUN,
         [Query(query)],
@@ -123,14 +120,14 @@ def _endings() -> PanelBuilder:
     )
 
 
-def _count(title: str, condition: str, colour: str) -> PanelBuilder:
+def _count(title: str, condition: str, colour: str, what: str = "Invocations") -> PanelBuilder:
     also = (condition, TIMES) if condition else (TIMES,)
     query = (
         f'SELECT count("iteration_rows") FROM "invocation" WHERE {chosen("experiment", "host", also=also)}'
     )
     return number(
         title,
-        "Invocations in the chosen time. `verify` names each one that failed: `regatta verify EXPERIMENT`.",
+        f"{what} in the chosen time. `verify` names each one that failed: `regatta verify EXPERIMENT`.",
         "none" if condition else "none yet: `regatta run SPEC`",
         [Query(query, "time_series", "invocations")],
         "none",
@@ -152,11 +149,15 @@ def _jobs() -> PanelBuilder:
 
 def _hosts() -> PanelBuilder:
     query = newest(
-        "event", ("text", "kind", "segment"), f"{_SEGMENTS} AND {_WHERE}", ("host", "experiment"), "text"
+        "event",
+        ("text", "kind", "segment"),
+        f"{_SEGMENTS} AND {_WHERE} AND {TIMES}",
+        ("host", "experiment"),
+        "text",
     )
     return rows_of(
         "What happened last on each host?",
-        "The newest event of each experiment on each host: made ready (`provisioned`), measuring (`segment_started`), "
+        "The newest event in the chosen time of each experiment on each host: made ready (`provisioned`), measuring (`segment_started`), "
         "between two segments (`segment_ended`), failed. Host `none`: of the experiment as a whole.",
         _RUN,
         [Query(query)],
@@ -183,11 +184,11 @@ def _pace() -> PanelBuilder:
 
 def _state() -> PanelBuilder:
     shown = (("busy_percent", "busy"), ("steal_percent", "stolen"), ("psi_cpu_percent", "waiting"))
-    parts = ", ".join(f'mean("{name}") AS "{word}"' for name, word in shown)
+    parts = ", ".join(f'max("{name}") AS "{word}"' for name, word in shown)
     query = f'SELECT {parts} FROM "host_state" WHERE {_WHERE} AND {TIMES}{grouped(("host",), True)}'
     return over_time(
         "Are the hosts quiet enough?",
-        "Share of time, around each invocation: processors busy, stolen by other guests of the same machine, and tasks "
+        "Share of time, over each invocation, the largest of each step of the axis: processors busy, stolen by other guests of the same machine, and tasks "
         "waiting for a processor (PSI). Stolen time and waiting make invocations `perturbed`.",
         _RUN,
         [Query(query, "time_series", "$tag_host $col")],

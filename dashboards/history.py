@@ -33,7 +33,7 @@ _CELL = (
     "parameters",
 )
 _WHERE = chosen(*_CELL, also=("\"kind\" = 'mean'", TIMES))
-_EMPTY = "choose a longer time, or measure the same again and run `regatta ingest EXPERIMENT`"
+_EMPTY = "choose a longer time, choose more experiments, or measure the same again and run `regatta ingest EXPERIMENT`"
 _SHIFTS = f"\"kind\" = 'shift' AND {chosen('experiment', also=TIMES)}"
 
 
@@ -45,7 +45,7 @@ def history() -> Dashboard:
         "history",
         "Has anything become slower or faster, since when, by how much?",
         (
-            many("experiment", "estimate", within=()),
+            one("experiment", "estimate", within=(), also=mean).multi(True),
             many("platform", "estimate"),
             one("host", "estimate", also=mean),
             one("benchmark", "estimate", also=mean),
@@ -93,8 +93,8 @@ def _band() -> PanelBuilder:
     ]  # fmt: skip
     panel = over_time(
         "How did $benchmark develop with $collector?",
-        "The mean $metric of each experiment at a heap of $heap, with its interval as a band, dated by the experiment's newest "
-        "record. A step that is wider than the bands is a change; a vertical line is a shift that `regatta history` has shown.",
+        "The mean $metric of each chosen experiment on $host at a heap of $heap, with its interval as a band, dated by the experiment's newest "
+        "record. All that is chosen becomes one line: choose those that measured the same in the same way, such as every night's. A step that is wider than the bands is a change; a vertical line is a shift that `regatta history` has shown.",
         _EMPTY,
         queries,
         "short",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,15 +13,24 @@ from grafana_foundation_sdk.models.dashboard import DataSourceRef
 #: every board has a variable that chooses among the data sources of type InfluxDB
 SOURCE = DataSourceRef(type_val="influxdb", uid="${datasource}")
 
-#: tags of an estimate that are not the same for all estimates of one experiment and metric
-SERIES = ("benchmark", "runtime", "collector", "modifiers", "heap", "parameters", "host")
+#: What tells the estimates, vectors and invocations of one experiment apart. A query that leaves one out must hold it to one
+#: value: what InfluxDB would choose among several is not for a board to show.
+SERIES = (
+    "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap", "metric", "unit", "parameters", "baseline",
+)  # fmt: skip
+COSTS = ("host", "platform", "runtime", "primitive", "parameters", "unit")
+CELL = ("host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
 
 #: invocations that gave a number as it should be, and those that were measured but disturbed
 OK, PERTURBED = "\"status\" = 'ok'", "\"status\" = 'perturbed'"
-#: neither is a failure; nor is what could not be run
-FAILED = '"status" !~ /^(ok|perturbed|skipped)$/'
+#: `oom` is a result, `skipped` was not run, `perturbed` is run again: none is a failure
+FAILED = '"status" =~ /^(failed|timeout|crashed)$/'
+#: all that are in no estimate and were not disturbed
+WITHOUT_NUMBER = '"status" !~ /^(ok|perturbed)$/'
 
 TIMES = "$timeFilter"
+
+_QUOTED = re.compile(r'"(\w+)"')
 
 #: unit tag -> what its columns end in, and Grafana's unit; "": all others
 UNITS: dict[str, tuple[str, str]] = {
@@ -75,24 +85,36 @@ def newest(
     columns: Sequence[str | tuple[str, str]],
     where: str,
     tags: Sequence[str] = SERIES,
-    first: str = "point",
+    selected: str = "n",
 ) -> str:
-    """The newest point of each series that has the field `first`, with others of its fields.
+    """Of each series its newest point: the fields that it has, and nothing where it has them not.
 
-    Estimates are written again while an experiment goes on, each time as of its newest record.
+    Estimates are written again while an experiment goes on, each time as of its newest record. One that has become undefined
+    has no `point`; it must not be hidden by an older one that has.
 
     Args:
-        columns: fields, or (field, name); `first` is one of them.
+        columns: fields, (field, name), or (arithmetic of quoted fields, name).
         where: conditions.
-        tags: what tells series apart.
+        tags: what tells series apart; `without` leaves out those that `where` holds to one value.
+        selected: a field that every point has.
     """
     pairs = [(column, column) if isinstance(column, str) else column for column in columns]
-    fields = ", ".join(
-        (f'last("{field}")' if field == first else f'"{field}"')
-        + (f' AS "{name}"' if name != field or field == first else "")
-        for field, name in pairs
+    shown = ", ".join(f'{_field(of)} AS "{name}"' if of != name else f'"{of}"' for of, name in pairs)
+    used = [name for of, _ in pairs for name in (_QUOTED.findall(of) if '"' in of else [of])]
+    others = "".join(f', "{name}"' for name in dict.fromkeys(used) if name != selected)
+    inner = (
+        f'SELECT last("{selected}") AS "{selected}"{others} FROM "{measurement}" WHERE {where}{grouped(tags)}'
     )
-    return f'SELECT {fields} FROM "{measurement}" WHERE {where}{grouped(tags)}'
+    return f"SELECT {shown} FROM ({inner}){grouped(tags)}"
+
+
+def _field(text: str) -> str:
+    return text if '"' in text else f'"{text}"'
+
+
+def without(*tags: str, of: Sequence[str] = SERIES) -> tuple[str, ...]:
+    """All tags but those that a query holds to one value each."""
+    return tuple(tag for tag in of if tag not in tags)
 
 
 def grouped(tags: Sequence[str], every: bool = False) -> str:
@@ -101,7 +123,7 @@ def grouped(tags: Sequence[str], every: bool = False) -> str:
     return f" GROUP BY {', '.join(parts)}{' fill(none)' if every else ''}" if parts else ""
 
 
-def estimates(where: str, tags: Sequence[str] = SERIES, more: Sequence[str] = ("label",)) -> list[Query]:
+def estimates(where: str, more: Sequence[str] = ("label",)) -> list[Query]:
     """Means with their intervals, one query a unit: its columns end in the unit's name, for a panel has one unit a column."""
     known = "|".join(unit for unit in UNITS if unit)
     queries = []
@@ -113,9 +135,7 @@ def estimates(where: str, tags: Sequence[str] = SERIES, more: Sequence[str] = ("
             *more,
         ]
         of_unit = f"\"unit\" = '{unit}'" if unit else f'"unit" !~ /^({known})$/'
-        queries.append(
-            Query(newest("estimate", columns, f"\"kind\" = 'mean' AND {where} AND {of_unit}", tags))
-        )
+        queries.append(Query(newest("estimate", columns, f"\"kind\" = 'mean' AND {where} AND {of_unit}")))
     return queries
 
 

@@ -162,10 +162,16 @@ def _colour(settings: Mapping[str, Any]) -> str | None:
     return found
 
 
-def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
+def bar_texts(frame: Frame, panel: Mapping[str, Any]) -> list[str]:
+    """What is written under each group of bars."""
     names, rows = frame
     x = panel["options"]["xField"]
-    texts = [_mapped(str(row[names.index(x)]), _settings(panel, x)) for row in rows]
+    return [_mapped(str(row[names.index(x)]), _settings(panel, x)) for row in rows]
+
+
+def _bars(frame: Frame, panel: Mapping[str, Any]) -> go.Figure:
+    names, rows = frame
+    x, texts = panel["options"]["xField"], bar_texts(frame, panel)
     columns = {
         name: [row[place] for row in rows]
         for place, name in enumerate(names)

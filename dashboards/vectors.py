@@ -5,8 +5,8 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
 from dashboards.changes import repeated, spread
-from dashboards.influxql import Query, chosen, newest, tag_values
-from dashboards.pieces import PanelBuilder, Row, bars, board, many, rows_of, variable, words
+from dashboards.influxql import COSTS, Query, chosen, newest, tag_values, without
+from dashboards.pieces import PanelBuilder, Row, bars, board, many, one, rows_of, variable, words
 
 _EMPTY = "run `regatta run configs/experiments/system-vector.yml` on each host, then `regatta ingest system-vector`"
 _WHERE = chosen("experiment", "platform", "runtime", "host", also="\"kind\" = 'system'")
@@ -15,6 +15,8 @@ _FIRST = ("lat_ctx", "lat_mem_rd", "lat_ops", "lat_proc", "lat_sync", "lat_sysca
 #: of `{"kind":"exec","parallel":1}` what is no bracket, and not that there is one process
 _PARAMETERS = '^\\{(.*?)(?:,?"parallel":1)?((?:,".*)?)\\}$'
 _WITHIN = ("experiment", "platform")
+#: one experiment and runtime are chosen, a host has one platform, and each query asks for one unit
+_ROWS = without("platform", "runtime", "unit", of=COSTS)
 
 _LATER = """A system vector is one half of a prediction. The other half, how often an application uses each primitive
 (*application vector*), and the time *predicted* from both beside the time *measured*, are not computed by this version of
@@ -27,9 +29,9 @@ def vectors() -> Dashboard:
         "vectors",
         "What does each primitive cost on each system?",
         (
-            many("experiment", "vector", within=()),
+            one("experiment", "vector", within=()),
             many("platform", "vector"),
-            many("runtime", "vector", within=_WITHIN),
+            one("runtime", "vector", within=_WITHIN),
             many("host", "vector", within=_WITHIN),
             variable("primitive", tag_values("primitive", "vector", chosen(*_WITHIN, also="\"unit\" = 'ns'")))
             .multi(True)
@@ -51,8 +53,7 @@ def _side_by_side(unit: str, title: str, shown: str, what: str) -> PanelBuilder:
         "vector",
         ("value",),
         f"{_WHERE} AND \"unit\" = '{unit}'",
-        ("host", "primitive", "parameters"),
-        "value",
+        _ROWS,
     )
     panel = rows_of(
         title,
@@ -71,8 +72,7 @@ def _primitive() -> PanelBuilder:
         "vector",
         ("value",),
         f"{_WHERE} AND {chosen('primitive')} AND \"unit\" = 'ns'",
-        ("host", "parameters"),
-        "value",
+        without("primitive", of=_ROWS),
     )
     panel = bars(
         "How does $primitive depend on its parameters?",
@@ -91,12 +91,11 @@ def _primitive() -> PanelBuilder:
 
 
 def _table() -> PanelBuilder:
-    tags = ("primitive", "parameters", "unit", "host", "platform", "runtime")
     return rows_of(
         "How sure is each cost?",
         "Each primitive with the ends of its interval, in its own unit; `n` invocations.",
         _EMPTY,
-        [Query(newest("vector", ("low", "value", "high", "n"), _WHERE, tags, "value"))],
+        [Query(newest("vector", ("low", "value", "high", "n", "reason"), _WHERE, COSTS))],
         "none",
         columns=(
             "primitive",
@@ -106,6 +105,7 @@ def _table() -> PanelBuilder:
             "high",
             "unit",
             "n",
+            "reason",
             "host",
             "platform",
             "runtime",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +12,15 @@ from typing import Any
 import numpy as np
 from chat_experiment import write_chat_experiment
 from rich_experiment import write_rich_experiment
-from synthetic_journal import START_NS, cell, native, record, write_experiment
+from synthetic_journal import (
+    START_NS,
+    cell,
+    record,
+    write_experiment,
+    write_facts,
+    write_journal,
+    write_plan,
+)
 
 from regatta.model.record import decode_record, encode_record
 from regatta.store.events import append_event
@@ -25,12 +34,16 @@ _PRIMITIVES = (
 
 
 def write_board_experiments(folder: Path) -> list[Path]:
-    """Collectors on two hosts with twins, pauses and failures; a chat server; system vectors; four nights of which one shifts."""
+    """Collectors on two hosts with twins, pauses and failures; a chat server; system vectors; two of everything; four nights of which one shifts."""
     now_ns = time.time_ns()
     written = [
-        _placed(write_rich_experiment(folder / "collectors"), now_ns - 3 * _HOUR_NS // 2),
-        _placed(write_chat_experiment(folder / "nightly-chat"), now_ns - 10 * _HOUR_NS),
-        _placed(_vectors(folder / "vectors"), now_ns - 12 * _HOUR_NS),
+        _placed(write_rich_experiment(folder / "collectors"), now_ns - 9 * _HOUR_NS),
+        _placed(
+            _on_two_hosts(write_chat_experiment(folder / "nightly-chat", windows=("", " window=9"))),
+            now_ns - 10 * _HOUR_NS,
+        ),
+        _placed(_on_two_hosts(_vectors(folder / "vectors")), now_ns - 12 * _HOUR_NS),
+        _placed(_everything_twice(folder / "twice"), now_ns - 6 * _HOUR_NS),
         *(_placed(_night(folder / f"nightly-{n}", n), now_ns - (5 - n) * 18 * _HOUR_NS) for n in range(1, 5)),
     ]
     append_event(written[0], "experiment_started", text="collectors")
@@ -43,8 +56,72 @@ def write_board_experiments(folder: Path) -> list[Path]:
     return written
 
 
+def _everything_twice(directory: Path) -> Path:
+    """Two of each thing that a cell may be, on two hosts of two platforms, with twins."""
+    rng = np.random.default_rng(2)
+    cells = [
+        cell(collector, benchmark=benchmark, runtime=runtime, modifiers=modifiers, heap_factor=factor,
+             heap_mib=int(32 * factor))
+        for benchmark in ("apps/ecj:small", "apps/h2:small")
+        for runtime in ("jdk-17", "jdk-21")
+        for modifiers in ("none", "compact")
+        for collector in ("serial", "g1")
+        for factor in (1.5, 2.0)
+    ]  # fmt: skip
+    cells += [
+        {**one, "cell_id": f"twin{one['cell_id'][4:]}", "twin_of": one["cell_id"]} for one in cells[::3]
+    ]
+    for host, platform in (("alpha", "x86"), ("beta", "arm")):
+        placed = [{**one, "platform": platform} for one in cells]
+        write_plan(directory, placed, 4, host=host)
+        lines = []
+        for r in range(4):
+            for position, one in enumerate(placed):
+                value = float(rng.normal(1e9, 1e7))
+                rows: list[list[Any]] = [
+                    [0, "elapsed", value, "ns", None, None],
+                    [0, "cpu", 1.5 * value, "ns", None, None],
+                    [0, "gc_time", 0.1 * value, "ns", None, None],
+                    *(
+                        [0, "gc_pause", value * share / 1e4, "ns", None, {"percentile": share}]
+                        for share in (50, 90, 99, 100)
+                    ),
+                    # Of another kind: not to be taken for the pauses above.
+                    [0, "gc_pause", value, "ns", None, {"kind": "all", "percentile": 99}],
+                ]
+                lines.append(record(one, r, rows, host=host, position=position))
+        write_journal(directory, lines, host)
+    write_facts(directory, baseline={"collector": "serial", "modifiers": "none"})
+    return directory
+
+
+def _on_two_hosts(directory: Path) -> Path:
+    """The same journal from a second host."""
+    folder = directory / "plan"
+    shutil.copytree(folder / "alpha", folder / "beta")
+    plan = folder / "beta" / "plan.json"
+    plan.write_text(json.dumps({**json.loads(plan.read_text()), "host": "beta"}))
+    (journal,) = (directory / "journal" / "alpha").glob("*.jsonl")
+    lines = [
+        {**decode_record(line), "host": "beta"} for line in journal.read_bytes().splitlines(keepends=True)
+    ]
+    write_journal(directory, lines, "beta")
+    return directory
+
+
 def _vectors(directory: Path) -> Path:
-    cells = [native(f"lm/{name}:default", metric="latency") for name in ("lat_syscall", "lat_ctx", "bw_mem")]
+    cells = [
+        cell(
+            "",
+            benchmark=f"lm/{name}:default",
+            runtime=runtime,
+            heap_factor=None,
+            heap_mib=None,
+            metric="latency",
+        )
+        for name in ("lat_syscall", "lat_ctx", "bw_mem")
+        for runtime in ("clang", "gcc")
+    ]
     rng = np.random.default_rng(1997)
     lines = []
     for r in range(5):

@@ -6,34 +6,51 @@ Run with `-s` it prints how many. Grafana itself is not here: NOT TESTED is how 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from board_experiments import write_board_experiments
 from boards import ROOT
 from click.testing import CliRunner
-from dashboards.asking import Answer, Ask, Board, full_range
+from dashboards.asking import Answer, Ask, Board, Range, full_range
 from dashboards.boards import documents
-from dashboards.preview import page
+from dashboards.frames import frame_of, series_of
+from dashboards.preview import bar_texts, page
 from influx_server import READER, InfluxServer
 from ruamel.yaml import YAML
 from small_experiments import SmallExperiment
 
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
+from regatta.influx.lines import encode
+from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
 
 DOCUMENTS = {board["uid"].removeprefix("regatta-"): board for board in documents()}
 ALERTS = YAML(typ="safe").load(
     (ROOT / "dashboards" / "provisioning" / "alerting" / "regatta.yml").read_text()
 )["groups"][0]["rules"]
+NIGHTS = tuple(f"nightly-{n}" for n in range(1, 5))
 #: what a stranger would choose
-CHOSEN: dict[str, dict[str, str]] = {
+CHOSEN: dict[str, dict[str, str | tuple[str, ...]]] = {
     "experiment": {"experiment": "collectors"},
     "compare-runtimes": {"experiment": "collectors"},
     "chat": {"runtime": "temurin-21"},
-    "history": {"benchmark": "apps/h2:small", "heap": "2x"},
+    "history": {"experiment": NIGHTS},
+    "host-health": {"collector": "g1"},
+}
+#: where there are two of each thing, and what is drawn beside
+TWICE: dict[str, dict[str, str]] = {
+    "experiment": {"experiment": "twice"},
+    "compare-runtimes": {"experiment": "twice"},
+    "collectors": {"experiment": "twice"},
+    "host-health": {"experiment": "twice"},
+    "vectors": {"experiment": "vectors"},
+    "chat": {"experiment": "nightly-chat"},
 }
 #: Of the experiment that was really measured here (two programs without a heap, in an A/A test) these boards must show something.
 REAL = {
@@ -43,7 +60,7 @@ REAL = {
     },
     "experiment": {
         "Which alternatives differ from the baseline, by how much?", "How far from the baseline is each alternative in $benchmark?",
-        "Which invocations failed, and why?", "Which invocations were disturbed, and by what?",
+        "Which invocations gave no number, and why?", "Which invocations were disturbed, and by what?",
     },
     "host-health": {"Does the clock change?", "Does it get hot?", "Is it throttled?"},
 }  # fmt: skip
@@ -109,14 +126,17 @@ def test_a_preview_shows_the_titles_of_all_panels_with_what_was_chosen_and_says_
     when = full_range(ask)
     shown_page = page([Board(DOCUMENTS["collectors"], ask, when, {"experiment": "collectors"})], when)
     assert "Not Grafana" in shown_page
-    for title in ("How long does apps/ecj:small take at each heap?", "How sure is the time with serial?"):
+    for title in (
+        "How long does apps/ecj:small take at each heap on alpha?",
+        "How sure is the time with serial?",
+    ):
         assert f"<h2>{title}</h2>" in shown_page
     # A variable that the board has not would be left as it is.
     assert not [line for line in shown_page.split("<h2>")[1:] if "$" in line.split("</h2>")[0]]
 
 
 def test_shifts_of_a_history_are_drawn_once_where_they_began(ask: Ask) -> None:
-    board = Board(DOCUMENTS["history"], ask, full_range(ask))
+    board = Board(DOCUMENTS["history"], ask, full_range(ask), CHOSEN["history"])
     (events,) = board.annotations()
     rows = [dict(zip(events["columns"], row, strict=True)) for row in events["values"]]
     assert len(rows) == 2
@@ -138,3 +158,171 @@ def test_a_rule_gets_rows_that_it_can_tell_apart(ask: Ask, rule: dict[str, Any])
             assert all(len(one["values"]) == 1 for one in found)
     # What one step of arithmetic joins must be there on both sides.
     assert all(sets[0] <= other for other in sets)
+
+
+# What a board must not hide
+
+
+_NEWEST = re.compile(r'last\("\w+"\).* FROM "(estimate|vector)" WHERE (.*?) GROUP BY')
+
+
+def told(board: Board, title: str) -> list[Answer]:
+    """The panel of that title, in all its repetitions."""
+    found = [answer for answer in board.panels() if answer.panel["title"] == title]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_no_two_estimates_share_a_row(ask: Ask, name: str) -> None:
+    asked: list[tuple[str, int]] = []
+
+    def heard(text: str) -> list[Mapping[str, Any]]:
+        found = ask(text)
+        asked.append((text, sum(len(one["values"]) for one in found)))
+        return found
+
+    list(Board(DOCUMENTS[name], heard, full_range(ask), TWICE[name]).panels())
+    compared = 0
+    for text, rows in asked:
+        if inner := _NEWEST.search(text):
+            series = ask(f'SELECT last("n") FROM "{inner[1]}" WHERE {inner[2]} GROUP BY *')
+            assert rows == len(series), text
+            compared += rows
+    assert compared
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_no_two_bars_of_a_panel_are_called_the_same(ask: Ask, name: str) -> None:
+    board = Board(DOCUMENTS[name], ask, full_range(ask), TWICE[name])
+    for answer in board.panels():
+        if answer.panel["type"] == "barchart" and answer.rows:
+            texts = Counter(bar_texts(frame_of(answer), answer.panel))
+            assert set(texts.values()) == {1}, (board.title(answer), texts)
+
+
+def test_failures_are_what_failed_crashed_or_took_too_long_on_boards_and_in_alerts(ask: Ask) -> None:
+    by_status = {
+        one["tags"]["status"]: one["values"][0][1]
+        for one in ask(
+            "SELECT count(iteration_rows) FROM invocation WHERE experiment = 'collectors' GROUP BY status"
+        )
+    }
+    assert by_status["oom"] > 0 < by_status["crashed"]
+    board = Board(DOCUMENTS["fleet-now"], ask, full_range(ask), {"experiment": "collectors"})
+    (answer,) = told(board, "Did invocations fail?")
+    assert answer.found[0][1][0]["values"][0][1] == by_status["crashed"]
+    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-failures")
+    alarmed = ask(rule["data"][0]["model"]["query"].replace("$$", "$"))
+    assert sum(one["values"][0][1] for one in alarmed) == by_status["crashed"]
+
+
+def test_a_history_opens_with_one_experiment_and_makes_one_line_of_those_that_are_chosen(ask: Ask) -> None:
+    opened = Board(DOCUMENTS["history"], ask, full_range(ask))
+    (experiment,) = opened.values["experiment"]
+    assert experiment in opened.options["experiment"]
+    chosen = Board(DOCUMENTS["history"], ask, full_range(ask), CHOSEN["history"])
+    for answer in told(chosen, "How did $benchmark develop with $collector?"):
+        assert {(name, len(points)) for name, _, points in series_of(answer)} == {
+            ("low time", 4), ("point time", 4), ("high time", 4),
+        }  # fmt: skip
+
+
+Written = Callable[..., Ask]
+
+
+@pytest.fixture
+def made_of(influx_server: InfluxServer) -> Written:
+    """Asks a database that has nothing but the given points."""
+
+    def make(*points: Any) -> Ask:
+        database = influx_server.new_database()
+        influx_server.write(b"".join(encode(point) for point in points), database)
+        return lambda text: [
+            {"tags": {}, **one} for one in influx_server.query(text, database, READER, epoch="ms")
+        ]
+
+    return make
+
+
+PLACE = ("nightly", "alpha", "x86", "apps/h2:small", "jdk-21", "g1", "none", "2x")
+#: what variables are chosen from
+RAN = make_point(INVOCATION, (*PLACE, "ok"), {"iteration_rows": 1}, time.time_ns())
+
+
+def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
+    tags = (*PLACE, "elapsed")
+    more = ("ratio", "", kind, "serial") if kind == "ratio" else ("ns", "", kind, "")
+    common = {"level": 0.95, "theta_percent": 3.0, "better": "lower", "label": "apps/h2:small · jdk-21 g1"}
+    return make_point(ESTIMATE, (*tags, *more), {**common, **fields}, time.time_ns() - int(ago_s * 1e9))
+
+
+def test_an_estimate_that_has_become_undefined_is_shown_so_and_alarms_nobody(made_of: Written) -> None:
+    older = {"n": 5, "point": 1.2, "low": 1.1, "high": 1.3}
+    newer = {"n": 6, "reason": "not steady"}
+    known = made_of(RAN, *(estimated(kind, 3600, **older) for kind in ("ratio", "mean")))
+    become = made_of(
+        RAN,
+        *(
+            estimated(kind, ago, **fields)
+            for kind in ("ratio", "mean")
+            for ago, fields in ((3600, older), (60, newer))
+        ),
+    )
+    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-regression")
+    query = rule["data"][0]["model"]["query"].replace("$$", "$")
+    assert known(query)
+    assert become(query) == []
+    for ask, n, ends in ((known, 5, {1.1, 1.2, 1.3}), (become, 6, {None})):
+        board = Board(DOCUMENTS["experiment"], ask, Range(0, 2**41))
+        for title in (
+            "Which alternatives differ from the baseline, by how much?",
+            "What was estimated, and how sure is it?",
+        ):
+            (answer,) = told(board, title)
+            names, (row,) = frame_of(answer)
+            shown_row = dict(zip(names, row, strict=True))
+            assert shown_row["n"] == n
+            assert shown_row["reason"] == (None if n == 5 else "not steady")
+            middle = "ratio" if "ratio" in names else "mean time"
+            sides = ("low", "high") if "low" in names else ("low time", "high time")
+            assert {shown_row[name] for name in (middle, *sides)} == ends
+
+
+def test_an_alarm_takes_both_sides_from_one_point(made_of: Written) -> None:
+    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-regression")
+    narrow, wide = {"low": 1.04, "theta_percent": 3.0}, {"low": 1.04, "theta_percent": 5.0}
+    for theta, alarmed in ((narrow, True), (wide, False)):
+        ask = made_of(estimated("ratio", 60, n=5, point=1.06, high=1.08, **theta))
+        (series,) = ask(rule["data"][0]["model"]["query"].replace("$$", "$"))
+        assert (series["values"][0][1] > 1) is alarmed
+
+
+def test_one_disturbed_invocation_among_a_hundred_quiet_ones_is_seen(made_of: Written) -> None:
+    now_ns = time.time_ns()
+    fields = ("steal_percent", "psi_io_percent", "swap_pages", "throttle_events")
+    points = [
+        make_point(
+            HOST_STATE, ("demo", "alpha", "x86"), {**dict.fromkeys(fields, 40.0 * (n == 50)), "perturbed": n == 50},
+            now_ns - n * 10**9,
+        )
+        for n in range(100)
+    ]  # fmt: skip
+    day = Range(now_ns // 10**6 - 86_400_000 * 7, now_ns // 10**6)
+    board = Board(DOCUMENTS["host-health"], made_of(*points), day)
+    for title in (
+        "Does another guest take the processor away?", "Do tasks wait for something?", "Does it swap?", "Is it throttled?",
+    ):  # fmt: skip
+        (answer,) = told(board, title)
+        values = [value for _, _, drawn in series_of(answer) for _, value in drawn if value is not None]
+        assert max(values) == 40.0, title
+
+
+def test_what_was_killed_runs_no_more_once_its_last_report_is_out_of_the_shown_time(made_of: Written) -> None:
+    day_ms, now_ms = 86_400_000, time.time_ns() // 10**6
+    reported = {"text": "", "planned": 10, "recorded": 5, "failed": 0, "perturbed": 0, "remaining_s": 60.0}
+    ask = made_of(make_point(EVENT, ("demo", "alpha", "progress"), reported, (now_ms - 2 * day_ms) * 10**6))
+    for days, rows in ((3, 1), (1, 0)):
+        board = Board(DOCUMENTS["fleet-now"], ask, Range(now_ms - days * day_ms, now_ms))
+        (answer,) = told(board, "What runs where, and when is it done?")
+        assert answer.rows == rows
