@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import dataclass
 from logging import LogRecord
@@ -11,6 +12,8 @@ from typing import Any
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from regatta.cli.sending import send_what_happened
+from regatta.influx.settings import HANDED_ON
 from regatta.model.record import FAILURES
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions
 from regatta.store.events import NO_HOST, append_event
@@ -73,15 +76,20 @@ class Happenings:
     def close(self) -> None:
         """The workflow has ended: so have its experiments that were still at work.
 
+        What no job could send any more, their end and what failed last, is sent from here where an InfluxDB is configured.
+
         Raises:
             StoreError: an event cannot be written.
         """
-        for path, end in self._ends.items():
-            if not end:
-                stopped = self._stopped or any(job.folder.path == path for job in self._jobs.values())
-                append_event(path, "experiment_ended", text="stopped" if stopped else "complete")
-            elif end.startswith("failed"):
-                append_event(path, "experiment_ended", text=end)
+        ended = [path for path, end in self._ends.items() if end != "complete"]
+        for path in ended:
+            append_event(path, "experiment_ended", text=self._ends[path] or self._end(path))
+        for path in ended if HANDED_ON in os.environ else ():
+            send_what_happened(Folder(path))
+
+    def _end(self, path: Path) -> str:
+        stopped = self._stopped or any(job.folder.path == path for job in self._jobs.values())
+        return "stopped" if stopped else "complete"
 
     def _begun(self, job: Job) -> None:
         path = job.folder.path
@@ -93,8 +101,8 @@ class Happenings:
             append_event(path, "segment_started", job.host, segment=job.segment)
         elif job.rule not in _UNTOLD:
             append_event(path, "stage", text=job.rule)
-        if job.rule == _SENDS and path in self._ends:
-            # All is measured and answered, and what is sent now is to say so.
+        if job.rule == _SENDS and path in self._ends and _read(job.folder.verdict).get("holds") is True:
+            # All is measured well and answered, and what is sent now is to say so.
             self._ends[path] = "complete"
             append_event(path, "experiment_ended", text="complete")
 
@@ -115,7 +123,9 @@ class Happenings:
     def _failed(self, job: Job, logs: list[str]) -> None:
         said = _last_line(Path(logs[0])) if logs else ""
         text = f"{job.rule}: {said}" if said else job.rule
-        self._ends[job.folder.path] = f"failed: {text}"
+        # What failed first is why it failed; the rest may come of it.
+        if not self._ends.get(job.folder.path, "").startswith("failed"):
+            self._ends[job.folder.path] = f"failed: {text}"
         if job.segment is None:
             append_event(job.folder.path, "job_failed", job.host, text=text)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from influx_server import WRITER, InfluxServer
 from runner_plans import wait_until
-from small_experiments import HOST, SmallExperiment
+from small_experiments import HOME, HOST, SmallExperiment
 
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder, write_json
@@ -106,6 +107,37 @@ def test_no_trouble_with_influxdb_stops_measuring_and_all_arrives_later(
     assert LOUD not in last.stderr
     assert "measuring" not in last.stderr
     agree(small)
+
+
+def test_a_bare_snakemake_that_fails_tells_influxdb_so(tmp_path: Path, influx_server: InfluxServer) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": 1}, segment={"rounds": 1})
+    database = influx_server.new_database()
+    small.environment["REGATTA_INFLUX"] = str(influx_server.write_settings(tmp_path / "settings", database))
+
+    def snakemake(program: str) -> list[tuple[str, str]]:
+        """What the database has of failures and ends then."""
+        small.suite["benchmarks"] = {"bad": {"command": [program]}}
+        small.write()
+        done = subprocess.run(
+            ["snakemake", "--snakefile", str(HOME / "Snakefile"), "--profile", str(HOME / "local"),
+             "--config", "spec=spec.yml", "results=results"],
+            cwd=tmp_path, env=small.environment, text=True, capture_output=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 1, done.stderr
+        asked = 'SELECT "kind", "text" FROM "event" WHERE "kind" =~ /failed|ended$/ AND "kind" != \'segment_ended\''
+        found = influx_server.query(asked, database)
+        return [(kind, text) for one in found for _, kind, text in one["values"]]
+
+    not_built = snakemake("no such program")
+    assert not_built[-1][0] == "experiment_ended"
+    assert not_built[0][0] == "job_failed"
+    assert not_built[-1][1] == f"failed: {not_built[0][1]}"
+    assert "no such program" in not_built[0][1]
+    assert not small.folder.journal.exists(), "it has come to no plan"
+
+    failed = snakemake("false")[len(not_built) :]
+    assert [kind for kind, _ in failed] == ["job_failed", "experiment_ended"]
+    assert failed[-1][1].startswith("failed: verified: ")
 
 
 def test_settings_that_are_wrong_are_told_before_anything_is_measured(tmp_path: Path) -> None:

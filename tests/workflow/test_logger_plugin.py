@@ -146,6 +146,7 @@ def test_an_experiment_has_ended_before_its_events_are_sent_and_sending_alone_is
 ) -> None:
     flow = Workflow(tmp_path, handler())
     flow.end(flow.begin("report"))
+    (flow.folder / "verify.json").write_text(json.dumps({"holds": True}))
     flow.begin("ingest_influx")
     assert flow.kinds() == ["experiment_started", "stage", "stage", "experiment_ended"]
     flow.end(flow.jobs)
@@ -157,6 +158,17 @@ def test_an_experiment_has_ended_before_its_events_are_sent_and_sending_alone_is
     again.end(again.begin("ingest_influx"))
     again.handler.close()
     assert again.kinds()[4:] == ["stage"]
+
+
+def test_an_experiment_of_which_something_failed_is_never_complete(tmp_path: Path) -> None:
+    flow = Workflow(tmp_path, handler())
+    flow.end(flow.begin("report"))
+    (flow.folder / "verify.json").write_text(json.dumps({"holds": False}))
+    flow.end(flow.begin("ingest_influx"))
+    flow.fail(flow.begin("verified"), "verified", "2 failed")
+    flow.handler.close()
+    assert flow.kinds() == ["experiment_started", "stage", "stage", "job_failed", "experiment_ended"]
+    assert flow.events()[-1].fields["text"] == "failed: verified: 2 failed"
 
 
 def test_jobs_of_no_experiment_are_not_written_down(tmp_path: Path) -> None:

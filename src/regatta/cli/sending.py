@@ -1,4 +1,4 @@
-"""What `regatta run` does about InfluxDB at its end: send what a workflow that failed could not, and say where all of it is."""
+"""What is done about InfluxDB at the end of a workflow: send what one that failed could not, and say where all of it is."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from regatta.store.events import events_path
 from regatta.store.folder import Folder
-from regatta.store.receipts import sent_receipt, unsent
+from regatta.store.receipts import is_sent, sent_receipt, unsent
 
 if TYPE_CHECKING:
     from regatta.influx.settings import Settings
@@ -39,12 +40,15 @@ class Sending:
     ) -> None:
         if self.settings is None:
             return
-        if not self.complete and (self.folder.plan.is_dir() or self.folder.journal.is_dir()):
-            _send(self.folder)
+        if not self.complete:
+            send_what_happened(self.folder)
         _tell(self.folder, self.settings, self.spec)
 
 
-def _send(folder: Folder) -> None:
+def send_what_happened(folder: Folder) -> None:
+    """Send what was measured and what happened of an experiment whose workflow has not sent all there is; for half a minute at most."""
+    if is_sent(folder) or not (folder.journal.is_dir() or events_path(folder.path).exists()):
+        return
     command = [
         sys.executable, "-m", "regatta", "ingest", str(folder.path),
         "--no-estimates", "--patience-s", "1", "--receipt", str(sent_receipt(folder)),
@@ -55,8 +59,9 @@ def _send(folder: Folder) -> None:
         (folder.logs / "ingest-influx.log").open("wb") as log,
     ):
         subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=_PATIENCE_S
-        )
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=_PATIENCE_S,
+            check=False,
+        )  # fmt: skip
 
 
 def _tell(folder: Folder, settings: Settings, spec: Path) -> None:

@@ -189,14 +189,29 @@ def withdraw_unsent(folder: Folder, identity: str) -> None:
     receipt, told = sent_receipt(folder), _sent(folder)
     if told is None:
         return
-    try:
-        happened = events_path(folder.path).stat().st_mtime_ns > receipt.stat().st_mtime_ns
-    except OSError:
-        happened = False
-    if happened or _waits(told) or told.get("identity") != identity:
+    if _newer(events_path(folder.path), receipt) or _waits(told) or told.get("identity") != identity:
         # Where it cannot be taken away nothing is sent: `sending_hindrance` says so.
         with contextlib.suppress(OSError):
             receipt.unlink(missing_ok=True)
+
+
+def is_sent(folder: Folder) -> bool:
+    """Whether all that was measured and that happened was sent to InfluxDB, the estimates aside."""
+    receipt, told = sent_receipt(folder), _sent(folder)
+    return (
+        told is not None
+        and not _waits(told)
+        and not any(
+            _newer(path, receipt) for path in (events_path(folder.path), *folder.journal.glob("*/*.jsonl"))
+        )
+    )
+
+
+def _newer(path: Path, receipt: Path) -> bool:
+    try:
+        return path.stat().st_mtime_ns > receipt.stat().st_mtime_ns
+    except OSError:
+        return False
 
 
 def _left_out(receipt: Path) -> bool:
