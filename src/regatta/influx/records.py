@@ -90,7 +90,7 @@ class RecordLines:
             self.carry = base + max(0, len(rows) - 1) * STEP_NS
             return self._pieces(record, rows, base, first)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _foreign(record, error) from error
+            raise foreign_record(record, error) from error
 
     def pass_over(self, record: Record) -> int:
         """The time of the next record, whose lines are not made; `carry` is that of this record.
@@ -102,7 +102,7 @@ class RecordLines:
             base = self._base(record)
             self.carry = base + max(0, len(record.get("iterations") or ()) - 1) * STEP_NS
         except (AttributeError, TypeError) as error:
-            raise _foreign(record, error) from error
+            raise foreign_record(record, error) from error
         return base
 
     def _base(self, record: Record) -> int:
@@ -143,7 +143,7 @@ class RecordLines:
                 data.append(self._iterations(record, part, start, base))
                 points += len(part)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise _foreign(record, error) from error
+            raise foreign_record(record, error) from error
         yield Piece(b"".join(data), points)
 
     def _iterations(self, record: Record, rows: Any, start: int, base: int) -> bytes:
@@ -268,7 +268,8 @@ def _host_state(values: Record, cpus: int | None) -> dict[str, Any]:
     }
 
 
-def _foreign(record: Record, error: Exception) -> StoreError:
+def foreign_record(record: Record, error: Exception) -> StoreError:
+    """What is said of a record that is none of ours."""
     where = f"record {record.get('invocation_id')} of {record.get('host')}, sequence {record.get('sequence')}"
     return StoreError(
         where,

@@ -1,23 +1,23 @@
-"""Whether the database holds what the journal does: points counted on both sides, series by series."""
+"""Whether the database holds what the journal does: both sides counted, summed and compared, series by series."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from regatta.influx.client import Client
+from regatta.influx.client import Client, Series
 from regatta.influx.cursor import Cursor, Cursors
 from regatta.influx.event_points import event_point
 from regatta.influx.ingesting import Progress
 from regatta.influx.journal import any_of, experiment_names, journal_hosts, new_lines, segment_of
 from regatta.influx.labels import HostLabels, read_labels
-from regatta.influx.lines import encode, escaped, identifier
+from regatta.influx.lines import escaped, identifier, series_key
 from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point
 from regatta.influx.records import RecordLines
 from regatta.influx.retention import retention
+from regatta.influx.sums import ASKED, FIRST, LAST, SUM_OF_VALUES, HostSums, name_of
 from regatta.model.record import DamagedLine, decode_record
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder
@@ -27,23 +27,24 @@ JOURNAL = (ITERATION, INVOCATION, HOST_STATE)
 #: differences that are named; the number of all is told
 _NAMED = 20
 
-#: Key and time of a line: its fields lie between two bare spaces, in quotes where they hold spaces.
-_LINE = re.compile(rb'((?:[^ \\\n]|\\.)+) (?:"(?:[^"\\]|\\.)*"|[^" ])+ (\d+)\n', re.DOTALL)
-_KIND = re.compile(r",kind=((?:[^,\\]|\\.)*)$")
-
 
 @dataclass(frozen=True)
 class Difference:
-    """A series whose counts differ."""
+    """A series that is another on both sides."""
 
     #: measurement and tags, as line protocol has them
     series: str
-    journal: int
-    database: int
+    journal: int | float | None
+    database: int | float | None
+    #: what differs: the number of points, or with as many of them a sum, an end or a time
+    what: str = "points"
 
     def sentence(self) -> str:
         """In words."""
-        return f"{self.series}: {self.journal} points in the journal, {self.database} in the database"
+        if self.what == "points":
+            return f"{self.series}: {self.journal} points in the journal, {self.database} in the database"
+        ours, theirs = ("none" if one is None else one for one in (self.journal, self.database))
+        return f"{self.series}: {self.what} is {ours} in the journal, {theirs} in the database"
 
 
 @dataclass
@@ -61,11 +62,19 @@ class Verified:
     #: points that the database keeps no longer: its retention policy, and how many of the journal's are older
     retention: str = ""
     expired: int = 0
+    #: hosts that have records of which nothing says that they were written
+    without_cursor: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
         """Whether both sides agree."""
         return not self.differing
+
+    def add(self, difference: Difference) -> None:
+        """Take a series that differs."""
+        self.differing += 1
+        if len(self.differences) < _NAMED:
+            self.differences.append(difference)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON."""
@@ -79,13 +88,13 @@ def verify(
     others: Iterable[Point] = (),
     progress: Progress = lambda size: None,
 ) -> Verified:
-    """Count both sides.
+    """Compare both sides.
 
     Args:
         folder: of the experiment.
         client: who may read.
         hosts: these alone, without events; None: everything of the experiment.
-        others: points of one time that should be there beside those of journal and events.
+        others: points of one time that should be there beside those of journal and events. They are counted.
         progress: told how many bytes of the journal were read.
 
     Raises:
@@ -93,21 +102,26 @@ def verify(
     """
     cursors = Cursors(folder, client.settings)
     kept, horizon_ns = retention(client)
-    of_journal, of_events, of_others = (_Counts(horizon_ns) for _ in range(3))
+    found = Verified(folder.name, retention=kept)
+    sums = HostSums(horizon_ns)
+    of_events, of_others = _Counts(horizon_ns), _Counts(horizon_ns)
     for host in journal_hosts(folder) if hosts is None else hosts:
-        _count_host(folder, host, Cursor(cursors.directory, host), of_journal, progress)
+        cursor = Cursor(cursors.directory, host)
+        _sum_host(folder, host, cursor, sums, progress)
+        if not cursor.positions:
+            found.without_cursor.append(host)
     scope = _Scope(experiment_names(folder), hosts)
-    database: dict[str, int] = {}
     for measurement in JOURNAL:
-        database.update(_ask(client, measurement, scope))
+        _compare_sums(found, measurement, sums, _ask_sums(client, measurement, scope, sums))
+    database: dict[str, int] = {}
     if hosts is None:
         for event in read_events(events_path(folder.path)):
-            of_events.add(encode(event_point(folder.name, event)))
+            of_events.add(event_point(folder.name, event))
         if of_events.kinds:
             database.update(_ask(client, EVENT, replace(scope, kinds=of_events.kinds)))
     since: dict[str, int] = {}
     for point in others:
-        of_others.add(encode(point))
+        of_others.add(point)
         since[point.measurement] = min(since.get(point.measurement, point.time_ns), point.time_ns)
     for measurement, since_ns in since.items():
         kinds = of_others.kinds if measurement == EVENT else ()
@@ -115,9 +129,8 @@ def verify(
             # What was answered before, by the same records and another plan, is there as well.
             if key in of_others.series:
                 database[key] = min(count, of_others.series[key])
-    found = Verified(folder.name, retention=kept)
-    found.expired = of_journal.expired + of_events.expired + of_others.expired
-    _compare(found, of_journal.series + of_events.series + of_others.series, database)
+    found.expired = sums.expired + of_events.expired + of_others.expired
+    _compare_counts(found, of_events.series + of_others.series, database)
     return found
 
 
@@ -128,42 +141,19 @@ class _Counts:
         self.series: Counter[str] = Counter()
         self.expired = 0
         self._horizon_ns = horizon_ns
-        self._keys: dict[bytes, str] = {}
+        self._kinds: set[str] = set()
 
-    def add(self, lines: bytes) -> None:
-        """Count lines, each with its newline."""
-        at = 0
-        while at < len(lines):
-            # Lines without strings, which are nearly all, are told apart much faster.
-            quote = lines.find(b'"', at)
-            end = len(lines) if quote < 0 else lines.rfind(b"\n", at, quote) + 1
-            if end > at:
-                self._add_plain(lines[at : end - 1].split(b"\n"))
-                at = end
-                continue
-            match = _LINE.match(lines, at)
-            if match is None:
-                raise ValueError(f"no line: {lines[at : at + 200]!r}")
-            self._add({match[1]: 1}, [match[2]])
-            at = match.end()
-
-    def _add_plain(self, lines: list[bytes]) -> None:
-        parts = [line.rsplit(b" ", 2) for line in lines]
-        self._add(Counter(part[0] for part in parts), (part[2] for part in parts))
-
-    def _add(self, counted: Mapping[bytes, int], times: Iterable[bytes]) -> None:
-        for key, count in counted.items():
-            if key not in self._keys:
-                self._keys[key] = key.decode()
-            self.series[self._keys[key]] += count
-        if self._horizon_ns:
-            self.expired += sum(int(time) < self._horizon_ns for time in times)
+    def add(self, point: Point) -> None:
+        """Count a point."""
+        self.series[series_key(point.measurement, point.tags)] += 1
+        self.expired += point.time_ns < self._horizon_ns
+        if point.measurement == EVENT:
+            self._kinds.add(point.tags[TAGS[EVENT].index("kind")])
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Kinds of the events that were counted, as tags have them."""
-        marks = (_KIND.search(key) for key in self.series if key.startswith(f"{EVENT},"))
-        return tuple(sorted({mark[1] for mark in marks if mark}))
+        """Kinds of the events that were counted."""
+        return tuple(sorted(self._kinds))
 
 
 @dataclass(frozen=True)
@@ -187,46 +177,82 @@ class _Scope:
         return " AND ".join(parts)
 
 
-def _count_host(folder: Folder, host: str, cursor: Cursor, counts: _Counts, progress: Progress) -> None:
+def _sum_host(folder: Folder, host: str, cursor: Cursor, sums: HostSums, progress: Progress) -> None:
     labels = read_labels(folder, host)
     labels = HostLabels({**labels.cells, **cursor.cells}, labels.cpus)
     for name, position in cursor.positions.items():
-        # Another journal may have as many points.
         position.check(folder.journal / host / name)
     for path in sorted((folder.journal / host).glob("*.jsonl")):
-        encoder = RecordLines(labels, segment_of(path))
+        times = RecordLines(labels, segment_of(path))
         for line in new_lines(path, 0):
             progress(len(line))
             try:
                 record = decode_record(line)
             except DamagedLine:
                 continue
-            for piece in encoder.of(record):
-                counts.add(piece.data)
+            sums.add(record, times, labels)
 
 
 def _ask(client: Client, measurement: str, scope: _Scope) -> Iterator[tuple[str, int]]:
     """Series of a measurement and how many points each has."""
-    query = (
-        f"SELECT count({identifier(COUNTED[measurement])}) FROM {identifier(measurement)}"
-        f" WHERE {scope.condition()} GROUP BY *"
+    for series in _grouped(client, measurement, f"count({identifier(COUNTED[measurement])})", scope):
+        yield _key(measurement, series), sum(int(row[1]) for row in series.values)
+
+
+def _ask_sums(
+    client: Client, measurement: str, scope: _Scope, ours: HostSums
+) -> dict[str, dict[str, int | float | None]]:
+    """Series of a measurement and what the points of each come to."""
+    summed = all(one.can_be_summed for one in ours.series.values())
+    asked = [pair for pair in ASKED[measurement] if summed or name_of(*pair) != SUM_OF_VALUES]
+    names = [name_of(*pair) for pair in asked]
+    chosen = ", ".join(f"{function}({identifier(field)})" for function, field in asked)
+    found: dict[str, dict[str, int | float | None]] = {}
+    for series in _grouped(client, measurement, chosen, scope):
+        for row in series.values:
+            found[_key(measurement, series)] = dict(zip(names, row[1:], strict=True))
+    for name, function in ((FIRST, "first"), (LAST, "last")):
+        one = f"{function}({identifier(COUNTED[measurement])})"
+        for series in _grouped(client, measurement, one, scope):
+            for row in series.values:
+                found.setdefault(_key(measurement, series), {"points": 0})[name] = row[0]
+    return found
+
+
+def _grouped(client: Client, measurement: str, chosen: str, scope: _Scope) -> Iterator[Series]:
+    query = f"SELECT {chosen} FROM {identifier(measurement)} WHERE {scope.condition()} GROUP BY *"
+    return client.query(query, chunked=True)
+
+
+def _key(measurement: str, series: Series) -> str:
+    """A series as line protocol has it."""
+    names = [*TAGS[measurement], *sorted(series.tags.keys() - set(TAGS[measurement]))]
+    tags = ((name, series.tags.get(name, "")) for name in names)
+    return ",".join((measurement, *(f"{name}={escaped(value)}" for name, value in tags if value)))
+
+
+def _compare_sums(
+    found: Verified, measurement: str, ours: HostSums, theirs: Mapping[str, Mapping[str, int | float | None]]
+) -> None:
+    own = {key: one for key, one in ours.series.items() if key.startswith(f"{measurement},")}
+    _compare_counts(
+        found,
+        {key: one.count for key, one in own.items()},
+        {key: int(one["points"] or 0) for key, one in theirs.items()},
     )
-    for series in client.query(query, chunked=True):
-        names = [*TAGS[measurement], *sorted(series.tags.keys() - set(TAGS[measurement]))]
-        tags = ((name, series.tags.get(name, "")) for name in names)
-        key = ",".join((measurement, *(f"{name}={escaped(value)}" for name, value in tags if value)))
-        yield key, sum(int(row[1]) for row in series.values)
+    for key in sorted(own.keys() & theirs.keys()):
+        difference = own[key].difference(theirs[key])
+        if difference is not None and difference[0] != "points":
+            what, here, there = difference
+            found.add(Difference(key, here, there, what))
 
 
-def _compare(found: Verified, journal: Mapping[str, int], database: Mapping[str, int]) -> None:
-    keys = sorted(journal.keys() | database.keys())
-    found.series = len(journal)
-    for key in keys:
+def _compare_counts(found: Verified, journal: Mapping[str, int], database: Mapping[str, int]) -> None:
+    found.series += len(journal)
+    for key in sorted(journal.keys() | database.keys()):
         measurement = key.partition(",")[0]
         ours, theirs = journal.get(key, 0), database.get(key, 0)
         found.journal[measurement] = found.journal.get(measurement, 0) + ours
         found.database[measurement] = found.database.get(measurement, 0) + theirs
         if ours != theirs:
-            found.differing += 1
-            if len(found.differences) < _NAMED:
-                found.differences.append(Difference(key, ours, theirs))
+            found.add(Difference(key, ours, theirs))
