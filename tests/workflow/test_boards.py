@@ -217,6 +217,23 @@ def test_failures_are_what_failed_crashed_or_took_too_long_on_boards_and_in_aler
     assert sum(one["values"][0][1] for one in alarmed) == by_status["crashed"]
 
 
+def test_the_order_of_measurement_is_drawn_of_invocations_and_never_of_their_means(ask: Ask) -> None:
+    where = "experiment = 'collectors' AND \"host\" = 'alpha'"
+    elapsed = {
+        row[1] for one in ask(f"SELECT elapsed_ns FROM invocation WHERE {where}") for row in one["values"]
+    }
+    disturbed = ask(
+        f"SELECT count(elapsed_ns) FROM invocation WHERE {where} AND status = 'perturbed' GROUP BY *"
+    )
+    now_ms = time.time_ns() // 10**6
+    # So long that a step of the axis holds many invocations.
+    board = Board(DOCUMENTS["experiment"], ask, Range(now_ms - 2 * 10**11, now_ms), CHOSEN["experiment"])
+    (answer,) = told(board, "Did anything change while it ran?")
+    drawn = series_of(answer)
+    assert {value for _, _, points in drawn for _, value in points} <= elapsed
+    assert sum(name.startswith("perturbed: ") for name, _, _ in drawn) == len(disturbed) > 1
+
+
 def test_a_history_opens_with_one_experiment_and_makes_one_line_of_those_that_are_chosen(ask: Ask) -> None:
     opened = Board(DOCUMENTS["history"], ask, full_range(ask))
     (experiment,) = opened.values["experiment"]
