@@ -19,8 +19,8 @@ from regatta.influx.settings import read_settings
 CELLS = [cell("g1"), cell("serial"), {**native("lm/lat_pipe:default"), "metric": "elapsed"}]
 
 
-def write_rounds(folder: Path, rounds: int, **facts: Any) -> Path:
-    write_plan(folder, CELLS, rounds)
+def write_rounds(folder: Path, rounds: int, discarded: int = 0, **facts: Any) -> Path:
+    write_plan(folder, CELLS, rounds, discarded_rounds=discarded)
     write_facts(folder, **facts)
     records = [
         record(one, r, [1e6 + r + p], position=p) for r in range(rounds) for p, one in enumerate(CELLS)
@@ -29,14 +29,21 @@ def write_rounds(folder: Path, rounds: int, **facts: Any) -> Path:
     return folder
 
 
-def written(server: InfluxServer, database: str) -> dict[str, Any]:
-    """All points of the answer, whatever series and fields they have."""
-    return {one: server.query(f"SELECT * FROM {one} GROUP BY *", database) for one in ("estimate", "vector")}
+def written(server: InfluxServer, database: str) -> dict[str, list[Any]]:
+    """All points of the answer, with whatever tags and fields they have."""
+    return {
+        one: [
+            (series["tags"], {name: value for name, value in zip(series["columns"], row, strict=True) if value is not None})
+            for series in server.query(f"SELECT * FROM {one} GROUP BY *", database)
+            for row in series["values"]
+        ]
+        for one in ("estimate", "vector")
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "before",
-    [{"baseline": {"collector": "serial"}}, {"level": 0.5, "method": "fixed"}],
+    [{"baseline": {"collector": "serial"}}, {"baseline": {"collector": "g1"}}],
     ids=["another baseline", "an interval that is none any more"],
 )
 def test_an_answer_leaves_nothing_of_an_earlier_one_of_the_same_records(
@@ -44,8 +51,8 @@ def test_an_answer_leaves_nothing_of_an_earlier_one_of_the_same_records(
 ) -> None:
     folder = tmp_path / "made-up"
     found = []
-    # With a warm-up that is longer than what was measured there is no mean.
-    after = {"method": "fixed", "warmup": 3, "baseline": {"collector": "g1"}}
+    # One round that counts is no interval.
+    after = {"discarded": 2, "baseline": {"collector": "g1"}}
     for name, answers in (("twice", (before, after)), ("once", (after,))):
         database = influx_server.new_database()
         settings = influx_server.write_settings(tmp_path / name, database)
