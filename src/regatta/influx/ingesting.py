@@ -157,8 +157,10 @@ class Ingest:
 
     def last_time(self, patience_s: float) -> None:
         """After an interruption: write once more, and do not wait long."""
-        self._client.stop.clear()
-        self._client.patience_s = patience_s
+        for client in (self._client, self._reader):
+            if client is not None:
+                client.stop.clear()
+                client.patience_s = patience_s
 
     def ask_again(self) -> None:
         """Before the last look: a database may have lost what was written meanwhile."""

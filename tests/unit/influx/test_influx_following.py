@@ -12,11 +12,13 @@ import pytest
 from influx_ingests import CELLS, write_big_experiment
 from influx_server import InfluxServer
 
-from regatta.influx import following
-from regatta.influx.client import Client
+from regatta.errors import StoreError
+from regatta.influx import client, following
+from regatta.influx.client import Client, Unreachable
 from regatta.influx.following import follow
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
+from regatta.model.record import STATUSES
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
 from regatta.store.runner_state import process_start
@@ -59,6 +61,42 @@ def test_a_workflow_that_began_again_is_waited_for(work: Ingest) -> None:
     assert not thread.is_alive()
 
 
+def test_after_ctrl_c_a_database_that_is_down_is_not_waited_for(
+    influx_server: InfluxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_big_experiment(tmp_path / "made-up")
+    settings = influx_server.write_settings(tmp_path / "settings", influx_server.new_database())
+    forever = {"patience_s": float("inf")}
+    clients = [Client(read_settings(settings), purpose, **forever) for purpose in ("write", "read")]
+    work = Ingest(Folder(folder), clients[0], reader=clients[1])
+    for host in work.hosts():
+        work.host(host)
+    work.ask_again()
+    for one in clients:
+        monkeypatch.setattr(one, "_send", _unanswered)
+    work.last_time(0.2)
+    ended: list[StoreError] = []
+
+    def last() -> None:
+        for host in work.hosts():
+            try:
+                work.host(host)
+            except StoreError as error:
+                ended.append(error)
+
+    thread = threading.Thread(target=last, daemon=True)
+    thread.start()
+    thread.join(30)
+    for one in clients:
+        one.stop.set()
+    assert not thread.is_alive()
+    assert [type(error) for error in ended] == [Unreachable, Unreachable]
+
+
+def _unanswered(*arguments: object) -> None:
+    raise client._Passing("Connection refused")
+
+
 def test_without_a_workflow_it_ends_when_nobody_has_measured_for_a_while(
     work: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,7 +125,7 @@ def test_how_far_a_host_is_becomes_an_event_now_and_then(
         events = read_events(events_path(work.folder.path))
         return [event.fields for event in events if event.kind == "progress" and event.host == "alpha"]
 
-    for index, counts in ((1, {}), (2 * len(CELLS) + 1, {"ok": 9, "failed": 1, "perturbed": 1})):
+    for index, counts in ((1, {}), (2 * len(CELLS) + 1, {**dict.fromkeys(STATUSES, 1), "ok": 9})):
         say_how_far(work, index, **counts)
         deadline = time.monotonic() + 30
         while not told() or told()[-1]["recorded"] != index:
@@ -97,6 +135,6 @@ def test_how_far_a_host_is_becomes_an_event_now_and_then(
     thread.join(30)
     first, last = told()
     assert first == {"planned": 30 * len(CELLS), "recorded": 1, "failed": 0, "perturbed": 0, "cell": "a cell"}
-    assert (last["failed"], last["perturbed"]) == (1, 1)
+    assert (last["failed"], last["perturbed"]) == (3, 1), "failed, timeout, crashed: an oom is a result"
     assert isinstance(last["remaining_s"], float)
     assert last["remaining_s"] > 0
