@@ -14,9 +14,8 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from regatta.cli.sending import send_what_happened
 from regatta.influx.settings import HANDED_ON
-from regatta.model.record import FAILURES
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions
-from regatta.store.events import NO_HOST, append_event
+from regatta.store.events import FAILED, NO_HOST, append_event
 from regatta.store.folder import Folder
 
 #: jobs that are no step of their own: they belong to the one before them, or come when all has ended
@@ -179,7 +178,7 @@ def _counts(told: dict[str, Any]) -> dict[str, int]:
     return {
         "planned": told["planned"],
         "recorded": sum(statuses.values()),
-        "failed": sum(statuses.get(status, 0) for status in FAILURES),
+        "failed": sum(statuses.get(status, 0) for status in FAILED),
         "perturbed": statuses.get("perturbed", 0),
     }
 

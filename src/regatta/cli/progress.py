@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from regatta.errors import RegattaError
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
+from regatta.store.events import FAILED
 from regatta.store.folder import Folder
 from regatta.store.runner_state import read_state
 
@@ -129,13 +131,15 @@ class Watcher:
         # A perturbed invocation is run again at the end of its block: that is no step back.
         done = sum(_before(int(s["index"]), *hosts[s["host"]][:2]) for s in alive if s["host"] in hosts)
         done = self._done = max(self._done, done)
-        failed = sum(
-            n for s in alive for status, n in s["counts"].items() if status not in ("ok", "perturbed")
-        )
-        perturbed = sum(s["counts"].get("perturbed", 0) for s in alive)
-        notes = [alive[0]["cell"]]
-        notes += [f"{failed} failed"] if failed else []
-        notes += [f"{perturbed} perturbed"] if perturbed else []
+        counts: Counter[str] = Counter()
+        for state in alive:
+            counts.update(state["counts"])
+        told = {
+            "failed": sum(counts[status] for status in FAILED),
+            "oom": counts["oom"],
+            "perturbed": counts["perturbed"],
+        }
+        notes = [alive[0]["cell"], *(f"{count} {what}" for what, count in told.items() if count)]
         self._show(STAGES["measure"], done, " · ".join(notes))
 
     def _host(self, host: str) -> tuple[int, list[int], bool]:

@@ -10,9 +10,8 @@ from typing import Any
 from regatta.errors import StoreError
 from regatta.influx.client import Say
 from regatta.influx.ingesting import Ingest
-from regatta.model.record import FAILURES
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions
-from regatta.store.events import append_event, events_path, read_events
+from regatta.store.events import FAILED, append_event, events_path, read_events
 from regatta.store.folder import Folder
 from regatta.store.runner_state import read_state
 
@@ -21,6 +20,8 @@ _LOOK_EVERY_S = 2.0
 _PROGRESS_EVERY_S = 15.0
 #: Where no workflow has told of its beginning and end, this long without a runner is the end.
 _QUIET_S = 30.0
+#: A workflow that was killed tells of no end. So long without a runner, a new event and a new record, nobody waits for it.
+_ABANDONED_S = 600.0
 
 #: name and size of what is followed
 _Seen = dict[str, tuple[int, int]]
@@ -38,11 +39,11 @@ def follow(
     Raises:
         StoreError: the account is refused, or the journal is another one than before.
     """
-    following = _Following(ingest.folder)
+    following = _Following(ingest.folder, say)
     while True:
         # Asked first: what is written before the end is seen afterwards.
         ended = following.ended()
-        following.tell_progress(say)
+        following.tell_progress()
         for host in following.grown(ingest, hosts):
             ingest.host(host)
         if following.events_grew():
@@ -54,15 +55,19 @@ def follow(
 class _Following:
     """What was seen of an experiment so far."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, say: Say) -> None:
         self._folder = folder
+        self._say = say
         self._sizes: dict[str, _Seen] = {}
         self._events: tuple[int, int] | None = None
         self._told: dict[str, tuple[float, Any]] = {}
         self._paces: dict[str, tuple[float, int]] = {}
         self._events_offset = 0
+        #: whether a workflow has begun and not ended; None: none has said so
         self._begun: bool | None = None
-        self._quiet_since: float | None = None
+        self._looked = False
+        #: when something was last seen to happen
+        self._busy_at = time.monotonic()
 
     def grown(self, ingest: Ingest, hosts: Sequence[str] | None) -> list[str]:
         """Hosts whose journal has changed since they were asked about last."""
@@ -74,6 +79,7 @@ class _Following:
                 seen[path.name] = (stat.st_size, stat.st_ino)
             if self._sizes.get(host) != seen:
                 self._sizes[host] = seen
+                self._busy_at = time.monotonic()
                 changed.append(host)
         return changed
 
@@ -89,28 +95,43 @@ class _Following:
 
     def ended(self) -> bool:
         """Whether the workflow has ended; where none tells of itself, whether nothing has measured for a while."""
+        self._read_events()
+        if self._begun is False:
+            return True
+        now = time.monotonic()
+        if self._states() or not self._folder.journal.is_dir():
+            self._busy_at = now
+        quiet_s = now - self._busy_at
+        if self._begun is None:
+            return quiet_s >= _QUIET_S
+        if quiet_s < _ABANDONED_S:
+            return False
+        self._say(
+            f"for {quiet_s / 60:.0f} minutes nothing has happened to {self._folder.name}, whose workflow has told of no"
+            " end: it is no longer followed; the same command goes on"
+        )
+        return True
+
+    def _read_events(self) -> None:
         for event in read_events(events_path(self._folder.path), self._events_offset):
             self._events_offset = event.end
             if event.kind == "experiment_started":
                 self._begun = True
             elif event.kind == "experiment_ended":
                 self._begun = False
-        if self._begun is not None:
-            return not self._begun
-        if self._states() or not self._folder.journal.is_dir():
-            self._quiet_since = None
-            return False
-        now = time.monotonic()
-        if self._quiet_since is None:
-            self._quiet_since = now
-        return now - self._quiet_since >= _QUIET_S
+            if self._looked and event.kind != "progress":
+                self._busy_at = time.monotonic()
+        if not self._looked and self._begun is False:
+            # That was the end of an earlier run; who follows now may wait for the next.
+            self._begun = None
+        self._looked = True
 
     def _states(self) -> list[dict[str, Any]]:
         """What runners say of themselves that measure now."""
         states = [read_state(path) for path in sorted(self._folder.state.glob("*.json"))]
         return [state for state in states if state and state["alive"]]
 
-    def tell_progress(self, say: Say) -> None:
+    def tell_progress(self) -> None:
         """Write an event of every host that has come further, now and then."""
         now = time.monotonic()
         for state in self._states():
@@ -124,7 +145,7 @@ class _Following:
             try:
                 append_event(self._folder.path, "progress", host, **self._progress(host, index, state, now))
             except StoreError as error:
-                say(str(error))
+                self._say(str(error))
 
     def _progress(self, host: str, index: int, state: dict[str, Any], now: float) -> dict[str, Any]:
         header = self._folder.host_header(host)
@@ -138,7 +159,7 @@ class _Following:
         found: dict[str, Any] = {
             "planned": sum(rounds),
             "recorded": done,
-            "failed": sum(counts.get(status, 0) for status in FAILURES),
+            "failed": sum(counts.get(status, 0) for status in FAILED),
             "perturbed": counts.get("perturbed", 0),
             "cell": str(state.get("cell") or ""),
         }

@@ -46,6 +46,8 @@ FIELDS: dict[str, type] = {
     "perturbed": int,
     "remaining_s": float,
 }
+#: statuses that an event counts as `failed`. Running out of a small heap is a result, and what was skipped did not run.
+FAILED = ("failed", "timeout", "crashed")
 EVENTS = "events.jsonl"
 NO_HOST = "none"
 

@@ -41,11 +41,54 @@ def say_how_far(work: Ingest, index: int, **counts: int) -> None:
     (work.folder.state / "alpha.json").write_text(json.dumps(state))
 
 
-def test_a_workflow_that_has_ended_is_written_and_not_waited_for(work: Ingest) -> None:
+def in_a_thread(work: Ingest, said: list[str]) -> threading.Thread:
+    """Following, which looks all the time."""
+    stop = threading.Event()
+    thread = threading.Thread(target=follow, args=(work, stop, said.append, None, 0.01), daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_workflow_that_has_ended_is_written_and_not_waited_for_long(
+    work: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_QUIET_S", 0.1)
     append_event(work.folder.path, "experiment_started")
     append_event(work.folder.path, "experiment_ended", text="complete")
-    follow(work, threading.Event(), print)
+    follow(work, threading.Event(), print, None, 0.01)
     assert (work.written.records, work.written.events) == (30, 2)
+
+
+def test_the_end_of_an_earlier_run_is_not_the_end_of_the_next(work: Ingest) -> None:
+    append_event(work.folder.path, "experiment_started")
+    append_event(work.folder.path, "experiment_ended", text="complete")
+    thread = in_a_thread(work, [])
+    thread.join(0.5)
+    assert thread.is_alive()
+    append_event(work.folder.path, "experiment_started")
+    thread.join(0.3)
+    assert thread.is_alive()
+    append_event(work.folder.path, "experiment_ended", text="complete")
+    thread.join(30)
+    assert not thread.is_alive()
+    assert work.written.events == 4
+
+
+def test_a_workflow_that_was_killed_is_not_followed_for_ever(
+    work: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_ABANDONED_S", 0.3)
+    append_event(work.folder.path, "experiment_started")
+    said: list[str] = []
+    say_how_far(work, 3)
+    thread = in_a_thread(work, said)
+    thread.join(1)
+    assert thread.is_alive(), "a runner is at work"
+    (work.folder.state / "alpha.json").unlink()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert "whose workflow has told of no end" in said[-1]
+    assert work.written.records == 30
 
 
 def test_a_workflow_that_began_again_is_waited_for(work: Ingest) -> None:
