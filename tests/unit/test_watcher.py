@@ -39,3 +39,24 @@ def test_running_out_of_memory_is_told_apart_from_failing(
         watcher.stage = "measure"
         watcher.look()
     assert "a cell · 3 failed · 4 oom · 1 perturbed" in capsys.readouterr().err
+
+
+def test_a_runner_of_which_no_event_tells_is_seen_and_left_alone(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Watcher(folder) as watcher:
+        watcher.stage = "plan"
+        watcher.look()
+        assert watcher.measuring
+        watcher.stage = "verify"
+        watcher.look()
+        assert not watcher.measuring, "it is not asked again at once"
+    assert "measuring 5/20" in capsys.readouterr().err
+
+
+def test_where_no_runner_is_the_workflow_says_what_is_done(folder: Folder) -> None:
+    (folder.state / f"{HOST}.json").unlink()
+    with Watcher(folder) as watcher:
+        watcher.stage = "plan"
+        watcher.look()
+        assert not watcher.measuring

@@ -33,6 +33,8 @@ STAGES = {
     "ingest_influx": "sending to InfluxDB",
 }
 
+#: how often it is asked whether a runner is at work of which nobody has told
+_NOTICE_EVERY_S = 1.0
 #: how often a line is printed where there is no terminal
 _LINE_EVERY_S = 15.0
 
@@ -54,6 +56,7 @@ class Watcher:
         self._hosts: dict[str, tuple[int, tuple[int, list[int], bool]]] = {}
         self._undecided = False
         self._done = 0
+        self._noticed_at = 0.0
 
     @property
     def measuring(self) -> bool:
@@ -98,6 +101,8 @@ class Watcher:
 
     def look(self) -> None:
         """Show what has changed."""
+        if not self.measuring:
+            self._notice_runners()
         if self.stage != self._shown_stage and self.stage in STAGES:
             self._shown_stage = self.stage
             self._show(STAGES[self.stage], None, "")
@@ -105,6 +110,20 @@ class Watcher:
             self._look_at_runners()
         elif self.stage == "calibrate":
             self._look_at_minheap()
+
+    def _notice_runners(self) -> None:
+        """Where it could not be written down that measuring has begun, the runners themselves say so."""
+        moment = time.monotonic()
+        if moment - self._noticed_at < _NOTICE_EVERY_S:
+            return
+        self._noticed_at = moment
+        if self._runners():
+            self.stage = "measure"
+
+    def _runners(self) -> list[dict[str, Any]]:
+        """What runners say that measure a cell now."""
+        states = [read_state(path) for path in sorted(self.folder.state.glob("*.json"))]
+        return [state for state in states if state and state["alive"] and state.get("cell")]
 
     def _look_at_minheap(self) -> None:
         try:
@@ -116,8 +135,7 @@ class Watcher:
             self._show(STAGES["calibrate"], None, lines[-1].removeprefix("minheap  "))
 
     def _look_at_runners(self) -> None:
-        states = [read_state(path) for path in sorted(self.folder.state.glob("*.json"))]
-        alive = [state for state in states if state and state["alive"] and state.get("cell")]
+        alive = self._runners()
         seen = tuple((s["host"], s["index"], s["segment"]) for s in alive)
         if not alive or seen == self._seen:
             return
