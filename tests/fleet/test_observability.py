@@ -6,12 +6,15 @@ installing and provisioning are tested, and that Grafana takes what is provision
 
 import base64
 import configparser
+import contextlib
+import http.server
 import json
 import shlex
 import shutil
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 import urllib.error
@@ -34,6 +37,7 @@ from regatta.influx.settings import Settings, read_settings
 
 ROOT = Path(__file__).parents[2]
 BACKUPS = "/var/backups/influxdb"
+CONFIGURATION = Path("/etc/influxdb/influxdb.conf")
 MOST_VALUES = 50
 SECRETS = {
     name: f"{name}' \\\" {{{{ 7 * 7 }}}} $HOME pass:wörd" for name in ("admin", "writer", "reader", "grafana")
@@ -86,7 +90,8 @@ class Observability:
     folder: Path
     entry: dict[str, Any]
     outcomes: dict[str, HostOutcome]
-    before: str = ""
+    #: what is there of it, before and after the dry run
+    found: list[str]
 
     def run(
         self, name: str, groups: dict[str, dict[str, dict[str, Any]]] | None = None, **more: Any
@@ -168,16 +173,24 @@ def observability(hosts: HostMaker, tmp_path_factory) -> Iterator[Observability]
         (folder / f"{name}.password").write_text(f"{secret}\n")
         if name != "grafana":
             entry[f"influxdb_{name}_password_file"] = str(folder / f"{name}.password")
-    made = Observability(host, address, folder, entry, {})
+    # An InfluxDB that somebody has set up, for the dry run alone.
+    host.exec(["sh", "-c", f"mkdir {CONFIGURATION.parent}; echo '[data]' >{CONFIGURATION}"])
+    hosts_there = {"one": entry | {"influxdb_take_over": True}, "foreign": entry}
+    made = Observability(host, address, folder, entry, {}, [there(host)])
     seconds = {}
     with pytest.MonkeyPatch.context() as patch:
         # As much is told as can be: no secret may be in it.
         patch.setenv("ANSIBLE_VERBOSITY", "3")
         for name, check in (("dry", True), ("first", False), ("second", False)):
             began = time.monotonic()
-            made.outcomes[name] = made.run(name, check=check)["one"]
+            groups = {"influxdb": hosts_there, "grafana": {"one": entry}} if check else None
+            outcomes = made.run(name, groups, check=check)
+            made.outcomes[name] = outcomes.pop("one")
             seconds[name] = f"{time.monotonic() - began:.0f} s"
-            made.before = made.before or there(host)
+            if check:
+                made.outcomes |= outcomes
+                made.found.append(there(host))
+                host.exec(["rm", "-r", str(CONFIGURATION.parent)])
     print(f"setting up InfluxDB and a stand-in for Grafana: {seconds}", file=sys.__stderr__, flush=True)
     print(
         "\nNOT TESTED HERE: Grafana itself, which no registry here has; a stand-in was installed and provisioned."
@@ -189,16 +202,23 @@ def observability(hosts: HostMaker, tmp_path_factory) -> Iterator[Observability]
 
 
 def there(host: TestHost) -> str:
-    return (
-        host.exec(["find", "/etc/influxdb", "/etc/grafana", "/var/lib/influxdb", BACKUPS], check=False).stdout
-        or "nothing"
-    )
+    return host.exec(
+        ["find", "/etc/influxdb", "/etc/grafana", "/var/lib/influxdb", BACKUPS], check=False
+    ).stdout
 
 
 def test_a_dry_run_changes_nothing_and_says_that_it_would(observability):
     assert observability.outcomes["dry"].ok, observability.outcomes
     assert observability.outcomes["dry"].changed >= 2
-    assert observability.before == "nothing"
+    before, after = observability.found
+    assert before == after == f"{CONFIGURATION.parent}\n{CONFIGURATION}\n"
+
+
+def test_an_influxdb_that_somebody_else_has_set_up_is_refused_until_it_is_said_to_take_it_over(observability):
+    refused = observability.outcomes["foreign"]
+    assert "expected none, one that is as the package brings it" in refused.failed
+    assert "got another configuration without" in refused.failed
+    assert "set influxdb_take_over: true" in refused.failed
 
 
 def test_the_first_run_sets_up_and_the_second_changes_nothing(observability):
@@ -253,7 +273,7 @@ def test_it_is_configured_as_asked_and_the_index_is_on_the_disk(observability):
 
 
 def test_no_password_is_told_or_lies_where_others_can_read_it(observability):
-    told = "".join(observability.log(name).read_text() for name in observability.outcomes)
+    told = "".join(observability.log(name).read_text() for name in ("dry", "first", "second"))
     for name, secret in SECRETS.items():
         assert secret not in told
         # Ansible shows JSON, which escapes.
@@ -291,11 +311,13 @@ def test_the_backup_of_the_timer_is_restored_and_old_ones_go(observability):
     (command,) = (
         shlex.split(line.partition("=")[2]) for line in unit.splitlines() if line.startswith("ExecStart=")
     )
-    for _ in range(3):
-        host.exec([*["setpriv", "--reuid=influxdb", "--regid=influxdb", "--clear-groups"], *command])
-        time.sleep(1.1)  # their names are times in seconds
-    backups = host.exec(["ls", BACKUPS]).stdout.split()
+    for name in ("2024-of-mine", "20240101T000000Z", "20240102T000000Z"):
+        host.exec(["install", "-d", "-o", "influxdb", f"{BACKUPS}/{name}"])
+    host.exec([*["setpriv", "--reuid=influxdb", "--regid=influxdb", "--clear-groups"], *command])
+    mine, *backups = sorted(host.exec(["ls", BACKUPS]).stdout.split())
+    assert mine == "2024-of-mine"
     assert len(backups) == 2
+    assert backups[0] == "20240102T000000Z"
     host.exec(
         ["influxd", "restore", "-portable", "-db", "regatta", "-newdb", "again", f"{BACKUPS}/{backups[-1]}"]
     )
@@ -347,7 +369,6 @@ REFUSED = {
     "no-password": "influxdb_reader_password_file: expected a file",
     "half": "TLS: expected influxdb_certificate_file and influxdb_key_file",
     "plain": "influxdb_address: expected the loopback, or TLS · got 0.0.0.0",
-    "wrong-admin": "account regatta-admin: expected the password of its file",
     "no-grafana": "Grafana: expected one of grafana_package_file, grafana_package_url and grafana_repository",
 }
 
@@ -370,7 +391,6 @@ def later(observability) -> dict[str, HostOutcome]:
         "no-password": entry | {"influxdb_reader_password_file": ""},
         "half": entry | {"influxdb_key_file": ""},
         "plain": entry | {"influxdb_certificate_file": "", "influxdb_key_file": ""},
-        "wrong-admin": entry | {"influxdb_admin_password_file": entry["influxdb_reader_password_file"]},
     }
     grafana = {"no-grafana": entry | {"grafana_package_file": ""}}
     return observability.run("later", {"influxdb": hosts, "grafana": grafana})
@@ -395,4 +415,98 @@ def test_what_was_changed_by_hand_is_mended_and_a_new_password_holds(observabili
     assert policy[:3] == ["autogen", "720h0m0s", "24h0m0s"]
     left = observability.host.exec(["sh", "-c", "ls /etc/systemd/system /usr/local/sbin"]).stdout
     assert "regatta-influxdb-backup" not in left
-    assert len(observability.host.exec(["ls", BACKUPS]).stdout.split()) == 2
+    assert len(observability.host.exec(["ls", BACKUPS]).stdout.split()) == 3
+
+
+def test_where_another_administrator_is_what_was_taken_over_is_as_it_was(observability, later):
+    host = observability.host
+    host.exec(["rm", "/var/lib/influxdb/regatta-accounts"])
+    host.exec(["sed", "-i", "1s/.*/# of somebody else/", str(CONFIGURATION)])
+    host.exec(["chmod", "0644", str(CONFIGURATION)])
+    shown = ["sh", "-c", f"cat {CONFIGURATION}; stat -c '%a %U %G' {CONFIGURATION}"]
+    before = host.exec(shown).stdout
+    other = observability.entry["influxdb_reader_password_file"]
+    entry = observability.entry | {"influxdb_take_over": True, "influxdb_admin_password_file": other}
+    outcome = observability.run("taken", {"influxdb": {"one": entry}})["one"]
+    assert "account regatta-admin: expected the password of its file" in outcome.failed
+    assert "what was there before is back as it was" in outcome.failed
+    assert host.exec(shown).stdout == before
+    deadline = time.monotonic() + 30
+    while True:  # it was started a moment ago
+        try:
+            assert observability.ask("SHOW USERS")[0] == 200
+            break
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+class Logins(http.server.BaseHTTPRequestHandler):
+    """Answers as Grafana does: as healthy, and to who logs in."""
+
+    accounts: dict[str, str]
+
+    def do_GET(self):
+        given = self.headers.get("Authorization", "").removeprefix("Basic ")
+        user, _, password = base64.b64decode(given).decode().partition(":")
+        body = b'{"database": "ok"}' if self.path == "/api/health" else b"{}"
+        known = self.path == "/api/health" or (password and self.accounts.get(user) == password)
+        self.send_response(200 if known else 401)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+
+VERIFYING = """\
+- hosts: grafana
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role: {name: grafana, tasks_from: verify.yml}
+      vars: {grafana_become: false}
+"""
+#: what the administrator is called, and who Grafana lets in
+LETS_IN = {
+    "right": ("admin", {"admin": SECRETS["grafana"]}),
+    "another-password": ("admin", {"admin": "changed"}),
+    "known-to-all": ("root", {"root": SECRETS["grafana"], "admin": "admin"}),
+}
+
+
+def test_a_grafana_is_refused_whose_administrator_has_another_password_or_the_one_that_everybody_knows(
+    tmp_path,
+):
+    (tmp_path / "playbooks").mkdir()
+    for path in (ROOT / "playbooks").iterdir():
+        (tmp_path / "playbooks" / path.name).symlink_to(path)
+    (tmp_path / "playbooks" / "verify.yml").write_text(VERIFYING)
+    secret = tmp_path / "password"
+    secret.write_text(SECRETS["grafana"] + "\n")
+    with contextlib.ExitStack() as servers:
+        hosts = {}
+        for name, (admin, accounts) in LETS_IN.items():
+            handler = type(name, (Logins,), {"accounts": accounts})
+            server = servers.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler))
+            threading.Thread(target=server.serve_forever).start()
+            servers.callback(server.shutdown)
+            hosts[name] = {
+                "ansible_connection": "local", "ansible_python_interpreter": sys.executable,
+                "grafana_port": server.server_port, "grafana_admin": admin,
+                "grafana_admin_password_file": str(secret),
+            }  # fmt: skip
+        inventory = tmp_path / "inventory.yml"
+        inventory.write_text(json.dumps({"all": {"children": {"grafana": {"hosts": hosts}}}}))
+        outcomes = run_playbook(tmp_path, "verify.yml", inventory, [], {}, log=tmp_path / "log")
+    assert {name: outcome.ok for name, outcome in outcomes.items()} == {
+        name: name == "right" for name in LETS_IN
+    }, (tmp_path / "log").read_text()
+    assert (
+        "got another password: the file counts at Grafana's first start only"
+        in outcomes["another-password"].failed
+    )
+    assert "got that admin with `admin` lets anybody in" in outcomes["known-to-all"].failed
+    assert "admin reset-admin-password --password-from-stdin" in outcomes["known-to-all"].failed
+    assert SECRETS["grafana"] not in (tmp_path / "log").read_text()
