@@ -99,7 +99,7 @@ class _Following:
         if self._begun is False:
             return True
         now = time.monotonic()
-        if self._states() or not self._folder.journal.is_dir():
+        if self._states() or (self._begun is None and not self._folder.journal.is_dir()):
             self._busy_at = now
         quiet_s = now - self._busy_at
         if self._begun is None:
