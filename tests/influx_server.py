@@ -1,6 +1,6 @@
 """The InfluxDB of the tests: a real influxd on free ports of the loopback, authentication on, in a folder of its own.
 
-`influx_server` is one server for all tests of a process: each test takes a database of its own (`new_database`) and
+`influx_server` is one server for all tests of a file: each test takes a database of its own (`new_database`) and
 leaves the server as it found it. Who stops, kills or fills one takes `own_influx_server`, which is for one test.
 """
 
@@ -259,9 +259,9 @@ def need_influxd() -> None:
         pytest.skip("NOT TESTED: there is no `influxd` command (Debian: apt-get install influxdb)")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def influx_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InfluxServer]:
-    """A server for all tests of this process."""
+    """A server for all tests of a file; no longer, for the runner's tests end every other child of their process."""
     need_influxd()
     with running(InfluxServer(tmp_path_factory.mktemp("influxd"))) as server:
         yield server
