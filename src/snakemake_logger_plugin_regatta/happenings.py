@@ -125,10 +125,12 @@ class Happenings:
         # What failed first is why it failed; the rest may come of it.
         if not self._ends.get(job.folder.path, "").startswith("failed"):
             self._ends[job.folder.path] = f"failed: {text}"
-        if job.segment is None:
-            append_event(job.folder.path, "job_failed", job.host, text=text)
-        else:
-            append_event(job.folder.path, "job_failed", job.host, text=text, segment=job.segment)
+        told: dict[str, str | int] = {"text": text}
+        if logs:
+            told["log"] = Path(logs[0]).name
+        if job.segment is not None:
+            told["segment"] = job.segment
+        append_event(job.folder.path, "job_failed", job.host, **told)
 
 
 class _Pace:

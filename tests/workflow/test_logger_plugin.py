@@ -114,7 +114,7 @@ def test_what_failed_is_told_by_its_last_words_and_ends_the_experiment(tmp_path:
     flow.fail(job, "build", "error: no compiler")
     flow.handler.close()
     assert flow.kinds() == ["experiment_started", "stage", "job_failed", "experiment_ended"]
-    assert flow.events()[2].fields["text"] == "build: error: no compiler"
+    assert flow.events()[2].fields == {"text": "build: error: no compiler", "log": "build.log"}
     assert flow.events()[3].fields["text"] == "failed: build: error: no compiler"
 
 
@@ -314,3 +314,24 @@ def test_a_run_that_its_logger_could_not_end_is_ended_by_who_watched_it(tmp_path
     _tell_end(folder, before, "stopped")
     last = list(read_events(events_path(tmp_path)))[3:]
     assert [(e.kind, e.fields) for e in last] == [("experiment_ended", {"text": "stopped"})]
+
+
+def test_what_is_shown_of_a_failed_run_is_the_log_of_what_failed(tmp_path: Path) -> None:
+    from regatta.cli.workflow import _Heard, _raise_for
+    from regatta.errors import HostError
+    from regatta.store.folder import Folder
+
+    folder = Folder(tmp_path)
+    folder.logs.mkdir()
+    (folder.logs / "snakemake.log").write_text("much\n")
+    (folder.logs / "report.log").write_text("it broke here\n")
+    (folder.logs / "ingest.log").write_text("all is well\n")
+    newest = folder.logs / "ingest.log"
+    os.utime(newest, (newest.stat().st_mtime + 10,) * 2)
+    heard = _Heard(folder)
+    append_event(tmp_path, "job_failed", text="report: it broke here", log="../logs/report.log")
+    assert list(heard.stages()) == []
+    with pytest.raises(HostError, match="it broke here"):
+        _raise_for(folder.logs / "errors.jsonl", folder, heard.failed_log)
+    with pytest.raises(HostError, match="all is well"):
+        _raise_for(folder.logs / "errors.jsonl", folder, "")

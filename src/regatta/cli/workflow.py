@@ -116,7 +116,7 @@ def _run(
     _tell_end(folder, heard, "stopped" if process.returncode < 0 else "failed")
     if process.returncode == 0:
         return 0
-    _raise_for(errors, folder)
+    _raise_for(errors, folder, heard.failed_log)
     return 1
 
 
@@ -147,6 +147,8 @@ class _Heard:
             pass  # what happened before
         #: whether the experiment was begun and not ended since
         self.at_work = False
+        #: of the step that has failed last: its file in `logs/`; empty where none has
+        self.failed_log = ""
 
     def stages(self) -> Iterator[str]:
         """The steps that have begun since the call before."""
@@ -157,6 +159,8 @@ class _Heard:
                     self.at_work = event.kind == "experiment_started"
                 elif event.kind == "segment_started":
                     yield "measure"
+                elif event.kind == "job_failed":
+                    self.failed_log = Path(event.fields.get("log", "")).name
                 elif event.kind == "stage":
                     yield event.fields.get("text", "")
         except OSError:
@@ -199,8 +203,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def _raise_for(errors: Path, folder: Folder) -> None:
-    """Raise the first error that a job told; that `verify` failed is told by its problems, and is exit code 1."""
+def _raise_for(errors: Path, folder: Folder, failed_log: str) -> None:
+    """Raise the first error that a job told; that `verify` failed is told by its problems, and is exit code 1.
+
+    Where none told one, the last lines of `failed_log` are shown, or where that is empty those that were written last.
+    """
     try:
         told = [json.loads(line) for line in errors.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError):
@@ -220,7 +227,8 @@ def _raise_for(errors: Path, folder: Folder) -> None:
             "make room; what is recorded is whole, and the same command goes on",
         )
     log = folder.logs / "snakemake.log"
-    tail = _last_lines(_latest_log(folder, log))
+    tail = _last_lines(folder.logs / failed_log) if failed_log else ""
+    tail = tail or _last_lines(_latest_log(folder, log))
     raise HostError(
         str(log), "the workflow to succeed", f"an error:\n{tail}", "mend it, and run the same command again"
     )

@@ -68,7 +68,7 @@ FIELDS: dict[str, dict[str, type]] = {
     VECTOR: {"value": float, "low": float, "high": float, "n": int, "level": float, "method": str, "reason": str, UNHELD: str},
     EVENT: {
         "text": str, "document": str, "part": int, "parts": int, "segment": int, "planned": int, "recorded": int,
-        "failed": int, "perturbed": int, "remaining_s": float, "cell": str, UNHELD: str,
+        "failed": int, "perturbed": int, "remaining_s": float, "cell": str, "log": str, UNHELD: str,
     },
 }  # fmt: skip
 

@@ -35,6 +35,8 @@ KINDS = {
 #: what an event may tell beside kind, host and time
 FIELDS: dict[str, type] = {
     "text": str,
+    #: of a step that failed: its file in `logs/`
+    "log": str,
     "document": str,
     "cell": str,
     "part": int,
