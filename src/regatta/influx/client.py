@@ -25,6 +25,7 @@ import regatta
 from regatta.errors import StoreError
 from regatta.influx.refusals import Refusals, split_lines
 from regatta.influx.responses import (
+    NO_POLICY,
     integer,
     may_be_empty,
     message,
@@ -348,6 +349,9 @@ class Client:
         said = shown(f"{status} {text or response.reason or ''}".rstrip())
         if status in (401, 403):
             return self._not_allowed(said)
+        if text is not None and NO_POLICY in text:
+            # InfluxDB 1 says so with a 500.
+            return self._no_policy(said)
         if status in (400, 422) and text is not None:
             return _Refused(text)
         if status == 413:
@@ -385,9 +389,18 @@ class Client:
     def _foreign(self, where: str, got: str) -> StoreError:
         return StoreError(where, "an answer of InfluxDB", got, "correct the address")
 
+    def _no_policy(self, said: str) -> StoreError:
+        name = self.settings.retention_policy
+        return StoreError(
+            self.settings.where("retention_policy"), f"a retention policy of the database {self.settings.database!r}",
+            said, f"CREATE RETENTION POLICY \"{name}\" ON \"{self.settings.database}\" ..., or correct the settings",
+        )  # fmt: skip
+
     def _bad_query(self, query: str, said: str) -> StoreError:
         if "authorized" in said:
             return self._not_allowed(said)
+        if NO_POLICY in said:
+            return self._no_policy(said)
         return StoreError(self.settings.url, f"an answer to {query[:200]}", said)
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import email.utils
 import json
+import math
 import re
 import time
 from collections.abc import Mapping
 
+#: what InfluxDB says of a retention policy that it does not have
+NO_POLICY = "retention policy not found"
+
 _SHOWN = 500
+#: A day: who is told to wait for longer asks again after it.
+_LONGEST_WAIT_S = 86_400.0
 _PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTALL)
 
 
@@ -46,18 +52,17 @@ def may_be_empty(headers: Mapping[str, str]) -> bool:
 
 
 def retry_after(header: str | None) -> float | None:
-    """Seconds in a header `Retry-After`, which has them or a date."""
+    """Seconds in a header `Retry-After`, which has them or a date; None where it says nothing that can be waited for."""
     if header is None:
         return None
     try:
-        return max(0.0, float(header))
+        seconds = float(header)
     except ValueError:
-        pass
-    try:
-        moment = email.utils.parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    return max(0.0, moment.timestamp() - time.time())
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return min(max(0.0, seconds), _LONGEST_WAIT_S) if math.isfinite(seconds) else None
 
 
 def plain(error: Exception) -> str:

@@ -171,6 +171,21 @@ def test_a_database_that_is_not_there_is_told(make: Make) -> None:
     assert 'CREATE DATABASE "absent"' in str(error)
 
 
+def test_a_retention_policy_that_is_not_there_is_told_by_its_key(
+    influx_server: InfluxServer, make: Make
+) -> None:
+    with faulty_proxy(influx_server.port) as proxy:
+        error = failure(make(url=proxy.url, retention_policy="absent"), points(1), patience_s=60.0)
+        assert proxy.done == {"pass": 1}, "it is not tried again"
+    assert not isinstance(error, Unreachable)
+    assert "/influx.yml:" in str(error)
+    assert ":retention_policy: expected a retention policy of the database" in str(error)
+    assert "got 500 retention policy not found" in str(error)
+    Client(make()).write(points(1))
+    with pytest.raises(StoreError, match=r"influx.yml:.*:retention_policy: expected"):
+        list(Client(make(retention_policy="absent"), "read").query("SELECT v FROM m"))
+
+
 def test_a_server_that_is_something_else_is_told(make: Make) -> None:
     with faulty_proxy(1) as proxy:
         error = failure(make(url=proxy.url + "/elsewhere"), points(1), patience_s=0.3)

@@ -56,7 +56,10 @@ def test_the_reason_and_how_many_it_cost(said: str, expected: tuple[str, int]) -
 
 
 @pytest.mark.parametrize(
-    ("header", "expected"), [(None, None), ("3", 3.0), ("0.25", 0.25), ("-1", 0.0), ("nan", 0.0), ("soon", None), ("", None)]
+    ("header", "expected"), [
+        (None, None), ("3", 3.0), ("0.25", 0.25), ("-1", 0.0), ("nan", None), ("inf", None), ("-inf", None), ("1e999", None),
+        ("1e300", 86_400.0), ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400.0), ("soon", None), ("", None),
+    ]
 )  # fmt: skip
 def test_how_long_to_wait(header: str | None, expected: float | None) -> None:
     assert retry_after(header) == expected
