@@ -14,6 +14,7 @@ from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.cli.records import printable
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
+from regatta.errors import VerificationError
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
@@ -76,6 +77,12 @@ def _ingest(found: History) -> None:
         count = write_shifts(found, client)
     finally:
         client.close()
+    if refused := client.refusals.count:
+        raise VerificationError(
+            settings.url, f"{count} shifts to be taken",
+            f"{refused} refused: {client.refusals.reason}; those of before are deleted",
+            "mend what the reason names; then `regatta history EXPERIMENT... --ingest` again writes them all",
+        )  # fmt: skip
     click.echo(f"{count} shift{'' if count == 1 else 's'} written to {settings.url}", err=True)
 
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
+import pytest
+from influx_server import InfluxServer
+
+from regatta.cli.history import _ingest as write
+from regatta.errors import VerificationError
 from regatta.influx.lines import encode
 from regatta.influx.shift_points import shift_points
 from regatta.model.estimate import Estimate
@@ -15,6 +23,28 @@ def series(place: str, *since: int) -> SeriesHistory:
     return SeriesHistory(
         "a host", place, "b", "c", None, None, "elapsed", "ns", "lower", {}, (), shifts, "invocations"
     )
+
+
+def history_of(*started_utc_ns: int) -> History:
+    experiments = tuple(
+        PastExperiment(name, f"/r/{name}", name, {}, started, "startup")
+        for name, started in zip(("one", "two", "three"), started_utc_ns, strict=True)
+    )
+    return History(experiments, (series("h2", 1, 2),), 0.95, ())
+
+
+def test_shifts_that_the_database_refuses_are_told_and_fail(
+    influx_server: InfluxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = influx_server.new_database()
+    influx_server.query(f'CREATE RETENTION POLICY short ON "{database}" DURATION 1h REPLICATION 1 DEFAULT')
+    monkeypatch.setenv("REGATTA_INFLUX", str(influx_server.write_settings(tmp_path, database)))
+    with pytest.raises(
+        VerificationError, match=r"expected 2 shifts to be taken · got 1 refused: points beyond"
+    ):
+        write(history_of(1000, 2000, time.time_ns()))
+    (kept,) = influx_server.query("SELECT count(text) FROM event", database)
+    assert kept["values"][0][1] == 1
 
 
 def test_a_shift_is_an_event_of_the_first_experiment_after_it_when_that_began() -> None:
