@@ -42,6 +42,8 @@ class Held:
         self._say = say
         self._asked: dict[str, float] = {}
         self._told_blind = False
+        #: host -> which points are its, in InfluxQL: the beginning of each of its files is read for it
+        self._conditions: dict[str, str] = {}
 
     def ask_again(self) -> None:
         """Ask about everything at the next opportunity."""
@@ -63,6 +65,7 @@ class Held:
         if now - self._asked.get(name, -_ASK_EVERY_S) < _ASK_EVERY_S:
             return ""
         self._asked[name] = now
+        self._conditions.pop(name, None)
         if self._reader is None:
             self._tell_blind("no account that may read is given")
             return ""
@@ -168,7 +171,10 @@ class Held:
                     continue
 
     def _where(self, host: str) -> str:
-        return f"{any_of('experiment', experiment_names(self._folder, host))} AND {any_of('host', [host])}"
+        if host not in self._conditions:
+            names = experiment_names(self._folder, host)
+            self._conditions[host] = f"{any_of('experiment', names)} AND {any_of('host', [host])}"
+        return self._conditions[host]
 
     def _tell_blind(self, why: str) -> None:
         if not self._told_blind:
