@@ -164,15 +164,16 @@ class Board:
 
 
 def full_range(ask: Ask) -> Range:
-    """From the first to the newest invocation, with a little room; the last day where there is none."""
+    """From the first to the newest invocation or event, with a little room; the last day where there is none."""
     ends = [
         row[0]
+        for field, measurement in (("iteration_rows", "invocation"), ("text", "event"))
         for order in ("ASC", "DESC")
-        for one in ask(f'SELECT "iteration_rows" FROM "invocation" ORDER BY time {order} LIMIT 1')
+        for one in ask(f'SELECT "{field}" FROM "{measurement}" ORDER BY time {order} LIMIT 1')
         for row in one["values"]
     ]
     if len(ends) < 2:
         now = int(time.time() * 1000)
         return Range(now - 24 * 3600 * 1000, now)
-    room = max(60_000, (ends[1] - ends[0]) // 50)
-    return Range(ends[0] - room, ends[1] + room)
+    room = max(60_000, (max(ends) - min(ends)) // 50)
+    return Range(min(ends) - room, max(ends) + room)

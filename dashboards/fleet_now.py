@@ -21,7 +21,7 @@ from dashboards.pieces import (
 )
 
 _WHERE = chosen("experiment", "host")
-_RUN = "start one with `regatta run SPEC`; with InfluxDB configured its points come by themselves"
+_RUN = "choose a longer time, or start one with `regatta run SPEC`; with InfluxDB configured its points come by themselves"
 _SEGMENTS = (
     '"kind" =~ /^(provisioned|segment_started|segment_ended|job_failed|experiment_started|experiment_ended)$/'
 )
