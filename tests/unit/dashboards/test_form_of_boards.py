@@ -10,8 +10,12 @@ import pytest
 from boards import ROOT
 from dashboards.asking import ALL, Range, interpolated
 from dashboards.boards import documents, files
+from dashboards.influxql import FAILED
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
+
+from regatta.model.record import STATUSES
+from regatta.store.events import FAILED as FAILURES_OF_EVENTS
 
 BOARDS = {board["uid"]: board for board in documents()}
 PANELS = [(uid, panel) for uid, board in BOARDS.items() for panel in board["panels"]]
@@ -201,6 +205,16 @@ def test_a_rule_says_what_to_do_and_reduces_what_it_asks(rule):
             assert step["relativeTimeRange"]["from"] > 0
         used = re.findall(r"\$\$(\w)", step["model"].get("expression", ""))
         assert all(steps[name]["model"].get("type") == "reduce" for name in used)
+
+
+def test_boards_alerts_and_events_call_the_same_a_failure():
+    (rule,) = (one for one in ALERTS if one["uid"] == "regatta-failures")
+    (asked,) = (step["model"]["query"] for step in rule["data"] if "query" in step["model"])
+    for text in (FAILED, asked.replace("$$", "$")):
+        pattern = re.search(r'"status" =~ /(.*?)/', text)[1]
+        assert [status for status in STATUSES if re.search(pattern, status)] == [
+            status for status in STATUSES if status in FAILURES_OF_EVENTS
+        ]
 
 
 @pytest.mark.parametrize(
