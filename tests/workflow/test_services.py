@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -251,19 +252,28 @@ def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -
 def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_settings(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regatta.influx.services.local_influx._LETS_GO_S", 0.2)
-    services.up("--port", str(free_port()))
-    noted = services.state
-    elsewhere = json.dumps({**noted, "boot_id": "another", "host": "far-away"})
-    (services.root / "influxdb.json").write_text(elsewhere)
-    for words in (["up", "--no-grafana"], ["down"], ["down", "--delete"]):
-        told = services.run(*words, code=3)
-        assert f"that of host far-away (process {noted['pid']})" in told
-        assert "`regatta down` on its host" in told
-    assert services.processes() == [noted["pid"]]
-    assert (services.root / "influxdb.json").read_text() == elsewhere
+    monkeypatch.setattr("regatta.influx.services.local_influx._LETS_GO_S", 0.1)
+    (services.root / "influxdb").mkdir(parents=True)
+    (services.root / "influx.yml").touch()
+    noted = json.dumps({"pid": 4, "start_ticks": 5, "boot_id": "another", "port": 8086, "host": "far-away"})
+    (services.root / "influxdb.json").write_text(noted)
+    # To this process the lock of this process looks like another host's: neither sees who holds it.
+    with (services.root / "influxdb" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for words in (["up", "--no-grafana"], ["down"], ["down", "--delete"]):
+            told = services.run(*words, code=3)
+            assert "that of host far-away (process 4)" in told
+            assert "`regatta down` on its host" in told
+    assert services.processes() == []
+    assert (services.root / "influxdb.json").read_text() == noted
     assert (services.root / "influx.yml").exists()
-    (services.root / "influxdb.json").write_text(json.dumps(noted))
+
+
+def test_one_that_nobody_has_noted_is_found_and_ended(services: Services) -> None:
+    services.up("--port", str(free_port()))
+    (services.root / "influxdb.json").unlink()
+    assert "ended: InfluxDB" in services.run("down")
+    assert services.processes() == []
 
 
 def test_one_that_could_not_be_noted_is_ended(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

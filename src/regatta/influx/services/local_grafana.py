@@ -15,7 +15,15 @@ from regatta.errors import HostError
 from regatta.influx.services.passwords import password_in
 from regatta.influx.services.places import Places
 from regatta.influx.services.ports import ADDRESS, port_for
-from regatta.influx.services.processes import Process, ended, last_words, note, running, started
+from regatta.influx.services.processes import (
+    Process,
+    ended,
+    last_words,
+    note,
+    running,
+    started,
+    uninterrupted,
+)
 
 SERVICE = "grafana"
 ADMIN = "grafana-admin"
@@ -117,12 +125,16 @@ class LocalGrafana:
             os.replace(log, log.with_suffix(".log.1"))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GF_")}
         environment |= _SETTINGS | influx | self._own_settings(port, folder, password)
-        process, child = started([*found.argv, "--config", str(configuration)], environment, log, folder)
+        process = None
         try:
-            note(self.places, SERVICE, process, port)
+            with uninterrupted():
+                argv = [*found.argv, "--config", str(configuration)]
+                process, child = started(argv, environment, log, folder)
+                note(self.places, SERVICE, process, port)
             self._wait(process, child, port)
         except BaseException:
-            process.end(END_S)
+            if process is not None:
+                process.end(END_S)
             raise
 
     def _own_settings(self, port: int, folder: Path, password: Path) -> dict[str, str]:

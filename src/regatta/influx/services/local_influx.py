@@ -17,7 +17,16 @@ from regatta.influx.services.accounts import ACCOUNTS, Door, make_accounts
 from regatta.influx.services.passwords import password_in
 from regatta.influx.services.places import Places
 from regatta.influx.services.ports import ADDRESS, port_for
-from regatta.influx.services.processes import Process, ended, last_words, note, running, started
+from regatta.influx.services.processes import (
+    Process,
+    ended,
+    holder,
+    last_words,
+    note,
+    running,
+    started,
+    uninterrupted,
+)
 
 SERVICE = "influxdb"
 DATABASE = "regatta"
@@ -116,14 +125,22 @@ class LocalInflux:
             raise
 
     def refuse_another(self) -> None:
-        """Leave alone what is not this host's to change.
+        """Leave alone what is not this host's to change. One of this host that nobody has noted is noted.
 
         Raises:
             HostError: an influxd that is not known here has the data: another host's, for instance.
         """
-        if self.process is None and self.places.folder(SERVICE).is_dir():
+        folder = self.places.folder(SERVICE)
+        if self.process is not None or not folder.is_dir():
+            return
+        try:
             with self._data_alone():
                 pass
+        except HostError:
+            lost = holder(folder / "lock")
+            if lost is None:
+                raise
+            note(self.places, SERVICE, lost, self.port)
 
     @contextmanager
     def _data_alone(self) -> Iterator[int]:
@@ -161,9 +178,11 @@ class LocalInflux:
     def _start(self, program: str, wished_port: int | None, lock: int) -> None:
         for left in reversed(range(_TRIES)):
             port = port_for("InfluxDB", wished_port, self.port, "--port")
-            process, child = self._started(program, port, lock)
+            process = None
             try:
-                note(self.places, SERVICE, process, port)
+                with uninterrupted():
+                    process, child = self._started(program, port, lock)
+                    note(self.places, SERVICE, process, port)
                 if self._wait(process, child, port):
                     return
                 if left == 0:
@@ -172,7 +191,8 @@ class LocalInflux:
                         f"see {self.places.log(SERVICE)}",
                     )  # fmt: skip
             except BaseException:
-                process.end(END_S)
+                if process is not None:
+                    process.end(END_S)
                 raise
 
     def _started(self, program: str, port: int, lock: int) -> tuple[Process, subprocess.Popen[bytes]]:

@@ -7,6 +7,7 @@ import select
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -122,6 +123,42 @@ def ended(places: Places, service: str, patience_s: float) -> bool:
     else:
         places.write_state(service, {"port": port})
     return was_running
+
+
+def holder(file: Path) -> Process | None:
+    """A process of this host, other than this one, that has a file open and that may be looked into."""
+    try:
+        wanted = file.stat()
+    except OSError:
+        return None
+    for entry in Path("/proc").glob("[0-9]*"):
+        pid = int(entry.name)
+        try:
+            held = pid != os.getpid() and any(
+                os.path.samestat(os.stat(one), wanted) for one in os.scandir(entry / "fd")
+            )
+        except OSError:
+            continue
+        fields = _stat(pid) if held else None
+        if fields is not None:
+            return Process(pid, int(fields[_START]), _boot_id())
+    return None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block has ended: a process that was started is noted, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def last_words(places: Places, service: str) -> str:
