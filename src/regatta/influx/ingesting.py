@@ -227,7 +227,7 @@ class Ingest:
         with self._cursor(EVENTS) as cursor:
             if loss := self._held.loss(EVENTS, cursor):
                 self._say(f"{self._settings.url} has only {loss} that were written: they are written again")
-                cursor.forget()
+                self._forget(cursor)
             position = cursor.positions.get(EVENTS_FILE, Position())
             if position.offset:
                 position.check(path)
@@ -235,7 +235,8 @@ class Ingest:
             if not found:
                 return
             refused = self._client.refusals.count
-            self.points(event_point(self.folder.name, event) for event in found)
+            kept = (event for event in found if event.utc_ns >= cursor.since_ns)
+            self.points(event_point(self.folder.name, event) for event in kept)
             if self._client.refusals.count > refused:
                 cursor.refused += self._client.refusals.count - refused
                 cursor.refusal = self._client.refusals.reason
@@ -290,12 +291,16 @@ class Ingest:
         self._say(f"{self._settings.url} has only {loss} that were written: all of it is written again")
         # The events are lost with it, and an interruption must not make us forget that.
         with self._cursor(EVENTS) as events:
-            events.forget()
+            self._forget(events)
+        self._forget(cursor)
+        return True
+
+    def _forget(self, cursor: Cursor) -> None:
+        """Nothing is there any more; what has expired is not sent again."""
         cursor.forget()
         cursor.since_ns = self._held.since_ns()
         if cursor.since_ns:
             cursor.save()
-        return True
 
     def _check_again(self, host: str, cursor: Cursor) -> None:
         """After all was written again: what is lacking still, the database does not keep."""

@@ -18,13 +18,14 @@ from influx_ingests import (
     write_big_experiment,
 )
 from influx_server import InfluxServer
-from synthetic_journal import write_journal
+from synthetic_journal import START_NS, write_journal
 
 from regatta.influx import held
 from regatta.influx.client import Client
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
-from regatta.store.events import append_event
+from regatta.model.record import encode_record
+from regatta.store.events import append_event, events_path
 from regatta.store.folder import Folder
 
 
@@ -151,6 +152,9 @@ def test_what_expired_is_neither_missed_nor_sent_again(influx_server: InfluxServ
     assert again.code == 0, again.err
     assert "written again" not in again.err
     assert json.loads(again.out)["written"] == 0
+    with events_path(folder).open("ab") as file:
+        file.write(encode_record({"v": 1, "utc_ns": START_NS, "kind": "provisioned", "host": "none"}))
+        file.write(encode_record({"v": 1, "utc_ns": recent, "kind": "stage", "host": "none"}))
     influx_server.query("DELETE FROM invocation", database)
     refilled = ingest(folder, settings)
     assert refilled.code == 0, refilled.err
