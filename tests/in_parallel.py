@@ -24,6 +24,8 @@ LONG_FILES = (
     "workflow/test_plans_again.py",
     "workflow/test_only_new_cells.py",
     "workflow/test_demo.py",
+    "workflow/test_influx_workflow.py",
+    "workflow/test_services.py",
     "workflow/test_adaptive_runs.py",
     "workflow/test_java_experiments.py",
     "workflow/test_native_experiments.py",
