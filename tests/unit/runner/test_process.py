@@ -36,6 +36,8 @@ def stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StopSignal
     monkeypatch.chdir(tmp_path)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     become_subreaper()
+    # A runner begins without children; those that tests before this one have left to their process are not its programs'.
+    reap_descendants()
     keep_descriptors()
     with StopSignals() as stop:
         yield stop
