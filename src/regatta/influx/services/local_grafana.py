@@ -12,6 +12,7 @@ from pathlib import Path
 import urllib3
 
 from regatta.errors import HostError
+from regatta.influx.services.local_service import LocalService
 from regatta.influx.services.passwords import password_in
 from regatta.influx.services.places import Places
 from regatta.influx.services.ports import ADDRESS, port_for
@@ -20,7 +21,6 @@ from regatta.influx.services.processes import (
     ended,
     last_words,
     note,
-    running,
     started,
     uninterrupted,
 )
@@ -77,29 +77,16 @@ def installed() -> Installed | None:
     return None
 
 
-class LocalGrafana:
+class LocalGrafana(LocalService):
     """The Grafana of a user's services."""
+
+    name = SERVICE
+    usual_port = USUAL_PORT
 
     def __init__(self, places: Places, home: Path) -> None:
         """`home`: the folder with `dashboards/`."""
-        self.places = places
+        super().__init__(places)
         self.home = home
-
-    @property
-    def url(self) -> str:
-        """Where it answers, or did last."""
-        return f"http://{ADDRESS}:{self.port}"
-
-    @property
-    def port(self) -> int:
-        """The port that it has, or had last."""
-        port = self.places.read_state(SERVICE).get("port")
-        return port if isinstance(port, int) and 0 < port < 65536 else USUAL_PORT
-
-    @property
-    def process(self) -> Process | None:
-        """It, while it runs."""
-        return running(self.places, SERVICE)
 
     def start(self, found: Installed, wished_port: int | None, influx: dict[str, str]) -> None:
         """Start it and wait until it answers.

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 from regatta.errors import HostError
 from regatta.influx.services.accounts import ACCOUNTS, Door, make_accounts
+from regatta.influx.services.local_service import LocalService
 from regatta.influx.services.passwords import password_in
-from regatta.influx.services.places import Places
 from regatta.influx.services.ports import ADDRESS, port_for
 from regatta.influx.services.processes import (
     Process,
@@ -23,7 +23,6 @@ from regatta.influx.services.processes import (
     holder,
     last_words,
     note,
-    running,
     started,
     uninterrupted,
 )
@@ -86,27 +85,11 @@ bind-address = "{address}:0"
 """
 
 
-class LocalInflux:
+class LocalInflux(LocalService):
     """The influxd of a user's services."""
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
-
-    @property
-    def url(self) -> str:
-        """Where it answers, or did last."""
-        return f"http://{ADDRESS}:{self.port}"
-
-    @property
-    def port(self) -> int:
-        """The port that it has, or had last."""
-        port = self.places.read_state(SERVICE).get("port")
-        return port if isinstance(port, int) and 0 < port < 65536 else USUAL_PORT
-
-    @property
-    def process(self) -> Process | None:
-        """It, while it runs."""
-        return running(self.places, SERVICE)
+    name = SERVICE
+    usual_port = USUAL_PORT
 
     def start(self, wished_port: int | None) -> None:
         """Start it, wait until it answers, and make its accounts where they are not there yet.
