@@ -1,6 +1,6 @@
 /*
  * One-way transfer from a writer to the child that is measured: the part that bw_pipe, bw_unix and
- * bw_tcp have in common.
+ * bw_tcp have in common. lat_transfer takes its steps, for messages of other sizes.
  *
  * Each child has a writer of its own. It asks for the bytes of an interval over a control pipe,
  * within the timed part, and reads until it has them all. So the connection is empty when an
@@ -152,8 +152,8 @@ static int bw_cleanup(uint64_t operations, void *cookie) {
 }
 
 /* All of main(), for a connection made by `connect`. */
-static int bw_main(const char *name, const char *summary, bw_connect *connect, int argc,
-                   char **argv) {
+static inline int bw_main(const char *name, const char *summary, bw_connect *connect, int argc,
+                          char **argv) {
     uint64_t message_kib = 64, total_kib = 1024;
     const struct lm_option options[] = {
         {.name = "--message-kib",

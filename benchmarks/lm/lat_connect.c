@@ -27,32 +27,12 @@ static const char SINGLE[] =
 
 /* So many take about ten milliseconds; they are in the queue all at once. */
 static const uint64_t MOST_CONNECTIONS = 1000;
-static const char QUEUE_LIMIT[] = "/proc/sys/net/core/somaxconn";
 
 struct connecting {
     struct lm_accepting accepting;
     struct sockaddr_in address;
     int queue;
 };
-
-/* How many connections may wait to be accepted; half of what the kernel allows, because one whose
- * reset overtook it may be in the queue after it was emptied. */
-static uint64_t queue_limit(struct lm_harness *harness) {
-    char what[200], line[40] = "";
-    uint64_t limit = 0;
-    FILE *file = fopen(QUEUE_LIMIT, "r");
-    if (file == NULL || fgets(line, sizeof line, file) == NULL) {
-        (void)snprintf(what, sizeof what, "%s: %s", QUEUE_LIMIT, strerror(errno));
-        lm_fail(harness, what);
-    }
-    (void)fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    if (!lm_number_parse(line, 2, UINT64_MAX, &limit)) {
-        (void)snprintf(what, sizeof what, "%s: expected at least 2, got %s", QUEUE_LIMIT, line);
-        lm_fail(harness, what);
-    }
-    return limit / 2 < MOST_CONNECTIONS ? limit / 2 : MOST_CONNECTIONS;
-}
 
 static int listen_for(struct connecting *connecting) {
     connecting->accepting.listening =
@@ -132,7 +112,7 @@ int main(int argc, char **argv) {
     struct lm_harness harness;
     lm_options_parse(&program, &settings, argc, argv);
     lm_open(&harness, &program, &settings);
-    const uint64_t limit = queue_limit(&harness);
+    const uint64_t limit = lm_queue_limit(&harness, MOST_CONNECTIONS);
     struct connecting connecting = {.accepting = {.listening = -1}, .queue = (int)limit};
     const struct lm_workload workloads[] = {
         {.initialise = connected_initialise,

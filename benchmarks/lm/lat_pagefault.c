@@ -5,7 +5,7 @@
  * So one page in each --step-kib is touched, and it is counted that every touch was a fault: one
  * that was none is an error.
  */
-#define _DEFAULT_SOURCE /* madvise, RUSAGE_SELF's fault counts */
+#define _DEFAULT_SOURCE /* madvise */
 
 #include "harness/file.h"
 #include "harness/lm.h"
@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 static const char PROGRAM[] = "lat_pagefault";
 static const char SUMMARY[] =
@@ -43,15 +42,6 @@ struct faulting {
 /* How many touches a mapping is good for. */
 static uint64_t touches_of(const struct faulting *faulting) {
     return faulting->use.bytes / faulting->step_bytes;
-}
-
-static int count_faults(uint64_t *count) {
-    struct rusage usage;
-    if (getrusage(RUSAGE_SELF, &usage) != 0) {
-        return -1;
-    }
-    *count = (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
-    return 0;
 }
 
 static int touch(uint64_t operations, void *cookie) {
@@ -113,7 +103,7 @@ static int fault_initialise(uint64_t operations, void *cookie) {
         map_all(faulting, (operations + touches - 1) / touches) != 0) {
         return -1;
     }
-    return count_faults(&faulting->faults_before);
+    return lm_count_faults(&faulting->faults_before);
 }
 
 static int fault_cleanup(uint64_t operations, void *cookie) {
@@ -123,7 +113,7 @@ static int fault_cleanup(uint64_t operations, void *cookie) {
         int status = faulting->areas != NULL ? unmap_all(faulting) : 0;
         return lm_file_child_end(&faulting->use) != 0 ? -1 : status;
     }
-    if (count_faults(&faults) != 0 || unmap_all(faulting) != 0) {
+    if (lm_count_faults(&faults) != 0 || unmap_all(faulting) != 0) {
         return -1;
     }
     if (faults - faulting->faults_before < operations) {
@@ -148,9 +138,9 @@ static void check_faults(struct lm_harness *harness, uint64_t step_bytes) {
     if (lm_file_make(&probe.use.file, probe.use.bytes, false) != 0) {
         fail(harness, "making a file in the working directory");
     }
-    if (map_all(&probe, 1) != 0 || count_faults(&before) != 0 ||
-        touch(PROBE_TOUCHES, &probe) != 0 || count_faults(&after) != 0 || unmap_all(&probe) != 0 ||
-        lm_file_remove(&probe.use.file) != 0) {
+    if (map_all(&probe, 1) != 0 || lm_count_faults(&before) != 0 ||
+        touch(PROBE_TOUCHES, &probe) != 0 || lm_count_faults(&after) != 0 ||
+        unmap_all(&probe) != 0 || lm_file_remove(&probe.use.file) != 0) {
         fail(harness, "counting the faults of a few touches");
     }
     if (after - before < PROBE_TOUCHES) {

@@ -17,8 +17,9 @@
 static const char PROGRAM[] = "lat_syscall";
 static const char SUMMARY[] = "Measures the latency of system calls: null (getppid), read (a byte "
                               "of /dev/zero), write (a byte\n"
-                              "to /dev/null), stat, fstat and open_close (of a file made in the "
-                              "working directory, or --file).\n"
+                              "to /dev/null), stat, fstat, open_close and fcntl (F_GETFL; of a "
+                              "file made in the working\n"
+                              "directory, or --file).\n"
                               "Metric: latency, in ns a call.";
 
 struct target {
@@ -94,6 +95,16 @@ static int call_open_close(uint64_t operations, void *cookie) {
     return 0;
 }
 
+static int call_fcntl(uint64_t operations, void *cookie) {
+    const struct target *target = cookie;
+    for (uint64_t i = 0; i < operations; i++) {
+        if (fcntl(target->descriptor, F_GETFL) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 struct call {
     const char *name;
     lm_step *benchmark;
@@ -105,6 +116,7 @@ static const struct call CALLS[] = {
     {"null", call_null, NULL, O_RDONLY},          {"read", call_read, "/dev/zero", O_RDONLY},
     {"write", call_write, "/dev/null", O_WRONLY}, {"stat", call_stat, NULL, O_RDONLY},
     {"fstat", call_fstat, NULL, O_RDONLY},        {"open_close", call_open_close, NULL, O_RDONLY},
+    {"fcntl", call_fcntl, NULL, O_RDONLY},
 };
 
 static void measure_call(struct lm_harness *harness, const struct call *call, const char *path) {
@@ -145,13 +157,13 @@ static void make_file(struct lm_harness *harness) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const choices[] = {"all",  "null",  "read",       "write",
-                                          "stat", "fstat", "open_close", NULL};
+    static const char *const choices[] = {"all",   "null",       "read",  "write", "stat",
+                                          "fstat", "open_close", "fcntl", NULL};
     const char *chosen = choices[0], *path = NULL;
     const struct lm_option options[] = {
         {.name = "--call", .help = "which call", .text = &chosen, .choices = choices},
         {.name = "--file",
-         .help = "file for null, stat, fstat and open_close instead of one made for it",
+         .help = "file for null, stat, fstat, open_close and fcntl instead of one made for it",
          .text = &path},
     };
     const struct lm_program program = {.name = PROGRAM,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import java_cases
 import lm_runs
 import pytest
+import web_runs
 from java_cases import Cases
 from java_runs import Programs, java_release
+from tracing_runs import TRACING, needs
+
+from regatta.runner.cgroup import TreeAccounting, open_accounting
 
 PLANTED = Path(__file__).with_name("planted.c")
 
@@ -68,3 +73,62 @@ def mutant(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
         return copy / "planted"
 
     return make
+
+
+@pytest.fixture(scope="session")
+def web_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the web servers' sources in which the suite's own build command has run."""
+    if web_runs.MISSING:
+        pytest.skip(f"THE WEB SERVERS ARE NOT TESTED: {', '.join(web_runs.MISSING)} is not on PATH")
+    return web_runs.build(tmp_path_factory.mktemp("web") / "web")
+
+
+@pytest.fixture(scope="module")
+def tracefs() -> Iterator[None]:
+    """Where the machine has not mounted the tracepoints, they are mounted for these tests."""
+    mounted = False
+    if os.geteuid() == 0 and TRACING.is_dir() and not (TRACING / "events").exists():
+        mounted = subprocess.run(["mount", "-t", "tracefs", "nodev", TRACING], check=False).returncode == 0
+    yield
+    if mounted:
+        subprocess.run(["umount", TRACING], check=False)
+
+
+@pytest.fixture(params=["strace", "bpftrace"])
+def tracing_tool(request: pytest.FixtureRequest, tracefs: None) -> str:
+    """Each tool that can trace here."""
+    needs(request.param)
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The program whose calls are known."""
+    program = tmp_path_factory.mktemp("traced") / "traced"
+    source = Path(__file__).parent / "traced.c"
+    subprocess.run(
+        ["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source],
+        check=True,
+    )
+    return str(program)
+
+
+@pytest.fixture
+def traced_server(traced: str) -> Iterator[subprocess.Popen[bytes]]:
+    """It, serving itself with one child."""
+    process = subprocess.Popen([traced, "serve"])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def accounting() -> Iterator[TreeAccounting]:
+    """Accounting of a tree of processes, as the runner has it."""
+    opened, reason = open_accounting()
+    if opened is None:
+        pytest.skip(f"NOT TESTED: no control group may be made here: {reason}")
+    yield opened
+    opened.close()

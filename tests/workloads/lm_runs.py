@@ -14,6 +14,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from regatta.runner.cgroup import TreeAccounting
+
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = YAML(typ="safe").load(ROOT / "configs/suites/lm.yml")
 BUILD = SUITE["builds"]["lm"]
@@ -97,3 +99,19 @@ def compile_against(sources: Path, source: Path, program: Path, *flags: str) -> 
     command = ["gcc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-I.", *flags, "-o", program, source]
     subprocess.run([*command, *objects, "-pthread", "-lm"], cwd=sources, check=True)
     return program
+
+
+def in_a_group(accounting: TreeAccounting, command: list[str | Path], place: Path) -> Run:
+    """Run in a control group of its own, as the runner does it. The shell is born in it and waits for the program."""
+    place.mkdir()
+    results = place / "results.jsonl"
+    accounting.begin()
+    started = subprocess.Popen(
+        command, cwd=place, env={"PATH": os.environ["PATH"], "REGATTA_RESULTS": str(results)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    accounting.started()
+    stdout, stderr = started.communicate(timeout=60)
+    accounting.finish()
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    return Run(started.returncode, stdout, stderr, lines)

@@ -9,6 +9,8 @@
  *     fail      the third interval of the last child fails with EIO
  *     die       the third interval of the last child is its end, by SIGKILL
  *     leave     the same, by exit code 7
+ *     pause     an operation is as spin, and as much again 16 times in a pause
+ *     sleep     an operation is a sleep of --amount ns
  *
  * --late-ms lets the last child initialise for so long. --log FILE writes each interval of child N
  * to FILE.N: when it began and ended, and its operations.
@@ -65,6 +67,24 @@ static int empty(uint64_t operations, void *cookie) {
     (void)cookie;
     for (uint64_t i = 0; i < operations; i++) {
         lm_keep(NULL);
+    }
+    return 0;
+}
+
+static int with_pauses(uint64_t operations, void *cookie) {
+    for (uint64_t i = 0; i < operations; i++) {
+        (void)spin(1, cookie);
+        lm_pause();
+        (void)spin(16, cookie);
+        lm_resume();
+    }
+    return 0;
+}
+
+static int asleep(uint64_t operations, void *cookie) {
+    const struct plan *plan = cookie;
+    for (uint64_t i = 0; i < operations; i++) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = (long)(plan->amount % 1000000000)}, NULL);
     }
     return 0;
 }
@@ -143,8 +163,9 @@ static int close_plan(uint64_t operations, void *cookie) {
 static const struct {
     const char *name;
     lm_step *step;
-} KINDS[] = {{"spin", spin}, {"chain", chain}, {"empty", empty}, {"nothing", nothing},
-             {"fail", fail}, {"die", die},     {"leave", leave}};
+} KINDS[] = {{"spin", spin},       {"chain", chain},       {"empty", empty},
+             {"nothing", nothing}, {"fail", fail},         {"die", die},
+             {"leave", leave},     {"pause", with_pauses}, {"sleep", asleep}};
 
 int main(int argc, char **argv) {
     enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
@@ -176,7 +197,9 @@ int main(int argc, char **argv) {
     const struct lm_workload workload = {.initialise = open_plan,
                                          .benchmark = plan.log_path != NULL ? logged : plan.step,
                                          .cleanup = close_plan,
-                                         .cookie = &plan};
+                                         .cookie = &plan,
+                                         .cpu_time =
+                                             plan.step == with_pauses || plan.step == asleep};
     const struct lm_series series = {0};
     struct lm_harness harness;
     lm_open(&harness, &program, &settings);

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lm_runs import SUITE, Run, assert_conforms, command_of, run
 
-CALLS = ["null", "read", "write", "stat", "fstat", "open_close"]
+CALLS = ["null", "read", "write", "stat", "fstat", "open_close", "fcntl"]
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_without_a_results_file_only_people_are_told(lm_sources: Path, tmp_path:
         (
             "lat_syscall",
             ["--call", "fork"],
-            "expected one of all null read write stat fstat open_close, got fork",
+            "expected one of all null read write stat fstat open_close fcntl, got fork",
         ),
         ("lat_syscall", ["--file", "not-there"], "--file: expected a file that can be read"),
         ("lat_syscall", ["--speed", "1"], "expected an option, got --speed"),

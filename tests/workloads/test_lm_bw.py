@@ -161,7 +161,7 @@ def test_a_disk_given_by_the_user_is_only_read(lm_sources: Path, tmp_path: Path)
     assert disk.read_bytes() == content
 
 
-@pytest.mark.alone  # on a busy machine a series is begun again
+@pytest.mark.alone
 def test_seeks_go_where_they_say(lm_sources: Path, tmp_path: Path) -> None:
     """Each read of one sector lies half to one and a half of the distance from the one before, within the file."""
     if shutil.which("strace") is None:
@@ -175,8 +175,9 @@ def test_seeks_go_where_they_say(lm_sources: Path, tmp_path: Path) -> None:
         r"^(\d+) +pread64\(.*, 4096, (\d+)\) += 4096$", trace.read_text(), re.MULTILINE
     ):
         offsets.setdefault(pid, []).append(int(offset))
-    assert len(offsets) == 3
-    for distance, found in zip([262144, 1048576, 4194304], offsets.values(), strict=True):
+    # A series that was begun again, on a busy machine, begins with the same seeks.
+    series = list({tuple(found[:4]): found for found in offsets.values()}.values())
+    for distance, found in zip([262144, 1048576, 4194304], series, strict=True):
         assert all(0 <= offset <= (8 << 20) - 4096 and offset % 4096 == 0 for offset in found)
         jumps = [abs(after - before) for before, after in itertools.pairwise(found)]
         assert len(jumps) >= 3

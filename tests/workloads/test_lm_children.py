@@ -56,7 +56,8 @@ def test_a_child_timed_before_all_are_ready_is_caught_by_the_harness_and_by_the_
     mutant: Callable[[str, str, str], Path], tmp_path: Path
 ) -> None:
     wrong = mutant("child.c", "run_until(measuring, shared, LM_PHASE_GO)", "0")
-    outcome, children = logged(wrong, tmp_path)
+    # Two seconds of timing, so that none is done before the late one is ready even on a busy machine.
+    outcome, children = logged(wrong, tmp_path, "--repetitions=20")
     assert outcome.exit_code == 1
     assert "a child was timed while another did not run the benchmark" in outcome.stderr
     with pytest.raises(AssertionError):

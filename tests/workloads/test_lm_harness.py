@@ -26,7 +26,9 @@ def within(value: float, truth: float, tolerance: float) -> bool:
     return (1 - tolerance) * truth < value < (1 + tolerance) * truth
 
 
-def least_found(planted: Path, directory: Path, metric: str, truth: float, *arguments: str) -> float:
+def least_found(
+    planted: Path, directory: Path, metric: str, truth: float, *arguments: str, tolerance: float = 0.01
+) -> float:
     """The least value of several runs: whoever else uses the processor can only lengthen an operation.
 
     Further runs only where the first was lengthened, and none may ever be shorter than what was planted.
@@ -37,7 +39,7 @@ def least_found(planted: Path, directory: Path, metric: str, truth: float, *argu
         assert outcome.exit_code == 0, outcome.stderr
         ((_, lines),) = outcome.of(metric).items()
         least = min(least, *(line["value"] for line in lines))
-        if within(least, truth, 0.01):
+        if within(least, truth, tolerance):
             break
     return least
 
@@ -50,8 +52,9 @@ def test_a_planted_duration_is_found_within_one_per_cent(planted: Path, tmp_path
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="NOT TESTED: two processes need two CPUs")
 def test_a_planted_duration_is_found_by_each_of_two_children(planted: Path, tmp_path: Path) -> None:
     arguments = ("--kind", "spin", "--amount", "20000", "--repetitions", "4", *SEVERAL)
-    least = least_found(planted, tmp_path, "latency_slowest", 20000, *arguments)
-    assert within(least, 20000, 0.01)
+    # The slower one of two that take every processor: what the machine itself does is in each interval, for seconds on end.
+    least = least_found(planted, tmp_path, "latency_slowest", 20000, *arguments, tolerance=0.03)
+    assert within(least, 20000, 0.03)
 
 
 def test_twice_the_dependent_work_takes_twice_the_time(planted: Path, tmp_path: Path) -> None:

@@ -150,6 +150,12 @@ def helpers(program: int) -> list[int]:
         ("lat_connect", ["--until=accepted"]),
         ("lat_unix_connect", []),
         ("lat_http", []),
+        ("lat_serve", ["--operation=reply", "--bytes=1024"]),
+        ("lat_serve", ["--operation=sendfile", "--bytes=1024"]),
+        ("lat_serve", ["--operation=send"]),
+        ("lat_serve", ["--operation=connect"]),
+        ("lat_transfer", ["--through=pipe", "--bytes=1024"]),
+        ("lat_transfer", ["--operation=connect"]),
     ],
 )
 def test_a_partner_that_dies_is_an_error_and_no_hang(
@@ -194,7 +200,12 @@ def in_time_wait() -> int:
 
 @pytest.mark.parametrize(
     ("name", "arguments"),
-    [("lat_connect", ["--until=connected"]), ("lat_connect", ["--until=accepted"]), ("lat_http", [])],
+    [
+        ("lat_connect", ["--until=connected"]),
+        ("lat_connect", ["--until=accepted"]),
+        ("lat_http", []),
+        ("lat_serve", ["--operation=connect"]),
+    ],
 )
 def test_each_operation_is_a_connection_and_none_stays_in_time_wait(
     lm_sources: Path, tmp_path: Path, name: str, arguments: list[str]
@@ -202,7 +213,7 @@ def test_each_operation_is_a_connection_and_none_stays_in_time_wait(
     opened, waiting = tcp_counter("ActiveOpens"), in_time_wait()
     outcome = run([lm_sources / "build" / name, *arguments, "--repetitions=5"], tmp_path / "work")
     assert outcome.exit_code == 0, outcome.stderr
-    ((lines),) = outcome.series.values()
+    ((lines),) = outcome.of("latency").values()
     connections = 5 * lines[0]["operations"]
     assert tcp_counter("ActiveOpens") - opened >= connections
     # Others on this machine may leave some; each of these operations would leave one.

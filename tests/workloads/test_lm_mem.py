@@ -31,6 +31,7 @@ REPORTED: dict[str, list[dict[str, Any]]] = {
     "bw_mmap_rd": [{"mapping": mapping, "size_bytes": 1 << 20, **WARM} for mapping in ("kept", "fresh")],
     "lat_mmap": [{"size_bytes": kib * 1024, "file": "shared"} for kib in (16, 1024)],
     "lat_pagefault": [{"size_bytes": 4 << 20, "step_bytes": 65536, **WARM}],
+    "lat_page_copy": [{}],
 }
 #: smaller than quick where several processes run, each series for 0.1 s and more
 SCALED: dict[str, list[str]] = {
@@ -40,6 +41,7 @@ SCALED: dict[str, list[str]] = {
     "bw_mmap_rd": ["--file=own", "--kib=256", "--mapping=fresh"],
     "lat_mmap": ["--file=own", "--kib=64"],
     "lat_pagefault": ["--file=own", "--kib=1024"],
+    "lat_page_copy": [],
     "lat_mem_rd": ["--max-kib=4"],
 }
 
@@ -267,6 +269,18 @@ def test_every_touch_of_a_page_is_a_fault(lm_sources: Path, tmp_path: Path) -> N
         pytest.skip("NOT TESTED: this kernel maps a page at a time")
     assert outcome.exit_code == 1
     assert re.search(r"--step-kib: expected .* got 4 \(\d+ faults in 16 touches\)", outcome.stderr)
+
+
+def test_a_write_that_copies_no_page_is_an_error(lm_sources: Path, tmp_path: Path) -> None:
+    text = (lm_sources / "lat_page_copy.c").read_text()
+    assert text.count("MAP_PRIVATE") == 1
+    (tmp_path / "shared.c").write_text(text.replace("MAP_PRIVATE", "MAP_SHARED"))
+    objects = [*(lm_sources / "build/harness").glob("*.o"), *(lm_sources / "build/ipc").glob("*.o")]
+    compiler = ["gcc", "-std=c11", "-O2", f"-I{lm_sources}", "-o", tmp_path / "shared", tmp_path / "shared.c"]
+    subprocess.run([*compiler, *objects, "-pthread", "-lm"], check=True)
+    outcome = run([tmp_path / "shared", "--interval-us=1000", "--repetitions=1"], tmp_path / "work")
+    assert outcome.exit_code == 1
+    assert "copying 1024 pages: expected a fault for each, got fewer" in outcome.stderr
 
 
 def test_a_fault_that_reads_the_disk_is_slower_than_one_that_maps(lm_sources: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A loop of so many operations that is still too short does nothing: the compiler has dropped the
@@ -22,6 +23,31 @@ static unsigned child_index;
 
 unsigned lm_child_index(void) {
     return child_index;
+}
+
+/* What an interval took. */
+struct timing {
+    uint64_t elapsed_ns, cpu_ns;
+};
+
+/* When the pause began, and what all pauses of this interval took. */
+static struct timing paused, pauses;
+
+static uint64_t cpu_now_ns(void) {
+    struct timespec used = {0};
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
+/* The clock of the processor costs a system call, which is kept out of what is timed. */
+void lm_pause(void) {
+    paused.elapsed_ns = lm_now_ns();
+    paused.cpu_ns = cpu_now_ns();
+}
+
+void lm_resume(void) {
+    pauses.cpu_ns += cpu_now_ns() - paused.cpu_ns;
+    pauses.elapsed_ns += lm_now_ns() - paused.elapsed_ns;
 }
 
 struct measuring {
@@ -45,15 +71,18 @@ static int call(struct measuring *measuring, lm_step *step, const char *name, ui
                                                                      : describe(measuring, name);
 }
 
-static int interval(struct measuring *measuring, uint64_t operations, uint64_t *elapsed_ns) {
+static int interval(struct measuring *measuring, uint64_t operations, struct timing *took) {
     const struct lm_workload *workload = measuring->order->workload;
     if (call(measuring, workload->initialise, "initialise", operations) != 0) {
         return -1;
     }
     errno = 0;
+    pauses = (struct timing){0};
+    uint64_t cpu_start_ns = workload->cpu_time ? cpu_now_ns() : 0;
     uint64_t start_ns = lm_now_ns();
     int status = workload->benchmark(operations, workload->cookie);
-    *elapsed_ns = lm_now_ns() - start_ns;
+    took->elapsed_ns = lm_now_ns() - start_ns - pauses.elapsed_ns;
+    took->cpu_ns = workload->cpu_time ? cpu_now_ns() - cpu_start_ns - pauses.cpu_ns : 0;
     if (status != 0) {
         return describe(measuring, "benchmark");
     }
@@ -83,12 +112,12 @@ static uint64_t grow(const struct measuring *measuring, uint64_t operations, uin
 static int find_operations(struct measuring *measuring) {
     uint64_t operations = whole_turns(measuring, 1);
     for (int long_enough = 0; long_enough < 2;) {
-        uint64_t elapsed_ns = 0;
-        if (interval(measuring, operations, &elapsed_ns) != 0) {
+        struct timing took = {0};
+        if (interval(measuring, operations, &took) != 0) {
             return -1;
         }
-        uint64_t next = grow(measuring, operations, elapsed_ns);
-        if (elapsed_ns >= measuring->order->interval_ns || next == operations) {
+        uint64_t next = grow(measuring, operations, took.elapsed_ns);
+        if (took.elapsed_ns >= measuring->order->interval_ns || next == operations) {
             long_enough++;
             continue;
         }
@@ -106,32 +135,35 @@ static int find_operations(struct measuring *measuring) {
     return 0;
 }
 
-static int repeat(struct measuring *measuring, struct lm_shared *shared, double *value_ns) {
+static int repeat(struct measuring *measuring, struct lm_shared *shared) {
     const struct lm_order *order = measuring->order;
     uint64_t operations = measuring->own->operations;
     uint64_t turns = operations / measuring->per_turn;
+    double *value_ns = shared->value_ns + child_index * order->repetitions;
+    double *cpu_ns = shared->cpu_ns + child_index * order->repetitions;
     double overhead_ns = order->calibration->clock_overhead_ns +
                          order->calibration->loop_overhead_ns * (double)turns;
     measuring->own->shortest_ns = UINT64_MAX;
     for (uint64_t i = 0; i < order->repetitions; i++) {
-        uint64_t elapsed_ns = 0;
+        struct timing took = {0};
         if (atomic_load(&shared->phase) == LM_PHASE_GIVEN_UP) {
             return -1;
         }
-        if (interval(measuring, operations, &elapsed_ns) != 0) {
+        if (interval(measuring, operations, &took) != 0) {
             return -1;
         }
-        if ((double)elapsed_ns <= overhead_ns) {
+        if ((double)took.elapsed_ns <= overhead_ns) {
             (void)snprintf(
                 measuring->own->failure, LM_FAILURE_BYTES,
                 "repetition %llu: %llu ns are no more than the %.0f ns of the empty loop",
-                (unsigned long long)i, (unsigned long long)elapsed_ns, overhead_ns);
+                (unsigned long long)i, (unsigned long long)took.elapsed_ns, overhead_ns);
             return -1;
         }
-        if (elapsed_ns < measuring->own->shortest_ns) {
-            measuring->own->shortest_ns = elapsed_ns;
+        if (took.elapsed_ns < measuring->own->shortest_ns) {
+            measuring->own->shortest_ns = took.elapsed_ns;
         }
-        value_ns[i] = ((double)elapsed_ns - overhead_ns) / (double)operations;
+        value_ns[i] = ((double)took.elapsed_ns - overhead_ns) / (double)operations;
+        cpu_ns[i] = (double)took.cpu_ns / (double)operations;
     }
     return 0;
 }
@@ -141,8 +173,8 @@ static int run_until(struct measuring *measuring, struct lm_shared *shared, int 
     uint64_t burst =
         whole_turns(measuring, (double)(measuring->own->operations / BURSTS_PER_INTERVAL));
     do {
-        uint64_t elapsed_ns = 0;
-        if (interval(measuring, burst, &elapsed_ns) != 0) {
+        struct timing took = {0};
+        if (interval(measuring, burst, &took) != 0) {
             return -1;
         }
     } while (atomic_load(&shared->phase) < phase);
@@ -176,7 +208,7 @@ static int lead(struct measuring *measuring, struct lm_shared *shared, int messa
         return -1;
     }
     own->timed_from_ns = lm_now_ns();
-    if (repeat(measuring, shared, shared->value_ns + child_index * order->repetitions) != 0) {
+    if (repeat(measuring, shared) != 0) {
         return -1;
     }
     own->timed_to_ns = lm_now_ns();

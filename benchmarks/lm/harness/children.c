@@ -58,8 +58,8 @@ static size_t aligned(size_t bytes) {
 static int share(struct family *family, uint64_t repetitions) {
     size_t head = aligned(sizeof *family->shared);
     size_t children = aligned((size_t)family->children * sizeof(struct lm_child));
-    family->shared_bytes =
-        head + children + (size_t)(family->children * repetitions) * sizeof(double);
+    const size_t values = (size_t)(family->children * repetitions);
+    family->shared_bytes = head + children + 2 * values * sizeof(double);
     char *area =
         mmap(NULL, family->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (area == MAP_FAILED) {
@@ -69,6 +69,7 @@ static int share(struct family *family, uint64_t repetitions) {
     family->shared = (struct lm_shared *)(void *)area;
     family->shared->child = (struct lm_child *)(void *)(area + head);
     family->shared->value_ns = (double *)(void *)(area + head + children);
+    family->shared->cpu_ns = family->shared->value_ns + values;
     atomic_init(&family->shared->phase, LM_PHASE_START);
     return 0;
 }
@@ -293,8 +294,11 @@ static int dismiss(struct family *family, int status) {
 
 static void collect(const struct family *family, struct lm_samples *samples,
                     uint64_t *shortest_ns) {
-    (void)memcpy(samples->value_ns, family->shared->value_ns,
-                 (size_t)(samples->children * samples->repetitions) * sizeof(double));
+    const size_t bytes = (size_t)(samples->children * samples->repetitions) * sizeof(double);
+    (void)memcpy(samples->value_ns, family->shared->value_ns, bytes);
+    if (samples->cpu_ns != NULL) {
+        (void)memcpy(samples->cpu_ns, family->shared->cpu_ns, bytes);
+    }
     samples->operations = family->shared->child[0].operations;
     *shortest_ns = UINT64_MAX;
     for (uint64_t i = 0; i < family->children; i++) {

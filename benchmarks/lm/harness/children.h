@@ -30,6 +30,7 @@ struct lm_shared {
     atomic_int phase;
     struct lm_child *child; /* [children] */
     double *value_ns;       /* [children * repetitions] */
+    double *cpu_ns;         /* [children * repetitions] */
 };
 
 /* What each child of one measurement is told. */

@@ -53,6 +53,9 @@ struct lm_workload {
      * trusted otherwise; 0: no limit. For operations that can be done only so often (a cold cache
      * is cold once). */
     uint64_t most_operations;
+    /* The metric cpu_time is reported too: what the child itself, all its threads, used of the
+     * processor, in ns an operation. Far less than the latency: it has waited. */
+    bool cpu_time;
 };
 
 struct lm_parameter {
@@ -92,6 +95,9 @@ struct lm_program {
     const char *single;
     const struct lm_option *options;
     size_t option_count;
+    /* NULL-terminated choices for --placement, the default first; NULL: free, compact, scattered.
+     */
+    const char *const *placements;
 };
 
 struct lm_settings {
@@ -99,7 +105,7 @@ struct lm_settings {
     uint64_t interval_us;  /* an interval is at least this long; 0: as short as can be trusted */
     uint64_t parallel;     /* how many children run the benchmark at the same time, >= 1 */
     uint64_t warmup_us;    /* how long they all run before the first is timed, at least */
-    const char *placement; /* free, compact or scattered (placement.c) */
+    const char *placement; /* free, compact, scattered or apart (placement.c) */
 };
 
 /* Parses the command line. --help ends the program with 0, a mistake with LM_EXIT_USAGE and a
@@ -160,7 +166,8 @@ int lm_latency_main(const char *name, const char *summary, lm_step *benchmark, i
 /* What the children found; freed by lm_samples_free(). */
 struct lm_samples {
     double
-        *value_ns; /* ns an operation: repetition r of child c is value_ns[c * repetitions + r] */
+        *value_ns;  /* ns an operation: repetition r of child c is value_ns[c * repetitions + r] */
+    double *cpu_ns; /* the same of cpu_time; NULL: the workload has not asked for it */
     uint64_t repetitions, children;
     uint64_t operations; /* loop size behind each value */
 };
@@ -188,6 +195,8 @@ struct lm_result {
 
 void lm_report_info(struct lm_harness *harness);
 void lm_report_error(struct lm_harness *harness, const char *what);
+/* One more word of information on the measurement, to the results only. */
+void lm_report_note(struct lm_harness *harness, const char *name, const char *text);
 /* To the results only. `parallel` is added to the parameters. */
 void lm_report_lines(struct lm_harness *harness, const struct lm_result *result);
 /* To the results, and a line for people. */
@@ -209,10 +218,25 @@ double lm_median(const double *values, size_t count);
  * `low` and `high` count from 0. Source: binomial(count, 1/2), e.g. Conover 1999, section 3.2. */
 bool lm_median_ranks(size_t count, size_t *low, size_t *high);
 
-/* ---- for a benchmark's own use (child.c, helper.c, random.c, resources.c) ---- */
+/* ---- for a benchmark's own use (child.c, placement.c, helper.c, random.c, resources.c) ---- */
 
 /* Which of the children this process is, 0 .. parallel - 1: for files and ports of its own. */
 unsigned lm_child_index(void);
+
+/* What is between the two, in a child's benchmark(), is not part of the interval: for what must be
+ * made ready again too often for `initialise`. */
+void lm_pause(void);
+void lm_resume(void);
+
+/* Placement "apart": a child that serves has the last processor that may be used, its peer another
+ * core's where there is one. Tells which; returns -1 with errno. The same number twice: they share
+ * the only one. */
+int lm_sides(int *serving, int *peer);
+/* For a helper of a child placed so: puts this process on the peer's processor; does nothing with
+ * other placements. Returns 0, or -1 with errno. */
+int lm_place_peer(void);
+/* In a child: whether its peer has a processor of its own, all of its time. */
+bool lm_has_own_peer(void);
 
 /* A process beside the benchmark: the other end of a pipe, a server. It runs `run` and exits with
  * what that returns; it is killed when the process that started it ends, however that ends.
@@ -230,5 +254,8 @@ uint64_t lm_seed(const char *program);
 /* Raises the limit of open descriptors so that `count` more can be opened by each process; ends
  * the program by lm_fail() where the system does not allow as many. */
 void lm_need_descriptors(struct lm_harness *harness, uint64_t count);
+
+/* The page faults of this process so far; -1 with errno. */
+int lm_count_faults(uint64_t *count);
 
 #endif

@@ -28,10 +28,13 @@ static uint64_t turn_of(const struct lm_order *order) {
 }
 
 static int allocate(struct lm_samples *samples, uint64_t children, uint64_t repetitions,
-                    char *failure) {
+                    bool cpu_time, char *failure) {
     *samples = (struct lm_samples){.children = children, .repetitions = repetitions};
     samples->value_ns = calloc((size_t)(children * repetitions), sizeof *samples->value_ns);
-    if (samples->value_ns == NULL) {
+    if (cpu_time) {
+        samples->cpu_ns = calloc((size_t)(children * repetitions), sizeof *samples->cpu_ns);
+    }
+    if (samples->value_ns == NULL || (cpu_time && samples->cpu_ns == NULL)) {
         (void)snprintf(failure, LM_FAILURE_BYTES, "no memory for the repetitions");
         return -1;
     }
@@ -47,7 +50,7 @@ static int baseline(struct lm_order order, uint64_t interval_ns, uint64_t *opera
     order.interval_ns = order.calibration->trusted_ns;
     struct lm_samples samples;
     uint64_t shortest_ns = 0;
-    if (allocate(&samples, 1, BASELINE_REPETITIONS, failure) != 0) {
+    if (allocate(&samples, 1, BASELINE_REPETITIONS, false, failure) != 0) {
         return -1;
     }
     int status = lm_children_measure(&order, 0, &samples, &shortest_ns, failure);
@@ -127,7 +130,7 @@ static int measure(struct lm_harness *harness, const struct lm_workload *workloa
                              .repetitions = settings->repetitions,
                              .children = settings->parallel,
                              .interval_ns = least_interval_ns(harness)};
-    if (allocate(samples, order.children, order.repetitions, failure) != 0 ||
+    if (allocate(samples, order.children, order.repetitions, workload->cpu_time, failure) != 0 ||
         (order.children > 1 &&
          baseline(order, order.interval_ns, &order.operations, failure) != 0)) {
         return -1;
@@ -146,5 +149,6 @@ void lm_measure(struct lm_harness *harness, const struct lm_workload *workload,
 
 void lm_samples_free(struct lm_samples *samples) {
     free(samples->value_ns);
-    samples->value_ns = NULL;
+    free(samples->cpu_ns);
+    samples->value_ns = samples->cpu_ns = NULL;
 }

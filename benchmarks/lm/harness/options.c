@@ -134,8 +134,9 @@ static void check(const struct lm_program *program, const struct lm_settings *se
 void lm_options_parse(const struct lm_program *program, struct lm_settings *settings, int argc,
                       char **argv) {
     static const char *const placements[] = {"free", "compact", "scattered", NULL};
+    const char *const *choices = program->placements != NULL ? program->placements : placements;
     *settings = (struct lm_settings){
-        .repetitions = LM_DEFAULT_REPETITIONS, .parallel = 1, .placement = placements[0]};
+        .repetitions = LM_DEFAULT_REPETITIONS, .parallel = 1, .placement = choices[0]};
     const struct lm_option common[] = {
         {.name = "--repetitions",
          .help = "how often each series is measured",
@@ -160,7 +161,7 @@ void lm_options_parse(const struct lm_program *program, struct lm_settings *sett
         {.name = "--placement",
          .help = "which processors they run on",
          .text = &settings->placement,
-         .choices = placements},
+         .choices = choices},
     };
     const size_t common_count = sizeof common / sizeof common[0];
 

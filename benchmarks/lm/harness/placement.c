@@ -6,10 +6,13 @@
  * can be fixed. Processors are put in order of package, core and thread: compact fills
  * neighbours first, threads of one core included; scattered takes the packages in turn, and second
  * threads last. Only processors that this process may use are counted.
+ *
+ * Apart is for a server whose cost is wanted and a peer that must not share its processor.
  */
 #define _GNU_SOURCE /* sched_setaffinity */
 
 #include "children.h"
+#include "group.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -67,15 +70,13 @@ static void number_threads(struct processor *processors, int count) {
     }
 }
 
-int lm_place(const char *placement, unsigned index) {
-    if (strcmp(placement, "free") == 0) {
-        return 0;
-    }
+/* The processors that this process may use, in compact order; there are CPU_SETSIZE places. Returns
+ * how many, or -1 with errno. */
+static int allowed_processors(struct processor *processors) {
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
         return -1;
     }
-    struct processor processors[CPU_SETSIZE] = {{0}};
     int count = 0;
     for (int i = 0; i < CPU_SETSIZE; i++) {
         if (CPU_ISSET(i, &allowed)) {
@@ -86,11 +87,63 @@ int lm_place(const char *placement, unsigned index) {
     }
     qsort(processors, (size_t)count, sizeof processors[0], compactly);
     number_threads(processors, count);
+    return count;
+}
+
+static int place_on(int processor) {
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(processor, &own);
+    return sched_setaffinity(0, sizeof own, &own);
+}
+
+/* Of a child that is placed apart; its helpers have a copy. -1: not placed so. */
+static int own_processor = -1, peer_processor = -1;
+/* Under a quota each takes from the other what it uses, wherever they run. */
+static bool under_quota;
+
+int lm_sides(int *serving, int *peer) {
+    struct processor processors[CPU_SETSIZE] = {{0}};
+    int count = allowed_processors(processors);
+    if (count < 1) {
+        return -1;
+    }
+    /* The last: the first gets most of the machine's interrupts. */
+    const struct processor *last = &processors[count - 1], *chosen = last;
+    for (int i = 0; i < count - 1; i++) {
+        if (processors[i].core != last->core || processors[i].package != last->package ||
+            chosen == last) {
+            chosen = &processors[i];
+        }
+    }
+    *serving = last->number;
+    *peer = chosen->number;
+    return 0;
+}
+
+int lm_place_peer(void) {
+    return peer_processor < 0 ? 0 : place_on(peer_processor);
+}
+
+bool lm_has_own_peer(void) {
+    return own_processor != peer_processor && !under_quota;
+}
+
+int lm_place(const char *placement, unsigned index) {
+    if (strcmp(placement, "free") == 0) {
+        return 0;
+    }
+    if (strcmp(placement, "apart") == 0) {
+        under_quota = lm_group_has_quota();
+        return lm_sides(&own_processor, &peer_processor) != 0 ? -1 : place_on(own_processor);
+    }
+    struct processor processors[CPU_SETSIZE] = {{0}};
+    int count = allowed_processors(processors);
+    if (count < 1) {
+        return -1;
+    }
     if (strcmp(placement, "scattered") == 0) {
         qsort(processors, (size_t)count, sizeof processors[0], scattered);
     }
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    CPU_SET(processors[index % (unsigned)count].number, &own);
-    return sched_setaffinity(0, sizeof own, &own);
+    return place_on(processors[index % (unsigned)count].number);
 }

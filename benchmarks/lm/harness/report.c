@@ -53,19 +53,25 @@ void lm_report_info(struct lm_harness *harness) {
     }
     const struct lm_calibration *c = &harness->calibration;
     const struct lm_settings *settings = &harness->settings;
+    int serving = 0, peer = 0;
+    char sides[80] = "";
+    if (strcmp(settings->placement, "apart") == 0 && lm_sides(&serving, &peer) == 0) {
+        (void)snprintf(sides, sizeof sides, ", \"serving_processor\": %d, \"peer_processor\": %d",
+                       serving, peer);
+    }
     written(harness,
             fprintf(harness->results,
                     "{\"info\": {\"clock\": \"CLOCK_MONOTONIC\", \"clock_resolution_ns\": %llu, "
                     "\"clock_overhead_ns\": %.3f, \"loop_overhead_ns\": %.4f, \"subtracted\": "
                     "\"clock and loop\", \"trusted_interval_ns\": %llu, \"interval_error\": %.5f, "
                     "\"interval_trusted\": %s, \"repetitions\": %llu, \"parallel\": %llu, "
-                    "\"placement\": \"%s\", \"warmup_us\": %llu}}\n",
+                    "\"placement\": \"%s\", \"warmup_us\": %llu%s}}\n",
                     (unsigned long long)c->clock_resolution_ns, c->clock_overhead_ns,
                     c->loop_overhead_ns, (unsigned long long)c->trusted_ns, c->interval_error,
                     c->interval_trusted ? "true" : "false",
                     (unsigned long long)settings->repetitions,
                     (unsigned long long)settings->parallel, settings->placement,
-                    (unsigned long long)settings->warmup_us));
+                    (unsigned long long)settings->warmup_us, sides));
     written(harness, fflush(harness->results));
 }
 
@@ -98,6 +104,18 @@ void lm_report_error(struct lm_harness *harness, const char *what) {
     written(harness, fputs("{\"error\": ", harness->results));
     write_string(harness, what);
     written(harness, fputs("}\n", harness->results));
+    written(harness, fflush(harness->results));
+}
+
+void lm_report_note(struct lm_harness *harness, const char *name, const char *text) {
+    if (harness->results == NULL) {
+        return;
+    }
+    written(harness, fputs("{\"info\": {", harness->results));
+    write_string(harness, name);
+    written(harness, fputs(": ", harness->results));
+    write_string(harness, text);
+    written(harness, fputs("}}\n", harness->results));
     written(harness, fflush(harness->results));
 }
 

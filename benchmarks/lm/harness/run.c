@@ -90,6 +90,25 @@ static void report_all(struct lm_harness *harness, const struct lm_series *serie
     }
 }
 
+/* To the results only; of several children the middle one of each repetition. */
+static void report_cpu_time(struct lm_harness *harness, const struct lm_series *series,
+                            const struct lm_samples *samples, double *sorted, double *middle) {
+    for (uint64_t i = 0; i < samples->repetitions; i++) {
+        for (uint64_t child = 0; child < samples->children; child++) {
+            sorted[child] = samples->cpu_ns[child * samples->repetitions + i];
+        }
+        middle[i] = lm_median(sorted, (size_t)samples->children);
+    }
+    const struct lm_result result = {.metric = "cpu_time",
+                                     .unit = "ns",
+                                     .values = middle,
+                                     .count = samples->repetitions,
+                                     .operations = samples->operations,
+                                     .parameters = series->parameters,
+                                     .parameter_count = series->parameter_count};
+    lm_report_lines(harness, &result);
+}
+
 void lm_report_samples(struct lm_harness *harness, const struct lm_series *series,
                        const struct lm_samples *samples) {
     double *sorted = calloc((size_t)samples->children, sizeof *sorted);
@@ -101,6 +120,9 @@ void lm_report_samples(struct lm_harness *harness, const struct lm_series *serie
     }
     tabulate(samples, series->bytes_per_operation, sorted, table);
     report_all(harness, series, samples, table);
+    if (samples->cpu_ns != NULL) {
+        report_cpu_time(harness, series, samples, sorted, table);
+    }
     free(sorted);
     free(table);
 }

@@ -49,3 +49,43 @@ int lm_accepting_stop(struct lm_accepting *accepting) {
     lm_shut(&accepting->listening);
     return accepting->server > 0 ? lm_helper_stop(accepting->server) : 0;
 }
+
+/* One connection waits at a time. */
+enum { QUEUE = 16 };
+
+int lm_unix_accepting_initialise(uint64_t operations, void *cookie) {
+    struct lm_unix_accepting *connecting = cookie;
+    if (operations != 0) {
+        return 0;
+    }
+    connecting->address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    (void)snprintf(connecting->address.sun_path, sizeof connecting->address.sun_path,
+                   "lm_accepting.%ld", (long)getpid());
+    /* Of a process of this number that was killed here. */
+    (void)unlink(connecting->address.sun_path);
+    connecting->accepting.address = (const struct sockaddr *)&connecting->address;
+    connecting->accepting.address_bytes = sizeof connecting->address;
+    connecting->accepting.listening = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connecting->accepting.listening < 0 ||
+        bind(connecting->accepting.listening, connecting->accepting.address,
+             connecting->accepting.address_bytes) != 0) {
+        return -1;
+    }
+    connecting->bound = true;
+    if (listen(connecting->accepting.listening, QUEUE) != 0) {
+        return -1;
+    }
+    return lm_accepting_start(&connecting->accepting);
+}
+
+int lm_unix_accepting_cleanup(uint64_t operations, void *cookie) {
+    struct lm_unix_accepting *connecting = cookie;
+    if (operations != 0) {
+        return 0;
+    }
+    int status = lm_accepting_stop(&connecting->accepting);
+    if (connecting->bound && unlink(connecting->address.sun_path) != 0) {
+        status = -1;
+    }
+    return status;
+}

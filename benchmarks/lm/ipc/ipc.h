@@ -9,6 +9,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 /* For the help of what goes between a child and its helper. */
 #define LM_PLACEMENT_HELP                                                                          \
@@ -56,6 +57,11 @@ int lm_socket_bound(int type, struct sockaddr_in *address);
 /* The same for TCP, listening with a queue of `queue` connections. */
 int lm_socket_listening(int queue, struct sockaddr_in *address);
 
+/* How many connections may wait to be accepted, `most` at most: half of what the kernel allows,
+ * because one whose reset overtook it may be in the queue after it was emptied. Ends the program by
+ * lm_fail() where that is not known. */
+uint64_t lm_queue_limit(struct lm_harness *harness, uint64_t most);
+
 /* From now on close() ends the connection by a reset: none is left in TIME_WAIT. */
 int lm_socket_resets(int descriptor);
 
@@ -97,6 +103,16 @@ int lm_accepting_benchmark(uint64_t operations, void *cookie);
 
 /* Ends the server. Returns 0, or -1 with errno when it had failed. */
 int lm_accepting_stop(struct lm_accepting *accepting);
+
+/* The same at a name in the working directory: a cookie for lm_accepting_benchmark() too, and steps
+ * of a workload. */
+struct lm_unix_accepting {
+    struct lm_accepting accepting; /* the first: lm_accepting_benchmark() takes it */
+    struct sockaddr_un address;
+    bool bound;
+};
+int lm_unix_accepting_initialise(uint64_t operations, void *cookie);
+int lm_unix_accepting_cleanup(uint64_t operations, void *cookie);
 
 /* ---- many descriptors (descriptors.c) ---- */
 

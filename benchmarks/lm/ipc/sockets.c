@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -49,6 +50,24 @@ int lm_socket_undelayed(int descriptor) {
 
 static int prepare(int descriptor) {
     return lm_socket_resets(descriptor) != 0 || lm_socket_undelayed(descriptor) != 0 ? -1 : 0;
+}
+
+uint64_t lm_queue_limit(struct lm_harness *harness, uint64_t most) {
+    static const char path[] = "/proc/sys/net/core/somaxconn";
+    char what[200], line[40] = "";
+    uint64_t limit = 0;
+    FILE *file = fopen(path, "r");
+    if (file == NULL || fgets(line, sizeof line, file) == NULL) {
+        (void)snprintf(what, sizeof what, "%s: %s", path, strerror(errno));
+        lm_fail(harness, what);
+    }
+    (void)fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    if (!lm_number_parse(line, 2, UINT64_MAX, &limit)) {
+        (void)snprintf(what, sizeof what, "%s: expected at least 2, got %s", path, line);
+        lm_fail(harness, what);
+    }
+    return limit / 2 < most ? limit / 2 : most;
 }
 
 /* TCP sends a SYN again after a second (RFC 6298). */

@@ -38,13 +38,13 @@ _PROCESS = (
 )
 _COMMUNICATION = (
     "lat_pipe lat_unix lat_tcp lat_udp lat_rpc lat_ctx lat_fifo lat_sem lat_fcntl lat_connect lat_unix_connect lat_http "
-    "lat_cacheline"
+    "lat_cacheline lat_transfer"
 )
 #: title of a group -> its programs; what is in none is in the group of its kind that has no programs
 _TIMES = {
     "Process latencies": _PROCESS,
     "Communication latencies": _COMMUNICATION,
-    "File latencies": "lat_fs lat_mmap lat_pagefault bw_file_rd bw_mmap_rd disk",
+    "File latencies": "lat_fs lat_file_io lat_mmap lat_pagefault bw_file_rd bw_mmap_rd disk",
     "Memory latencies": "lat_mem_rd lat_dram_page tlb line par_mem",
     "Other latencies": "",
 }
