@@ -161,4 +161,13 @@ def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
 
 def as_isolation(spec: IsolationSpec) -> Isolation:
     """The frozen value of an `isolation`."""
-    return Isolation(spec.kind, spec.memory_mib, spec.network, dict(spec.images), spec.image or "")
+    return Isolation(
+        spec.kind,
+        spec.memory_mib,
+        spec.network,
+        dict(spec.images),
+        spec.image or "",
+        spec.processors,
+        spec.cpu_quota,
+        tuple(spec.capabilities),
+    )

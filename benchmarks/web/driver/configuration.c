@@ -1,0 +1,158 @@
+/*
+ * The servers' configurations. What Debian's own would decide (logging, mapping of files, sendfile,
+ * file locks) is left as it is there; what would happen now and then in the window (new processes,
+ * limits, timeouts) is fixed.
+ */
+#include "web.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+enum { CONFIGURATION_BYTES = 8192, SPARE_PROCESSES = 4 };
+
+struct text {
+    char bytes[CONFIGURATION_BYTES];
+    size_t used;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length =
+        vsnprintf(text->bytes + text->used, sizeof text->bytes - text->used, format, arguments);
+    va_end(arguments);
+    text->used += length > 0 ? (size_t)length : 0;
+    if (text->used >= sizeof text->bytes) {
+        text->used = sizeof text->bytes - 1; /* told by finish() */
+    }
+}
+
+static int finish(const struct web_server *server, const struct text *text, const char *name) {
+    return text->used == sizeof text->bytes - 1
+               ? web_fail("%s: expected shorter paths", name)
+               : web_folder_write(server->folder, name, text->bytes, 0644);
+}
+
+static void add_apache_dynamic(struct text *text, const struct web_server *server) {
+    const char *folder = server->folder->path, *modules = server->options->apache_modules;
+    unsigned processes = (unsigned)server->options->connections + SPARE_PROCESSES;
+    if (web_is(server->options->dynamic, "cgi")) {
+        add(text,
+            "LoadModule cgi_module %s/mod_cgi.so\n"
+            "ScriptAlias /cgi-bin/ %s/programs/\n"
+            "<Directory %s/programs>\n Options ExecCGI FollowSymLinks\n Require all granted\n"
+            "</Directory>\n",
+            modules, folder, folder);
+    } else if (web_is(server->options->dynamic, "fastcgi")) {
+        add(text,
+            "LoadModule fcgid_module %s/mod_fcgid.so\n"
+            "Alias /fcgi-bin/ %s/programs/\n"
+            "<Directory %s/programs>\n Options ExecCGI FollowSymLinks\n"
+            " SetHandler fcgid-script\n Require all granted\n</Directory>\n"
+            "FcgidIPCDir %s/fcgid\nFcgidProcessTableFile %s/fcgid/table\n",
+            modules, folder, folder, folder, folder);
+        add(text,
+            "FcgidMaxProcesses %u\nFcgidMaxProcessesPerClass %u\nFcgidMinProcessesPerClass %u\n"
+            "FcgidSpawnScoreUpLimit 10000\nFcgidIdleTimeout 36000\nFcgidProcessLifeTime 0\n"
+            "FcgidMaxRequestsPerProcess 0\nFcgidBusyTimeout 3600\n",
+            processes, processes, processes);
+    }
+}
+
+static int configure_apache(struct web_server *server) {
+    const char *folder = server->folder->path, *modules = server->options->apache_modules;
+    unsigned processes = (unsigned)server->options->connections + SPARE_PROCESSES;
+    struct text *text = calloc(1, sizeof *text);
+    if (text == NULL) {
+        return web_fail("configuration: expected memory, got none");
+    }
+    add(text,
+        "ServerRoot %s\nServerName 127.0.0.1\nListen 127.0.0.1:%u\nPidFile %s/logs/apache2.pid\n"
+        "DefaultRuntimeDir %s/logs\nMutex file:%s/logs default\n"
+        "ErrorLog %s/logs/error.log\nLogLevel warn\n"
+        "ServerTokens Prod\nServerSignature Off\nHostnameLookups Off\nTimeout 300\n"
+        "KeepAlive On\nMaxKeepAliveRequests 0\nKeepAliveTimeout 5\n",
+        folder, (unsigned)server->port, folder, folder, folder, folder);
+    add(text,
+        "LoadModule mpm_prefork_module %s/mod_mpm_prefork.so\n"
+        "LoadModule authz_core_module %s/mod_authz_core.so\n"
+        "LoadModule alias_module %s/mod_alias.so\nLoadModule mime_module %s/mod_mime.so\n"
+        "TypesConfig %s/mime.types\n",
+        modules, modules, modules, modules, folder);
+    /* As many processes as are ever needed, from the start to the end. */
+    add(text,
+        "StartServers %u\nServerLimit %u\nMaxRequestWorkers %u\nMinSpareServers 1\n"
+        "MaxSpareServers %u\nMaxConnectionsPerChild 0\n",
+        processes, processes, processes, processes);
+    add(text,
+        "LogFormat \"%%h %%l %%u %%t \\\"%%r\\\" %%>s %%O\" common\n"
+        "CustomLog %s/logs/access.log common\n"
+        "<Directory />\n Options FollowSymLinks\n AllowOverride None\n Require all denied\n"
+        "</Directory>\n"
+        "DocumentRoot %s/site\n<Directory %s/site>\n Require all granted\n</Directory>\n",
+        folder, folder, folder);
+    add_apache_dynamic(text, server);
+    int status = finish(server, text, "apache2.conf");
+    free(text);
+    return status != 0 ? -1
+                       : web_folder_write(server->folder, "mime.types", "text/html html\n", 0644);
+}
+
+static int configure_nginx(struct web_server *server) {
+    const char *folder = server->folder->path;
+    struct text *text = calloc(1, sizeof *text);
+    if (text == NULL) {
+        return web_fail("configuration: expected memory, got none");
+    }
+    add(text,
+        "daemon off;\nworker_processes 1;\npid %s/logs/nginx.pid;\n"
+        "error_log %s/logs/error.log;\nevents { worker_connections 1024; }\n"
+        "http {\n sendfile on;\n tcp_nopush on;\n types { text/html html; }\n"
+        " default_type application/octet-stream;\n access_log %s/logs/access.log;\n"
+        " keepalive_requests 100000;\n",
+        folder, folder, folder);
+    static const char *const kinds[] = {"client_body", "proxy", "fastcgi", "scgi", "uwsgi"};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        add(text, " %s_temp_path %s/logs/%s;\n", kinds[i], folder, kinds[i]);
+    }
+    add(text, " server {\n  listen 127.0.0.1:%u;\n  root %s/site;\n }\n}\n", (unsigned)server->port,
+        folder);
+    int status = finish(server, text, "nginx.conf");
+    free(text);
+    return status;
+}
+
+static void choose_words(struct web_server *server, bool nginx) {
+    static char in_front[] = "-DFOREGROUND", root[] = "-d", with_file[] = "-f", prefix[] = "-p",
+                with_configuration[] = "-c";
+    (void)snprintf(server->program, sizeof server->program, "%s",
+                   nginx ? server->options->nginx : server->options->apache);
+    (void)snprintf(server->root, sizeof server->root, "%s/", server->folder->path);
+    (void)snprintf(server->configuration, sizeof server->configuration, "%s/%s",
+                   server->folder->path, nginx ? "nginx.conf" : "apache2.conf");
+    char *const apache_words[] = {server->program,       in_front, root, server->root, with_file,
+                                  server->configuration, NULL};
+    char *const nginx_words[] = {server->program,       prefix, server->root, with_configuration,
+                                 server->configuration, NULL};
+    (void)memcpy(server->argv, nginx ? nginx_words : apache_words,
+                 nginx ? sizeof nginx_words : sizeof apache_words);
+}
+
+int web_server_configure(struct web_server *server) {
+    bool nginx = web_is(server->options->server, "nginx");
+    choose_words(server, nginx);
+    if (web_server_choose_port(server) != 0 ||
+        web_folder_shared(server->folder, "logs", &server->identity) != 0) {
+        return -1;
+    }
+    if (web_is(server->options->dynamic, "cgi") &&
+        web_folder_copy(server->folder, "programs/page", server->options->cgi_program) != 0) {
+        return -1;
+    }
+    if (web_is(server->options->dynamic, "fastcgi") &&
+        (web_folder_shared(server->folder, "fcgid", &server->identity) != 0 ||
+         web_folder_copy(server->folder, "programs/page", server->options->fastcgi_program) != 0)) {
+        return -1;
+    }
+    return nginx ? configure_nginx(server) : configure_apache(server);
+}

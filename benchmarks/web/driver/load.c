@@ -1,0 +1,381 @@
+/*
+ * The closed loop: as many connections as the options say are always in use, each with one request
+ * outstanding; one that is over is replaced at once. A connection ends by the server's closing it
+ * (its last request asks for that, or is HTTP/1.0), so that both ends of it are in the count.
+ */
+#define _GNU_SOURCE /* SOCK_CLOEXEC, epoll */
+
+#include "web.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { BUFFER_BYTES = 65536 };
+/* A server that says nothing for so long has failed. */
+enum { SILENCE_MS = 20000 };
+/* Whoever listens on the port and does not answer may be another one. */
+enum { ALONE_MS = 500 };
+enum { MORE_PROCESSES = 2 };
+
+struct slot {
+    int descriptor; /* -1: none */
+    struct web_session session;
+    size_t asked; /* requests of the session that have been sent */
+    bool closing; /* all answered: the server's end of file is to come */
+    uint64_t sent_ns;
+    struct web_answer answer;
+};
+
+struct loop {
+    const struct web_load *load;
+    struct web_sequence *sequence;
+    struct web_totals *totals;
+    uint64_t requests, begun; /* 0: no limit; how many belong to sessions that have begun */
+    uint64_t until_ns;        /* no session begins later; 0: no limit */
+    int epoll;
+    size_t active;
+    char *buffer;
+};
+
+static const char *script_of(const struct web_options *options) {
+    return web_is(options->dynamic, "cgi") ? "/cgi-bin/page" : "/fcgi-bin/page";
+}
+
+static int connect_to(uint16_t port) {
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) {
+        return -1;
+    }
+    if (connect(descriptor, (const struct sockaddr *)&address, sizeof address) != 0) {
+        int kept = errno;
+        (void)close(descriptor);
+        errno = kept;
+        return -1;
+    }
+    return descriptor;
+}
+
+/* ---- one request ---- */
+
+static int send_request(struct loop *loop, struct slot *slot) {
+    const struct web_options *options = loop->load->options;
+    const struct web_request *request = &slot->session.request[slot->asked];
+    const struct web_file *file = &loop->load->files->file[request->file];
+    bool last = slot->asked + 1 == slot->session.count;
+    const char *script = script_of(options);
+    char text[300];
+    int length = snprintf(text, sizeof text, "GET %s%s%s HTTP/1.%c\r\nHost: 127.0.0.1\r\n%s\r\n",
+                          request->dynamic ? script : "", request->dynamic ? "?" : "", file->path,
+                          slot->session.persistent ? '1' : '0',
+                          slot->session.persistent && last ? "Connection: close\r\n" : "");
+    web_answer_expect(&slot->answer, file, request->dynamic, !last, script);
+    slot->asked++;
+    slot->sent_ns = web_now_ns();
+    /* A request fits where the connection has just been made, or all before has been answered. */
+    return send(slot->descriptor, text, (size_t)length, MSG_NOSIGNAL) == length
+               ? 0
+               : web_fail("request for %s: expected to send it, got: %s", file->path,
+                          strerror(errno));
+}
+
+static int note_answer(struct web_totals *totals, const struct slot *slot) {
+    if (totals->requests == totals->latency_room) {
+        size_t room = totals->latency_room == 0 ? 65536 : totals->latency_room * 2;
+        uint64_t *more = realloc(totals->latency_ns, room * sizeof *more);
+        if (more == NULL) {
+            return web_fail("latencies: expected memory for %zu, got none", room);
+        }
+        totals->latency_ns = more;
+        totals->latency_room = room;
+    }
+    totals->latency_ns[totals->requests++] = web_now_ns() - slot->sent_ns;
+    totals->dynamic_requests += slot->answer.dynamic;
+    totals->body_bytes += slot->answer.body_bytes;
+    totals->received_bytes += slot->answer.received;
+    return 0;
+}
+
+/* ---- one connection ---- */
+
+/* Begins the next session on a new connection; leaves the slot empty where no more shall begin. */
+static int begin(struct loop *loop, struct slot *slot) {
+    slot->descriptor = -1;
+    if ((loop->requests != 0 && loop->begun == loop->requests) ||
+        (loop->until_ns != 0 && web_now_ns() >= loop->until_ns)) {
+        loop->active--;
+        return 0;
+    }
+    web_sequence_next(loop->sequence, &slot->session);
+    if (loop->requests != 0 && slot->session.count > loop->requests - loop->begun) {
+        slot->session.count = (size_t)(loop->requests - loop->begun);
+    }
+    loop->begun += slot->session.count;
+    slot->asked = 0;
+    slot->closing = false;
+    slot->descriptor = connect_to(loop->load->server->port);
+    struct epoll_event event = {.events = EPOLLIN, .data = {.ptr = slot}};
+    if (slot->descriptor < 0 ||
+        epoll_ctl(loop->epoll, EPOLL_CTL_ADD, slot->descriptor, &event) != 0) {
+        return web_fail("connection: expected one to 127.0.0.1:%u, got: %s",
+                        (unsigned)loop->load->server->port, strerror(errno));
+    }
+    loop->totals->connections++;
+    return send_request(loop, slot);
+}
+
+static int ended_early(const struct slot *slot, const char *how) {
+    return web_fail("answer for %s: expected %zu bytes, got %s after %zu of them",
+                    slot->answer.file->path, slot->answer.body_bytes, how, slot->answer.body_got);
+}
+
+/* Reads what is there. A connection that the server has closed is replaced. */
+static int serve(struct loop *loop, struct slot *slot) {
+    ssize_t got = recv(slot->descriptor, loop->buffer, BUFFER_BYTES, MSG_DONTWAIT);
+    if (got < 0) {
+        return errno == EAGAIN || errno == EINTR ? 0 : ended_early(slot, strerror(errno));
+    }
+    if (got == 0) {
+        if (!slot->closing) {
+            return ended_early(slot, "the connection's end");
+        }
+        if (close(slot->descriptor) != 0) {
+            return web_fail("connection: expected to close it, got: %s", strerror(errno));
+        }
+        return begin(loop, slot);
+    }
+    if (slot->closing) {
+        return web_fail("answer for %s: expected the connection's end, got more bytes",
+                        slot->answer.file->path);
+    }
+    int complete = web_answer_take(&slot->answer, loop->buffer, (size_t)got);
+    if (complete <= 0) {
+        return complete;
+    }
+    if (note_answer(loop->totals, slot) != 0) {
+        return -1;
+    }
+    if (slot->asked < slot->session.count) {
+        return send_request(loop, slot);
+    }
+    slot->closing = true;
+    return 0;
+}
+
+/* ---- all connections ---- */
+
+/* A driver that sleeps must be woken, which costs the server's CPU some microseconds an answer: so
+ * it looks again for a while. */
+static int wait_for_answers(const struct loop *loop, struct epoll_event *events) {
+    uint64_t spin_ns = loop->load->server->placement->spin_ns;
+    int ready = 0;
+    if (spin_ns > 0) {
+        uint64_t until = web_now_ns() + spin_ns;
+        do {
+            ready = epoll_wait(loop->epoll, events, WEB_MOST_CONNECTIONS, 0);
+        } while (ready == 0 && web_now_ns() < until);
+    }
+    return ready != 0 ? ready : epoll_wait(loop->epoll, events, WEB_MOST_CONNECTIONS, SILENCE_MS);
+}
+
+static int run_loop(struct loop *loop, struct slot *slots, size_t count) {
+    struct epoll_event events[WEB_MOST_CONNECTIONS];
+    loop->active = count;
+    for (size_t i = 0; i < count; i++) {
+        if (begin(loop, &slots[i]) != 0) {
+            return -1;
+        }
+    }
+    while (loop->active > 0) {
+        int ready = wait_for_answers(loop, events);
+        if (web_stop_signal != 0) {
+            return web_fail("stopped by signal %d", (int)web_stop_signal);
+        }
+        if (ready == 0) {
+            return web_fail("answers: expected one within %d s, got none", SILENCE_MS / 1000);
+        }
+        if (ready < 0 && errno != EINTR) {
+            return web_fail("epoll_wait: %s", strerror(errno));
+        }
+        for (int i = 0; i < ready; i++) {
+            if (serve(loop, events[i].data.ptr) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+int web_load_run(const struct web_load *load, struct web_sequence *sequence, uint64_t requests,
+                 uint64_t window_ms, struct web_totals *totals) {
+    size_t count = (size_t)load->options->connections;
+    struct loop loop = {.load = load,
+                        .sequence = sequence,
+                        .totals = totals,
+                        .requests = requests,
+                        .epoll = epoll_create1(EPOLL_CLOEXEC)};
+    struct slot *slots = calloc(count, sizeof *slots);
+    loop.buffer = malloc(BUFFER_BYTES);
+    int status = -1;
+    if (loop.epoll < 0 || slots == NULL || loop.buffer == NULL) {
+        (void)web_fail("connections: expected memory and an epoll descriptor, got: %s",
+                       strerror(errno));
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            slots[i].descriptor = -1;
+        }
+        uint64_t start = web_now_ns();
+        loop.until_ns = requests == 0 ? start + window_ms * UINT64_C(1000000) : 0;
+        status = run_loop(&loop, slots, count);
+        totals->elapsed_ns = web_now_ns() - start;
+        for (size_t i = 0; i < count; i++) {
+            if (slots[i].descriptor >= 0) {
+                (void)close(slots[i].descriptor);
+            }
+        }
+    }
+    if (loop.epoll >= 0) {
+        (void)close(loop.epoll);
+    }
+    free(loop.buffer);
+    free(slots);
+    if (status != 0) {
+        return -1;
+    }
+    return totals->requests == 0 ? web_fail("window: expected answers in it, got none") : 0;
+}
+
+void web_totals_free(struct web_totals *totals) {
+    free(totals->latency_ns);
+    totals->latency_ns = NULL;
+}
+
+/* ---- before the load ---- */
+
+/* A read that waits longer fails with EAGAIN. */
+static int be_patient(int descriptor, unsigned patience_ms) {
+    const struct timeval patience = {.tv_sec = patience_ms / 1000,
+                                     .tv_usec = patience_ms % 1000 * 1000};
+    return setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
+/* Sends a request alone. Returns the connection, or -1. */
+static int ask(uint16_t port, const char *path, unsigned patience_ms) {
+    char text[300];
+    int length = snprintf(text, sizeof text, "GET %s HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n", path);
+    int descriptor = connect_to(port);
+    if (descriptor >= 0 && (be_patient(descriptor, patience_ms) != 0 ||
+                            send(descriptor, text, (size_t)length, MSG_NOSIGNAL) != length)) {
+        (void)close(descriptor);
+        descriptor = -1;
+    }
+    return descriptor;
+}
+
+/* Reads to the end and closes. Returns how many bytes were read and fit, or -1. */
+static ssize_t hear(int descriptor, char *text, size_t room) {
+    size_t used = 0;
+    ssize_t got = 1;
+    while (got > 0 && used < room) {
+        got = recv(descriptor, text + used, room - used, 0);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    (void)close(descriptor);
+    return got < 0 ? -1 : (ssize_t)used;
+}
+
+ssize_t web_get(uint16_t port, const char *path, char *body, size_t room) {
+    char text[WEB_HEAD_BYTES];
+    int descriptor = ask(port, path, ALONE_MS);
+    ssize_t got = descriptor < 0 ? -1 : hear(descriptor, text, sizeof text - 1);
+    if (got < 0) {
+        return -1;
+    }
+    text[got] = '\0';
+    const char *end = strstr(text, "\r\n\r\n");
+    if (strncmp(text, "HTTP/1.", 7) != 0 || strncmp(text + 8, " 200 ", 5) != 0 || end == NULL) {
+        return -1;
+    }
+    size_t bytes = (size_t)(text + got - (end + 4));
+    if (bytes > room) {
+        return -1;
+    }
+    (void)memcpy(body, end + 4, bytes);
+    return (ssize_t)bytes;
+}
+
+/* mod_fcgid makes a process only where all it has are in use, and lets a request wait for a whole
+ * second then: so they are made before, by requests that wait. Some more than there are
+ * connections, for a process counts as used until after its answer has gone. */
+static int make_fastcgi_processes(const struct web_load *load) {
+    size_t count = (size_t)load->options->connections + MORE_PROCESSES;
+    int descriptors[WEB_MOST_CONNECTIONS + MORE_PROCESSES];
+    char path[64], text[WEB_HEAD_BYTES];
+    (void)snprintf(path, sizeof path, "%s?%s", script_of(load->options), PAGE_WAIT);
+    int status = 0;
+    for (size_t i = 0; i < count; i++) {
+        descriptors[i] = ask(load->server->port, path, SILENCE_MS);
+    }
+    for (size_t i = 0; i < count; i++) {
+        ssize_t got = descriptors[i] < 0 ? -1 : hear(descriptors[i], text, sizeof text - 1);
+        text[got > 0 ? got : 0] = '\0';
+        if (got < 12 || strncmp(text + 8, " 200", 4) != 0) {
+            char words[900] = "";
+            web_folder_last_lines(load->server->folder, "logs/error.log", words, sizeof words);
+            status = web_fail("FastCGI: expected %zu processes that answer, got %.*s: %s", count,
+                              (int)strcspn(text, "\r\n"), text, words);
+        }
+    }
+    return status;
+}
+
+/* All requests there are, one after the other on a connection each. */
+static int ask_for_all(const struct web_load *load, bool dynamic) {
+    struct web_totals totals = {0};
+    struct loop loop = {.load = load, .totals = &totals, .buffer = malloc(BUFFER_BYTES)};
+    struct slot *slot = calloc(1, sizeof *slot);
+    int status = slot == NULL || loop.buffer == NULL ? web_fail("expected memory, got none") : 0;
+    for (unsigned i = 0; i < WEB_FILES && status == 0; i++) {
+        slot->session.count = 1;
+        slot->session.request[0] = (struct web_request){.file = (uint8_t)i, .dynamic = dynamic};
+        slot->asked = 0;
+        slot->descriptor = connect_to(load->server->port);
+        if (slot->descriptor < 0 || be_patient(slot->descriptor, SILENCE_MS) != 0) {
+            status = web_fail("connection: %s", strerror(errno));
+            break;
+        }
+        int complete = send_request(&loop, slot);
+        while (complete == 0) {
+            ssize_t got = recv(slot->descriptor, loop.buffer, BUFFER_BYTES, 0);
+            if (got > 0) {
+                complete = web_answer_take(&slot->answer, loop.buffer, (size_t)got);
+            } else if (web_stop_signal != 0) {
+                complete = web_fail("stopped by signal %d", (int)web_stop_signal);
+            } else if (got == 0 || errno != EINTR) {
+                complete = ended_early(slot, got == 0 ? "the connection's end" : strerror(errno));
+            }
+        }
+        status = complete == 1 ? 0 : -1;
+        (void)close(slot->descriptor);
+    }
+    free(loop.buffer);
+    free(slot);
+    return status;
+}
+
+int web_load_prime(const struct web_load *load) {
+    bool dynamic = !web_is(load->options->dynamic, "none");
+    if (ask_for_all(load, false) != 0) {
+        return -1;
+    }
+    if (web_is(load->options->dynamic, "fastcgi") && make_fastcgi_processes(load) != 0) {
+        return -1;
+    }
+    return dynamic ? ask_for_all(load, true) : 0;
+}

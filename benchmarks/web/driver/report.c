@@ -1,0 +1,178 @@
+/* What is said: lines of docs/protocol.md to the results, one line to standard output. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "web.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* With fewer values the 99th percentile would be the longest under another name. */
+enum { LEAST_FOR_P99 = 100 };
+
+FILE *web_results_open(void) {
+    const char *path = getenv("REGATTA_RESULTS");
+    if (path == NULL) {
+        return NULL;
+    }
+    FILE *results = fopen(path, "ae");
+    if (results == NULL) {
+        (void)fprintf(stderr, "web: REGATTA_RESULTS: expected a file to append to, got %s: %s\n",
+                      path, strerror(errno));
+        exit(WEB_EXIT_FAILED);
+    }
+    return results;
+}
+
+/* Bytes outside printable ASCII become '?': a message may quote anything. */
+static void put_string(FILE *file, const char *text) {
+    (void)fputc('"', file);
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte == '"' || byte == '\\') {
+            (void)fputc('\\', file);
+        }
+        (void)fputc(byte >= 0x20 && byte < 0x7f ? byte : '?', file);
+    }
+    (void)fputc('"', file);
+}
+
+void web_report_failure(FILE *results) {
+    if (results != NULL) {
+        (void)fputs("{\"error\": ", results);
+        put_string(results, web_failure()[0] != '\0' ? web_failure() : "failed");
+        (void)fputs("}\n", results);
+    }
+}
+
+static int compare(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* By nearest rank, of sorted latencies. */
+static uint64_t percentile(const struct web_totals *totals, unsigned percent) {
+    uint64_t rank = (totals->requests * percent + 99) / 100;
+    return totals->latency_ns[rank == 0 ? 0 : rank - 1];
+}
+
+static void put_text(FILE *file, const char *name, const char *text, const char *after) {
+    (void)fprintf(file, "\"%s\": ", name);
+    put_string(file, text);
+    (void)fputs(after, file);
+}
+
+static void put_info(FILE *file, const struct web_server *server,
+                     const struct web_accounting *accounting, const struct web_outcome *outcome) {
+    const struct web_options *options = server->options;
+    char cpu[300], split[120];
+    if (accounting->version != 0) {
+        (void)snprintf(cpu, sizeof cpu, "control group, version %d, less the driver's own",
+                       accounting->version);
+        (void)snprintf(split, sizeof split, "the kernel's samples over the whole group");
+    } else {
+        (void)snprintf(cpu, sizeof cpu, "sum over the server's processes: %s", accounting->reason);
+        (void)snprintf(split, sizeof split,
+                       "doubtful where processes are short (CGI): as the kernel tells it of each");
+    }
+    (void)fputs("{\"info\": {", file);
+    put_text(file, "server", options->server, ", ");
+    put_text(file, "server_version", server->version, ", ");
+    put_text(file, "dynamic", options->dynamic, ", ");
+    (void)fprintf(
+        file,
+        "\"dynamic_percent\": %llu, \"connections\": %llu, \"persistent_percent\": %llu, "
+        "\"requests_per_connection\": %llu, \"warmup_ms\": %llu, \"requests\": %llu, "
+        "\"window_ns\": %llu, \"driver_ns\": %llu, \"server_cpu\": %d, ",
+        (unsigned long long)(web_is(options->dynamic, "none") ? 0 : options->dynamic_percent),
+        (unsigned long long)options->connections, (unsigned long long)options->persistent_percent,
+        (unsigned long long)options->requests_per_connection,
+        (unsigned long long)options->warmup_ms, (unsigned long long)outcome->totals.requests,
+        (unsigned long long)outcome->totals.elapsed_ns, (unsigned long long)outcome->driver_ns,
+        server->placement->server);
+    put_text(file, "driver_cpus", server->placement->driver, ", ");
+    (void)fprintf(file, "\"shared_cpu\": %s, \"spin_ns\": %llu, \"server_user\": %u, ",
+                  server->placement->shared ? "true" : "false",
+                  (unsigned long long)server->placement->spin_ns, (unsigned)server->identity.uid);
+    put_text(file, "folder", server->folder->path, ", ");
+    put_text(file, "cpu_from", cpu, ", ");
+    put_text(file, "split_from", split, "}}\n");
+}
+
+static void put_metric(FILE *file, const char *metric, double value, const char *unit) {
+    (void)fprintf(file,
+                  "{\"iteration\": 0, \"metric\": \"%s\", \"value\": %.9g, \"unit\": \"%s\"}\n",
+                  metric, value, unit);
+}
+
+static void put_latency(FILE *file, const struct web_totals *totals, unsigned percent) {
+    (void)fprintf(file,
+                  "{\"iteration\": 0, \"metric\": \"latency\", \"value\": %llu, \"unit\": \"ns\", "
+                  "\"parameters\": {\"percentile\": %u}}\n",
+                  (unsigned long long)percentile(totals, percent), percent);
+}
+
+static void put_metrics(FILE *file, const struct web_outcome *outcome) {
+    const struct web_totals *totals = &outcome->totals;
+    double requests = (double)totals->requests;
+    put_metric(file, "elapsed_per_request", (double)totals->elapsed_ns / requests, "ns");
+    put_metric(file, "cpu_time", (double)outcome->server.total_ns / requests, "ns");
+    put_metric(file, "kernel_time", (double)outcome->server.system_ns / requests, "ns");
+    put_metric(file, "user_time", (double)outcome->server.user_ns / requests, "ns");
+    put_metric(file, "throughput", requests * 1e9 / (double)totals->elapsed_ns, "ops/s");
+    put_latency(file, totals, 50);
+    if (totals->requests >= LEAST_FOR_P99) {
+        put_latency(file, totals, 99);
+    }
+    put_metric(file, "bytes_per_request", (double)totals->body_bytes / requests, "bytes");
+    put_metric(file, "received_per_request", (double)totals->received_bytes / requests, "bytes");
+    put_metric(file, "connections_per_request", (double)totals->connections / requests, "ratio");
+    put_metric(file, "resident_kib", (double)outcome->resident_kib, "KiB");
+    put_metric(file, "server_share", (double)outcome->server.total_ns / (double)totals->elapsed_ns,
+               "ratio");
+}
+
+static int put_json(const struct web_server *server, const struct web_outcome *outcome) {
+    const struct web_totals *totals = &outcome->totals;
+    return printf(
+        "{\"requests\": %llu, \"connections\": %llu, \"dynamic_requests\": %llu, "
+        "\"body_bytes\": %llu, \"received_bytes\": %llu, \"elapsed_ns\": %llu, "
+        "\"user_ns\": %llu, \"system_ns\": %llu, \"resident_kib\": %llu, \"pid\": %ld, "
+        "\"tracer_exit_code\": %d}\n",
+        (unsigned long long)totals->requests, (unsigned long long)totals->connections,
+        (unsigned long long)totals->dynamic_requests, (unsigned long long)totals->body_bytes,
+        (unsigned long long)totals->received_bytes, (unsigned long long)totals->elapsed_ns,
+        (unsigned long long)outcome->server.user_ns, (unsigned long long)outcome->server.system_ns,
+        (unsigned long long)outcome->resident_kib, (long)server->pid, outcome->tracer_exit_code);
+}
+
+static int put_line(const struct web_server *server, const struct web_outcome *outcome) {
+    const struct web_totals *totals = &outcome->totals;
+    double requests = (double)totals->requests;
+    return printf(
+        "web %s dynamic=%s: %.4g us a request (server: kernel %.4g, user %.4g), %.0f requests/s, "
+        "latency %.4g us (99 %%: %.4g), %llu requests of %.0f bytes on %llu connections\n",
+        server->options->server, server->options->dynamic,
+        (double)totals->elapsed_ns / requests / 1e3,
+        (double)outcome->server.system_ns / requests / 1e3,
+        (double)outcome->server.user_ns / requests / 1e3,
+        requests * 1e9 / (double)totals->elapsed_ns, (double)percentile(totals, 50) / 1e3,
+        (double)percentile(totals, 99) / 1e3, (unsigned long long)totals->requests,
+        (double)totals->body_bytes / requests, (unsigned long long)totals->connections);
+}
+
+int web_report(FILE *results, const struct web_server *server,
+               const struct web_accounting *accounting, struct web_outcome *outcome) {
+    struct web_totals *totals = &outcome->totals;
+    qsort(totals->latency_ns, (size_t)totals->requests, sizeof *totals->latency_ns, compare);
+    if (results != NULL) {
+        put_info(results, server, accounting, outcome);
+        put_metrics(results, outcome);
+        if (fflush(results) != 0 || ferror(results)) {
+            return web_fail("REGATTA_RESULTS: expected to write it, got: %s", strerror(errno));
+        }
+    }
+    int status = server->options->json ? put_json(server, outcome) : put_line(server, outcome);
+    return status < 0 || fflush(stdout) != 0
+               ? web_fail("standard output: expected to write to it, got: %s", strerror(errno))
+               : 0;
+}

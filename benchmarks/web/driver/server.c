@@ -1,0 +1,170 @@
+/* Starts the server and waits until it answers. What is written in its configuration is in
+ * configuration.c. */
+#define _GNU_SOURCE /* getentropy, pipe2 */
+
+#include "web.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const uint64_t START_NS = UINT64_C(15000000000);
+static const uint64_t VERSION_NS = UINT64_C(5000000000);
+/* Below the ports that systems give to clients, so that no connection has it by chance. */
+enum { FIRST_PORT = 15000, PORTS = 15000, PORT_ATTEMPTS = 200 };
+
+static bool port_is_free(uint16_t port) {
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const int yes = 1;
+    int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_free = descriptor >= 0 &&
+                   setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                   bind(descriptor, (const struct sockaddr *)&address, sizeof address) == 0 &&
+                   listen(descriptor, 1) == 0;
+    if (descriptor >= 0) {
+        (void)close(descriptor);
+    }
+    return is_free;
+}
+
+int web_server_choose_port(struct web_server *server) {
+    if (server->options->port != 0) {
+        server->port = (uint16_t)server->options->port;
+        return 0;
+    }
+    for (int i = 0; i < PORT_ATTEMPTS; i++) {
+        uint16_t random;
+        if (getentropy(&random, sizeof random) != 0) {
+            return web_fail("getentropy: %s", strerror(errno));
+        }
+        server->port = (uint16_t)(FIRST_PORT + random % PORTS);
+        if (port_is_free(server->port)) {
+            return 0;
+        }
+    }
+    return web_fail("port: expected a free one of 127.0.0.1 from %d to %d, got none: name one by "
+                    "--port",
+                    FIRST_PORT, FIRST_PORT + PORTS - 1);
+}
+
+/* Reads the first line that the program prints about its version, wherever it prints it; as little
+ * trusted as the server itself. */
+static void read_version(struct web_server *server) {
+    int ends[2];
+    char text[300] = "";
+    char version[] = "-v";
+    char *argv[] = {server->argv[0], version, NULL};
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return;
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *none[] = {NULL};
+        if (dup2(ends[1], 1) >= 0 && dup2(ends[1], 2) >= 0 &&
+            web_identity_take(&server->identity) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+            (void)execve(argv[0], argv, none);
+        }
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    size_t used = 0;
+    ssize_t got = 1;
+    const uint64_t until = web_now_ns() + VERSION_NS;
+    while (pid > 0 && got > 0 && used < sizeof text - 1 && web_now_ns() < until) {
+        struct pollfd waits = {.fd = ends[0], .events = POLLIN};
+        if (poll(&waits, 1, 100) > 0) {
+            got = read(ends[0], text + used, sizeof text - 1 - used);
+            used += got > 0 ? (size_t)got : 0;
+        }
+    }
+    (void)close(ends[0]);
+    if (pid > 0 && got > 0) {
+        (void)kill(pid, SIGKILL);
+    }
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+    text[strcspn(text, "\n")] = '\0';
+    const char *number = strstr(text, "ersion: ");
+    (void)snprintf(server->version, sizeof server->version, "%.90s",
+                   number != NULL ? number + strlen("ersion: ") : "");
+}
+
+/* What the server said last, in its log or on standard error. */
+static void last_words(const struct web_server *server, char *words, size_t bytes) {
+    web_folder_last_lines(server->folder, "stderr.log", words, bytes);
+    if (words[0] == '\0') {
+        web_folder_last_lines(server->folder, "logs/error.log", words, bytes);
+    }
+    if (words[0] == '\0') {
+        (void)snprintf(words, bytes, "nothing was said");
+    }
+}
+
+int web_server_check(const struct web_server *server) {
+    struct pollfd waits = {.fd = server->words, .events = POLLIN};
+    if (poll(&waits, 1, 0) <= 0) {
+        return 0;
+    }
+    int status;
+    if (read(server->words, &status, sizeof status) != (ssize_t)sizeof status) {
+        return web_fail("%s: expected it and its keeper to run, got the keeper's end",
+                        server->options->server);
+    }
+    char words[900];
+    last_words(server, words, sizeof words);
+    return WIFEXITED(status) ? web_fail("%s: expected it to run, got its end with exit code %d: %s",
+                                        server->options->server, WEXITSTATUS(status), words)
+                             : web_fail("%s: expected it to run, got its end by signal %d: %s",
+                                        server->options->server, WTERMSIG(status), words);
+}
+
+static bool answers(const struct web_server *server) {
+    char body[64];
+    ssize_t got = web_get(server->port, "/nonce", body, sizeof body);
+    return got == (ssize_t)strlen(server->folder->nonce) &&
+           memcmp(body, server->folder->nonce, (size_t)got) == 0;
+}
+
+int web_server_start(struct web_server *server) {
+    const struct timespec pause = {.tv_nsec = 5000000};
+    if (access(server->argv[0], X_OK) != 0) {
+        return web_fail("%s: expected the program of %s, got: %s: install it (Debian: %s), or name "
+                        "it by --%s",
+                        server->argv[0], server->options->server, strerror(errno),
+                        web_is(server->options->server, "nginx")
+                            ? "nginx-light"
+                            : "apache2-bin, and libapache2-mod-fcgid for FastCGI",
+                        server->options->server);
+    }
+    read_version(server);
+    if (web_keeper_start(server) != 0) {
+        return -1;
+    }
+    uint64_t until = web_now_ns() + START_NS;
+    while (!answers(server)) {
+        if (web_server_check(server) != 0) {
+            return -1;
+        }
+        if (web_stop_signal != 0) {
+            return web_fail("stopped by signal %d", (int)web_stop_signal);
+        }
+        if (web_now_ns() > until) {
+            char words[900];
+            last_words(server, words, sizeof words);
+            return web_fail("%s: expected it to answer on 127.0.0.1:%u, got none of its answers "
+                            "within 15 s: %s",
+                            server->options->server, (unsigned)server->port, words);
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return 0;
+}

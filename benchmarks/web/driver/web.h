@@ -1,0 +1,315 @@
+/*
+ * The parts of `web`: what each is for stands above its functions. Failures are told once, by
+ * web_fail() with where, expected, got and fix, and then handed up as -1.
+ */
+#ifndef WEB_H
+#define WEB_H
+
+#include "../page_text.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { WEB_EXIT_FAILED = 1, WEB_EXIT_USAGE = 2 };
+enum { WEB_PATH_BYTES = 512, WEB_MOST_CONNECTIONS = 256, WEB_MOST_PER_CONNECTION = 1000 };
+
+/* ---- options.c ---- */
+
+struct web_options {
+    const char *server;  /* apache, nginx */
+    const char *dynamic; /* none, cgi, fastcgi */
+    uint64_t dynamic_percent, persistent_percent, requests_per_connection, connections;
+    uint64_t requests; /* 0: as many as the window holds */
+    uint64_t window_ms, warmup_ms, spin_us, trace_wait_ms, port, seed;
+    const char *apache, *apache_modules, *nginx, *cgi_program, *fastcgi_program, *folder;
+    bool json;
+    char **trace_command; /* NULL: nobody traces */
+};
+
+/* Ends the program where the command line is wrong, or only asks. */
+struct web_options web_options_parse(int argc, char **argv);
+bool web_is(const char *word, const char *other);
+
+/* ---- failure.c ---- */
+
+/* Keeps the first message of this process for the results, and says it. Returns -1. */
+__attribute__((format(printf, 1, 2))) int web_fail(const char *format, ...);
+const char *web_failure(void); /* "": none */
+
+uint64_t web_now_ns(void);
+
+/* A signal that asks for the end sets this; whoever waits gives up then. */
+extern volatile sig_atomic_t web_stop_signal;
+int web_signals_settle(void);
+
+/* ---- files.c: SPECweb99's classes ---- */
+
+enum { WEB_CLASSES = 4, WEB_FILES_PER_CLASS = 9, WEB_FILES = 36 };
+
+struct web_file {
+    char path[PAGE_PATH_BYTES]; /* as a request names it */
+    size_t bytes;
+    char *content;
+};
+
+struct web_files {
+    struct web_file file[WEB_FILES];
+};
+
+/* In percent and in thousandths: how often a class, and within a class a file (0: the smallest). */
+extern const unsigned WEB_CLASS_PERCENT[WEB_CLASSES];
+extern const unsigned WEB_FILE_PERMILLE[WEB_FILES_PER_CLASS];
+
+int web_files_make(struct web_files *files);
+/* Writes them below `root`. */
+int web_files_write(const struct web_files *files, const char *root);
+void web_files_free(struct web_files *files);
+
+/* ---- sequence.c: which requests come, on which connections ---- */
+
+/* So many cards of each kind, dealt in random order, again and again: every round is exact. */
+struct web_deck {
+    uint8_t *card;
+    size_t count, dealt;
+};
+
+struct web_sequence {
+    uint64_t random;
+    unsigned requests_per_connection;
+    struct web_deck sessions, dynamic, classes[2];
+    uint64_t file_state[2][WEB_CLASSES];
+};
+
+struct web_request {
+    uint8_t file;
+    bool dynamic;
+};
+
+/* What is asked for on one connection. */
+struct web_session {
+    bool persistent;
+    size_t count;
+    struct web_request request[WEB_MOST_PER_CONNECTION];
+};
+
+int web_sequence_open(struct web_sequence *sequence, const struct web_options *options,
+                      uint64_t stream);
+void web_sequence_next(struct web_sequence *sequence, struct web_session *session);
+void web_sequence_close(struct web_sequence *sequence);
+
+/* ---- folder.c: where everything lies ---- */
+
+struct web_identity {
+    bool drop; /* to be taken by the server */
+    uid_t uid;
+    gid_t gid;
+};
+
+struct web_folder {
+    char path[WEB_PATH_BYTES / 2];
+    char nonce[33];
+};
+
+int web_folder_make(struct web_folder *folder, const struct web_options *options,
+                    const struct web_identity *identity);
+int web_folder_write(const struct web_folder *folder, const char *name, const char *text,
+                     mode_t mode);
+int web_folder_copy(const struct web_folder *folder, const char *name, const char *from);
+/* A folder that the server may write to. */
+int web_folder_shared(const struct web_folder *folder, const char *name,
+                      const struct web_identity *identity);
+/* Removes all of it. Returns 0, or -1 with errno. */
+int web_folder_remove(const struct web_folder *folder);
+/* The last lines of a log in it, other than notices; "" where there are none. */
+void web_folder_last_lines(const struct web_folder *folder, const char *name, char *words,
+                           size_t bytes);
+
+/* ---- privileges.c ---- */
+
+struct web_identity web_identity_find(void);
+/* Takes the identity for good. Returns 0, or -1 with errno. */
+int web_identity_take(const struct web_identity *identity);
+/* Whether that identity can go through all folders of an absolute path. */
+bool web_identity_reaches(const struct web_identity *identity, const char *path);
+/* Sends a signal to a process of that identity. */
+int web_identity_signal(const struct web_identity *identity, pid_t pid, int number);
+
+/* ---- placement.c ---- */
+
+struct web_placement {
+    int server; /* CPU */
+    bool shared;
+    uint64_t spin_ns;
+    char driver[64]; /* for people */
+};
+
+int web_placement_find(struct web_placement *placement, const struct web_options *options);
+int web_place_server(const struct web_placement *placement);
+int web_place_driver(const struct web_placement *placement);
+
+/* ---- server.c, configuration.c ---- */
+
+struct web_server {
+    const struct web_options *options;
+    const struct web_folder *folder;
+    struct web_identity identity;
+    const struct web_placement *placement;
+    uint16_t port;
+    char version[100];
+    char program[WEB_PATH_BYTES], root[WEB_PATH_BYTES], configuration[WEB_PATH_BYTES];
+    char *argv[8];
+    /* The keeper and what it tells. */
+    pid_t keeper, pid;
+    int life, words;
+};
+
+int web_server_choose_port(struct web_server *server);
+/* Its folder gets all that it reads; configuration.c. */
+int web_server_configure(struct web_server *server);
+/* Starts it and waits until it answers. */
+int web_server_start(struct web_server *server);
+/* Whether it still runs; a message where it does not. */
+int web_server_check(const struct web_server *server);
+
+/* ---- keeper.c: the process that starts the server and ends everything when its parent is gone
+ * ---- */
+
+int web_keeper_start(struct web_server *server);
+/* Stops server and keeper; the folder is removed. */
+int web_keeper_stop(struct web_server *server);
+
+/* ---- processes.c ---- */
+
+struct web_process {
+    pid_t pid, parent;
+    uint64_t user_ticks, system_ticks, children_user_ticks, children_system_ticks;
+};
+
+/* All descendants of `ancestor`, and itself first if `with_itself`. Returns how many; -1 with
+ * errno. The list is to be freed. */
+ssize_t web_descendants(pid_t ancestor, bool with_itself, struct web_process **list);
+/* -1: it has ended. */
+pid_t web_parent(pid_t pid);
+/* Anonymous memory of a process in KiB; 0 where it cannot be told. */
+uint64_t web_resident_kib(pid_t pid);
+/* Ends all children of this process, which is the reaper of its descendants, also those that other
+ * ones leave. */
+int web_end_children(const struct web_identity *identity, uint64_t patience_ms);
+
+/* ---- group.c: this process' control group ---- */
+
+/* Where the files of its group are. `kind` is cgroup (version 1) or cgroup2, `controller` is "" for
+ * the latter. */
+bool web_group_find(const char *kind, const char *controller,
+                    char directory[static WEB_PATH_BYTES]);
+/* The number after a name in a file of names and numbers; with no name the only number. */
+bool web_group_number(const char *directory, const char *file_name, const char *name,
+                      uint64_t *number);
+/* Puts this process into the group above the one that tells processor time, where that may be. */
+void web_group_leave(void);
+/* Whether its processor time is limited (other than by the number of CPUs). */
+bool web_group_has_quota(void);
+
+/* ---- accounting.c: what the server's tree has used ---- */
+
+struct web_cpu {
+    uint64_t total_ns, user_ns, system_ns;
+};
+
+struct web_accounting {
+    pid_t root;   /* of the server's tree */
+    pid_t tracer; /* whose tree is not of the server's; 0: none */
+    int version;  /* of the control group; 0: sums over processes */
+    char directory[WEB_PATH_BYTES];
+    char reason[160]; /* why sums over processes */
+};
+
+void web_accounting_open(struct web_accounting *accounting, pid_t root, pid_t tracer);
+int web_accounting_read(const struct web_accounting *accounting, struct web_cpu *used);
+/* Still nothing but this tree in the group? */
+bool web_accounting_own(const struct web_accounting *accounting);
+
+/* ---- load.c: the closed loop ---- */
+
+struct web_totals {
+    uint64_t requests, connections, dynamic_requests, body_bytes, received_bytes;
+    uint64_t elapsed_ns;
+    uint64_t *latency_ns; /* [requests], unsorted; to be freed */
+    size_t latency_room;
+};
+
+struct web_load {
+    const struct web_options *options;
+    const struct web_server *server;
+    const struct web_files *files;
+};
+
+/* Answers of each file once, and as many processes of FastCGI as are needed. */
+int web_load_prime(const struct web_load *load);
+/* Serves `requests` (0: as many as begin within `window_ms`), connections included. */
+int web_load_run(const struct web_load *load, struct web_sequence *sequence, uint64_t requests,
+                 uint64_t window_ms, struct web_totals *totals);
+void web_totals_free(struct web_totals *totals);
+/* A body that is asked for alone. Returns its length, or -1 (without a message). */
+ssize_t web_get(uint16_t port, const char *path, char *body, size_t room);
+
+/* ---- answer.c: reading one answer and comparing it ---- */
+
+enum { WEB_HEAD_BYTES = 2048 };
+
+/* Where in a body in chunks (RFC 9112, section 7.1) the next byte is. */
+struct web_chunks {
+    enum { WEB_NOT_CHUNKED, WEB_CHUNK_SIZE, WEB_CHUNK_DATA, WEB_CHUNK_END, WEB_CHUNKS_END } state;
+    size_t left; /* of the chunk's data */
+    char line[20];
+    size_t line_bytes;
+};
+
+struct web_answer {
+    /* What is expected. */
+    const struct web_file *file;
+    char before[PAGE_TEXT_BYTES];
+    size_t before_bytes, body_bytes;
+    bool dynamic, stays_open;
+    /* How far it has come. */
+    char head[WEB_HEAD_BYTES + 1];
+    size_t head_bytes, body_got, received;
+    bool head_done;
+    struct web_chunks chunks;
+};
+
+void web_answer_expect(struct web_answer *answer, const struct web_file *file, bool dynamic,
+                       bool stays_open, const char *script);
+/* Takes what was read. Returns 1: it is complete, 0: more is to come, -1 with a message. */
+int web_answer_take(struct web_answer *answer, const char *bytes, size_t count);
+
+/* ---- tracer.c ---- */
+
+struct web_tracer {
+    pid_t pid;
+    int exit_code;
+    char ready[WEB_PATH_BYTES];
+};
+
+int web_tracer_start(struct web_tracer *tracer, const struct web_server *server);
+int web_tracer_stop(struct web_tracer *tracer);
+
+/* ---- report.c ---- */
+
+struct web_outcome {
+    struct web_totals totals;
+    struct web_cpu server;
+    uint64_t driver_ns, resident_kib;
+    int tracer_exit_code;
+};
+
+FILE *web_results_open(void);
+int web_report(FILE *results, const struct web_server *server,
+               const struct web_accounting *accounting, struct web_outcome *outcome);
+void web_report_failure(FILE *results);
+
+#endif

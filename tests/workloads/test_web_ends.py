@@ -1,0 +1,223 @@
+"""A web server is stopped, whatever becomes of the driver, and what is wrong is said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import web_runs
+from runner_plans import wait_until
+from web_runs import processes_of, reachable_directory, web
+
+CAPABILITIES = ["setpriv", "--bounding-set=-all,+setuid,+setgid", "--inh-caps=-all"]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with reachable_directory() as made:
+        yield made
+
+
+def started(sources: Path, place: Path, *arguments: str) -> tuple[subprocess.Popen[str], Path]:
+    """A driver that loads its server for long, and the folder that it has made."""
+    driver = subprocess.Popen(
+        [sources / "build/web", f"--folder={place}", "--window-ms=60000", *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={"PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    wait_until(lambda: any(place.glob("web.*/logs/access.log")), "the server's log", 30)
+    (folder,) = place.glob("web.*")
+    log = folder / "logs/access.log"
+    wait_until(lambda: log.stat().st_size > 20000, "requests in it", 30)
+    return driver, folder
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def all_below(pid: int) -> list[int]:
+    return [below for child in children_of(pid) for below in (child, *all_below(child))]
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def assert_nothing_is_left(below: list[int], place: Path, folder: Path) -> None:
+    wait_until(lambda: not any(map(is_there, below)), "the end of all processes")
+    wait_until(lambda: not list(place.iterdir()), "the folder to be removed")
+    assert processes_of(folder) == []
+
+
+@pytest.mark.parametrize(
+    ("dynamic", "number"),
+    [("none", signal.SIGKILL), ("cgi", signal.SIGTERM), ("fastcgi", signal.SIGKILL), ("fastcgi", signal.SIGINT)],
+)  # fmt: skip
+def test_the_server_ends_with_its_driver(
+    web_sources: Path, place: Path, dynamic: str, number: signal.Signals
+) -> None:
+    driver, folder = started(web_sources, place, f"--dynamic={dynamic}")
+    below = all_below(driver.pid)
+    assert len(below) > 5
+    driver.send_signal(number)
+    assert driver.wait(30) == -number
+    driver.communicate()
+    assert_nothing_is_left(below, place, folder)
+
+
+def test_the_server_ends_with_its_keeper_and_the_driver_says_so(web_sources: Path, place: Path) -> None:
+    driver, folder = started(web_sources, place, "--server=nginx")
+    (keeper,) = children_of(driver.pid)
+    below = all_below(driver.pid)
+    os.kill(keeper, signal.SIGKILL)
+    _, told = driver.communicate(timeout=60)
+    assert driver.returncode == 1
+    assert "web: " in told
+    assert_nothing_is_left(below, place, folder)
+
+
+def test_a_server_that_dies_fails_the_measurement(web_sources: Path, place: Path) -> None:
+    driver, folder = started(web_sources, place)
+    below = all_below(driver.pid)
+    (keeper,) = children_of(driver.pid)
+    (server,) = children_of(keeper)
+    for pid in [server, *all_below(server)]:
+        os.kill(pid, signal.SIGKILL)
+    _, told = driver.communicate(timeout=60)
+    assert driver.returncode == 1
+    assert "expected" in told
+    assert_nothing_is_left(below, place, folder)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("setpriv") is None, reason="NOT TESTED: only root gives up capabilities"
+)
+def test_two_capabilities_are_enough(web_sources: Path, place: Path) -> None:
+    """As in a container: root there may neither send signals to nobody's processes nor change owners."""
+    driver = [*CAPABILITIES, web_sources / "build/web", "--requests=50", "--warmup-ms=0", f"--folder={place}"]
+    for options in (["--dynamic=fastcgi"], ["--server=nginx"]):
+        done = subprocess.run([*driver, *options], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert list(place.iterdir()) == []
+    without = [word.replace(",+setuid,+setgid", "") for word in CAPABILITIES]
+    refused = subprocess.run([*without, *driver[3:]], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "expected to become nobody" in refused.stderr
+    assert "SETUID" in refused.stderr
+    assert list(place.iterdir()) == []
+
+
+# ---- what is wrong is said ----
+
+
+def test_a_port_that_is_taken_is_said(web_sources: Path, place: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = web(web_sources, place / "work", f"--port={port}", f"--folder={place}")
+    assert outcome.exit_code == 1
+    assert "Address already in use" in outcome.stderr
+    assert not list(place.glob("web.*"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--apache-modules=/nonexistent",), "Cannot load /nonexistent/mod_"),
+        (("--apache=/nonexistent/apache2",), "expected the program of apache"),
+        (("--server=nginx", "--nginx=/bin/false"), "got its end with exit code 1"),
+        (("--dynamic=cgi", "--cgi-program=/nonexistent"), "/nonexistent: expected a program"),
+        (("--dynamic=fastcgi", "--fastcgi-program=/bin/false"), "FastCGI: expected 6 processes that answer"),
+        (("--folder=/nonexistent",), "--folder: expected a folder that the server can reach"),
+    ],
+)
+def test_a_server_that_cannot_be_started_is_said(
+    web_sources: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    outcome = web(web_sources, tmp_path / "work", *options, "--requests=10")
+    assert outcome.exit_code == 1
+    assert message in outcome.stderr
+    assert any(message in line.get("error", "") for line in outcome.lines)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--server=lighttpd",), "--server: expected one of"),
+        (("--server=nginx", "--dynamic=cgi"), "--dynamic: expected none with --server nginx"),
+        (("--dynamic-percent=101",), "an integer from 0 to 100, got 101"),
+        (("--connections=0",), "an integer from 1 to"),
+        (("--connections",), "--connections: expected a value, got nothing"),
+        (("--", "true"), "--requests: expected a number above 0"),
+        (("--apache=apache2",), "expected an absolute path"),
+        (("--unknown=1",), "expected an option"),
+    ],
+)
+def test_wrong_usage_is_refused(
+    web_sources: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    outcome = web(web_sources, tmp_path / "work", *options)
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+
+
+# ---- the command that watches ----
+
+
+def test_a_watching_command_that_ends_or_never_watches_fails_the_run(web_sources: Path, place: Path) -> None:
+    options = ("--server=nginx", "--requests=10", "--trace-wait-ms=300", f"--folder={place}")
+    ended = web(web_sources, place / "a", *options, "--", "sh", "-c", "exit 3")
+    assert ended.exit_code == 1
+    assert "expected it to watch the server, got its end with exit code 3" in ended.stderr
+    silent = web(
+        web_sources,
+        place / "b",
+        *options,
+        "--",
+        sys.executable,
+        "-c",
+        "import time; time.sleep(60)",
+        "{ready}",
+    )
+    assert silent.exit_code == 1
+    assert "within 300 ms, got none" in silent.stderr
+    assert not list(place.glob("web.*"))
+
+
+# ---- addresses, leaks, undefined behaviour ----
+
+
+def test_the_driver_and_its_programs_are_clean_under_sanitizers(web_sources: Path, tmp_path: Path) -> None:
+    copy = web_runs.build(tmp_path / "sources", "sanitized")
+    programs = copy / "build/sanitized"
+    for number, options in enumerate((["--dynamic=cgi"], ["--dynamic=fastcgi"], ["--server=nginx"])):
+        outcome = web_runs.run(
+            [programs / "web", "--requests=150", "--warmup-ms=50", *options], tmp_path / str(number)
+        )
+        assert outcome.exit_code == 0, outcome.stderr
+        assert outcome.stderr == ""
+
+
+def test_clang_compiles_it_too(tmp_path: Path) -> None:
+    if shutil.which("clang") is None:
+        pytest.skip("NOT TESTED: clang is not installed")
+    web_runs.build(tmp_path / "sources", "CC=clang", "CFLAGS=-O0")
+
+
+def test_what_libfcgi_is_missing_for_is_said(tmp_path: Path) -> None:
+    source = web_runs.ROOT / web_runs.BUILD["directory"]
+    shutil.copytree(source, tmp_path / "web", ignore=shutil.ignore_patterns("build"))
+    refused = subprocess.run(
+        ["make", "-s", "CFLAGS=-nostdinc"], cwd=tmp_path / "web", capture_output=True, text=True, check=False
+    )
+    assert refused.returncode != 0
+    assert "expected libfcgi" in refused.stderr
