@@ -1,7 +1,10 @@
 """The Docker engine of the tests: the dockerd that runs, or one that is started for the session and stopped at its end."""
 
+import contextlib
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -45,21 +48,42 @@ def why_no_docker(docker: str | None) -> str:
     return "" if done.returncode == 0 and done.stdout.strip() else done.stderr.strip() or "no answer"
 
 
-def start_dockerd(log: Path) -> tuple[subprocess.Popen[bytes] | None, str]:
+class Daemon:
+    """A program that is no child of this process: the runner, which tests run here, ends whatever is one."""
+
+    def __init__(self, command: str, log: Path) -> None:
+        script = '"$0" >"$1" 2>&1 </dev/null & echo "$!"'
+        started = subprocess.run(
+            ["sh", "-c", script, command, log],
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+            start_new_session=True,
+        )
+        self.process = os.pidfd_open(int(started.stdout))
+
+    def has_ended(self, within_s: float = 0.0) -> bool:
+        """Whether it ends within a time."""
+        return bool(select.select([self.process], [], [], within_s)[0])
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal, where it is still there."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.process, number)
+
+
+def start_dockerd(log: Path) -> tuple[Daemon | None, str]:
     """Start the engine; returns it once it answers, or None and why it does not."""
     dockerd = shutil.which("dockerd") or shutil.which("dockerd", path="/usr/sbin:/sbin:/usr/local/sbin")
     if dockerd is None:
         return None, "there is no `dockerd` command"
     if os.geteuid() != 0:
         return None, "dockerd is started by root only, and these tests run as another user"
-    with log.open("wb") as output:
-        engine = subprocess.Popen(
-            [dockerd], stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-        )
+    engine = Daemon(dockerd, log)
     docker = shutil.which("docker")
     deadline = time.monotonic() + START_S
     why = ""
-    while time.monotonic() < deadline and engine.poll() is None:
+    while time.monotonic() < deadline and not engine.has_ended():
         why = why_no_docker(docker)
         if not why:
             return engine, ""
@@ -69,15 +93,13 @@ def start_dockerd(log: Path) -> tuple[subprocess.Popen[bytes] | None, str]:
     return None, f"dockerd does not start: {' | '.join(last) or why}"
 
 
-def stop_dockerd(engine: subprocess.Popen[bytes]) -> None:
+def stop_dockerd(engine: Daemon) -> None:
     """Stop an engine of ours and wait for its end: it stops its containers and its containerd itself."""
-    if engine.poll() is None:
-        engine.terminate()
-    try:
-        engine.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        engine.kill()
-        engine.wait()
+    engine.signal(signal.SIGTERM)
+    if not engine.has_ended(STOP_S):
+        engine.signal(signal.SIGKILL)
+        engine.has_ended(STOP_S)
+    os.close(engine.process)
 
 
 @pytest.fixture(scope="session")

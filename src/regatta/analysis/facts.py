@@ -91,6 +91,11 @@ def _facts(document: Mapping[str, Any]) -> Facts:
     )
 
 
+def fingerprint_of(host: Mapping[str, str]) -> str:
+    """What is known of a host as one line of text, as the provenance of its system vectors has it; "" where nothing is."""
+    return "; ".join(f"{key} {value}" for key, value in host.items()).replace("\n", " ")
+
+
 def _impossible(document: Mapping[str, Any]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """An entry is (cell, reason) or (cell, reason, host); each cell and reason once."""
     hosts: dict[tuple[str, str], dict[str, None]] = {}

@@ -17,7 +17,7 @@ Network = Literal["none", "bridge"]
 class Isolation:
     """`cgroup`: a control group that accounts for the process tree, where one may be made. `none`: no group.
 
-    `docker`: a fresh container for each invocation; the rest holds for it alone.
+    `docker`: a fresh container for each invocation; memory, network, images and capabilities hold for it alone.
     """
 
     kind: IsolationKind = "cgroup"
@@ -28,6 +28,12 @@ class Isolation:
     images: Mapping[str, str] = field(default_factory=dict)
     #: of the runtimes that `images` does not name; "": the runtime's own, or the one that `docker/base` makes
     image: str = ""
+    #: the last so many CPUs of those that the host measures on; None: all of them
+    processors: int | None = None
+    #: processors' worth of time; None: no limit
+    cpu_quota: float | None = None
+    #: of the kernel's, with `docker`, which gives none by itself
+    capabilities: tuple[str, ...] = ()
 
     def image_of(self, runtime: str, own: str) -> str:
         """The image for a runtime, whose registry entry has an image of its `own` or none ("")."""
@@ -48,17 +54,31 @@ class CellIsolation:
     programs: tuple[str, ...] = ()
     #: what the container sees beside the cell's files: the runtime's own folder
     folders: tuple[str, ...] = ()
+    processors: int | None = None
+    cpu_quota: float | None = None
+    capabilities: tuple[str, ...] = ()
+
+    def limits(self) -> dict[str, Any]:
+        """The limits that it has."""
+        given = {
+            "processors": self.processors,
+            "cpu_quota": self.cpu_quota,
+            "capabilities": sorted(self.capabilities),
+        }
+        return {key: value for key, value in given.items() if value}
 
     def identity(self) -> list[object]:
         """What of it is part of a cell's identity; nothing where it is the usual one."""
+        limits = self.limits()
+        rest = [limits] if limits else []
         if self.kind == "docker":
-            return [self.kind, self.image_id, self.network, self.memory_mib]
-        return [] if self.kind == "cgroup" else [self.kind]
+            return [self.kind, self.image_id, self.network, self.memory_mib, *rest]
+        return [self.kind, *rest] if rest or self.kind != "cgroup" else []
 
     def to_json(self) -> dict[str, Any]:
         """As the runner's plan holds it (docs/protocol.md section 4)."""
         if self.kind != "docker":
-            return {"kind": self.kind}
+            return {"kind": self.kind, **self.limits()}
         return {
             "kind": self.kind,
             "image": self.image,
@@ -67,4 +87,5 @@ class CellIsolation:
             "memory_mib": self.memory_mib,
             "programs": list(self.programs),
             "folders": list(self.folders),
+            **self.limits(),
         }

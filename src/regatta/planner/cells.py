@@ -285,7 +285,7 @@ def _isolation(
     """
     wanted = experiment.isolation_under(choice.modifiers)
     if wanted.kind != "docker":
-        return CellIsolation(wanted.kind)
+        return CellIsolation(wanted.kind, processors=wanted.processors, cpu_quota=wanted.cpu_quota)
     image = wanted.image_of(choice.runtime.name, choice.runtime.image)
     if image not in host.images:
         raise SpecError(
@@ -301,6 +301,9 @@ def _isolation(
         wanted.memory_mib,
         tuple(sorted({file.path for file in files if file.path in on_path})),
         tuple(sorted({folder for file in runtime.files if (folder := _runtime_folder(file.path))})),
+        wanted.processors,
+        wanted.cpu_quota,
+        wanted.capabilities,
     )
 
 

@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from regatta.runner.cgroup_mounts import mounts, paths_of
+from regatta.runner.cpu_quota import can_limit, set_quota, throttled_ns, why_not
 from regatta.store.runner_state import process_start
 
 _PREFIX = "regatta-"
@@ -29,43 +31,19 @@ class TreeUsage:
     oom_kills: int | None
 
 
-def mounts() -> list[tuple[str, str, set[str]]]:
-    """(file system, mount point, options) of the control group mounts."""
-    found = []
-    try:
-        with open("/proc/self/mounts") as file:
-            for line in file:
-                _, point, kind, options, *_ = line.split()
-                if kind in ("cgroup", "cgroup2"):
-                    found.append((kind, point.replace("\\040", " "), set(options.split(","))))
-    except OSError:
-        pass
-    return found
-
-
-def paths_of(pid: int | str) -> dict[str, str]:
-    """Controller ("" for version 2) -> path of a process' group (a number, or "self") under its mount."""
-    paths = {}
-    try:
-        with open(f"/proc/{pid}/cgroup") as file:
-            for line in file:
-                _, controllers, path = line.rstrip("\n").split(":", 2)
-                for controller in controllers.split(","):
-                    paths[controller] = path
-    except OSError:
-        pass
-    return paths
-
-
 class _Group:
     """One directory of one hierarchy, and the way in and out."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, own: Path | None = None) -> None:
+        """Args:
+        home: where the group is made.
+        own: where this process is; None: there.
+        """
         self.directory = home / f"{_PREFIX}{os.getpid()}"
         self.directory.mkdir()
         opened: list[int] = []
         try:
-            for place in (self.directory, home):
+            for place in (self.directory, own or home):
                 opened.append(os.open(place / "cgroup.procs", os.O_WRONLY))
             self._inside, self._outside = opened
             self.enter()
@@ -114,17 +92,34 @@ def _field(text: bytes, name: bytes) -> int:
 class TreeAccounting:
     """The group of the measured processes. Use `begin`, start the process, `started`, and `finish` when it has ended."""
 
-    def __init__(self, version: int, homes: list[Path]) -> None:
+    def __init__(
+        self, version: int, homes: list[Path], quota_home: Path | None = None, own: Path | None = None
+    ) -> None:
         """Make the group in each of `homes` (version 2: one; version 1: those of cpuacct and memory).
+
+        Args:
+            version: of control groups.
+            homes: where the groups are made.
+            quota_home: where the one is made that can have a quota of processor time; None: no quota is wanted.
+            own: with version 2, the group of this process, where that is another one.
 
         Raises:
             OSError: not allowed here.
         """
         self.version = version
+        #: why there can be no quota; "" where there can
+        self.no_quota = "nobody asked for one" if quota_home is None else ""
         self._groups: list[_Group] = []
+        #: entered with a quota only: in a group of its own a process weighs otherwise beside those of other groups
+        self._quota_group: _Group | None = None
+        #: the folder with the quota, be it the group's own or not
+        self._quota_folder: Path | None = None
+        self._limited = False
         try:
             for home in homes:
-                self._groups.append(_Group(home))
+                self._groups.append(_Group(home, own))
+            if quota_home is not None:
+                self._add_quota(quota_home)
         except OSError:
             self.close()
             raise
@@ -137,6 +132,47 @@ class TreeAccounting:
         self.tells_oom_kills = b"oom_kill " in _read(self._events)
         self._cpu_ns_before = self._cpu_ns()
         self._oom_kills_before = self._oom_kills()
+
+    def _add_quota(self, home: Path) -> None:
+        group = next((group for group in self._groups if group.directory.parent == home), None)
+        try:
+            if group is None:
+                group = self._quota_group = _Group(home)
+        except OSError as error:
+            self.no_quota = f"{error.strerror}: {error.filename}"
+            return
+        if can_limit(group.directory, self.version):
+            self._quota_folder = group.directory
+        else:
+            self.no_quota = f"{group.directory}: the controller cpu is not there"
+
+    def limit(self, quota: float | None) -> str:
+        """Give what begins next so many processors' worth of time; None: all there is.
+
+        Returns:
+            Why that cannot be, or "": it was read back.
+        """
+        if quota is None and not self._limited:
+            return ""
+        if self._quota_folder is None:
+            return self.no_quota
+        try:
+            set_quota(self._quota_folder, self.version, quota)
+        except OSError as error:
+            return f"{error.strerror}: {self._quota_folder}"
+        self._limited = quota is not None
+        self._throttled_before = throttled_ns(self._quota_folder, self.version)
+        return "" if quota is None else why_not(self._quota_folder, self.version, quota)
+
+    def throttled_ns(self) -> int | None:
+        """How long what began last was held up by its quota, summed over processors; None: not told."""
+        if self._quota_folder is None or not self._limited or self._throttled_before is None:
+            return None
+        now = throttled_ns(self._quota_folder, self.version)
+        return None if now is None else now - self._throttled_before
+
+    def _entered(self) -> list[_Group]:
+        return [*self._groups, self._quota_group] if self._quota_group and self._limited else self._groups
 
     def _first(self, name: str) -> int | None:
         for group in self._groups:
@@ -156,7 +192,7 @@ class TreeAccounting:
     def begin(self) -> None:
         """Move this process inside. Nobody has been there since `finish`, so that what was read then is where to begin."""
         self._peak_fresh = self._reset_peak()
-        for group in self._groups:
+        for group in self._entered():
             group.enter()
 
     def _reset_peak(self) -> bool:
@@ -171,7 +207,7 @@ class TreeAccounting:
 
     def started(self) -> None:
         """Move this process out again; the child stays."""
-        for group in self._groups:
+        for group in self._entered():
             group.leave()
 
     def finish(self) -> TreeUsage:
@@ -189,32 +225,76 @@ class TreeAccounting:
 
     def close(self) -> None:
         """Remove the groups."""
-        for group in self._groups:
+        for group in [*self._groups, *filter(None, [self._quota_group])]:
             group.close()
 
 
-def open_accounting() -> tuple[TreeAccounting | None, str]:
-    """Make the group where this process may; returns it, or None and the reason."""
+def _above(point: str, path: str) -> list[Path]:
+    """A group and those above it, up to where its hierarchy is mounted."""
+    top = Path(point)
+    folder = Path(point + path)
+    return [folder, *(above for above in folder.parents if above == top or top in above.parents)]
+
+
+def _can_hand_down(folder: Path) -> bool:
+    """Whether groups below have the controller cpu (version 2)."""
+    try:
+        return "cpu" in (folder / "cgroup.subtree_control").read_text().split()
+    except OSError:
+        return False
+
+
+@dataclass
+class _Attempt:
+    """Where to try to make the groups; the fields are those of `TreeAccounting`."""
+
+    version: int
+    homes: list[Path]
+    quota_home: Path | None = None
+    own: Path | None = None
+
+
+def _attempts(with_quota: bool) -> list[_Attempt]:
     own = paths_of("self")
     version_1: dict[str, Path] = {}
-    version_2: Path | None = None
+    version_2: list[Path] = []
     for kind, point, options in mounts():
         if kind == "cgroup2" and "" in own:
-            version_2 = Path(point + own[""])
-        for controller in ("cpuacct", "memory"):
+            version_2 = _above(point, own[""])
+        for controller in ("cpuacct", "memory", "cpu"):
             if kind == "cgroup" and controller in options and controller in own:
                 version_1[controller] = Path(point + own[controller])
-    attempts: list[tuple[int, list[Path]]] = []
-    if len(version_1) == 2:
-        attempts.append((1, sorted(set(version_1.values()))))
-    if version_2 is not None:
-        attempts.append((2, [version_2]))
+    attempts = []
+    if {"cpuacct", "memory"} <= version_1.keys():
+        homes = sorted({version_1["cpuacct"], version_1["memory"]})
+        attempts.append(_Attempt(1, homes, version_1.get("cpu") if with_quota else None))
+    if version_2:
+        if with_quota:
+            found = [folder for folder in version_2 if _can_hand_down(folder)]
+            attempts += [_Attempt(2, [folder], folder, version_2[0]) for folder in found]
+        attempts.append(_Attempt(2, version_2[:1]))
+    return attempts
+
+
+def open_accounting(with_quota: bool = False) -> tuple[TreeAccounting | None, str]:
+    """Make the group where this process may.
+
+    Args:
+        with_quota: whether `TreeAccounting.limit` will be asked for; where it cannot be, `no_quota` says why.
+
+    Returns:
+        It, or None and the reason.
+    """
     reason = "no control groups are mounted"
-    for version, homes in attempts:
+    for attempt in _attempts(with_quota):
         try:
-            return TreeAccounting(version, homes), ""
+            found = TreeAccounting(attempt.version, attempt.homes, attempt.quota_home, attempt.own)
         except OSError as error:
-            reason = f"version {version}: {error.strerror}: {error.filename}"
+            reason = f"version {attempt.version}: {error.strerror}: {error.filename}"
+            continue
+        if with_quota and attempt.quota_home is None:
+            found.no_quota = "no control group that this process may use has the controller cpu"
+        return found, ""
     return None, reason
 
 
@@ -230,7 +310,9 @@ def end_stale_groups() -> int:
         key = "" if kind == "cgroup2" else next((c for c in own if c in options), None)
         if key is None or key not in own:
             continue
-        for directory in Path(point + own[key]).glob(f"{_PREFIX}*"):
+        # With a quota, the group may be further up.
+        homes = _above(point, own[key]) if kind == "cgroup2" else [Path(point + own[key])]
+        for directory in (found for home in homes for found in home.glob(f"{_PREFIX}*")):
             owner = directory.name[len(_PREFIX) :]
             # One with this process' own number is stale too: this one has made none yet.
             if not owner.isdigit() or (int(owner) != os.getpid() and process_start(int(owner)) is not None):
@@ -246,7 +328,8 @@ def _kill_members(directory: Path) -> int:
     killed: set[str] = set()
     deadline = time.monotonic() + _EMPTY_S
     while (members := (directory / "cgroup.procs").read_text().split()) and time.monotonic() < deadline:
-        for pid in members:
+        # 0 is one of another name space, which has no number here.
+        for pid in (member for member in members if member != "0"):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
                 killed.add(pid)

@@ -12,11 +12,13 @@ from typing import Any
 
 from regatta.engine import Engine, Refusal, open_engine
 from regatta.errors import HostError
+from regatta.runner import cpu_quota
 from regatta.runner.cgroup import TreeUsage
 from regatta.runner.container_gate import SHELL, Gate
 from regatta.runner.container_mounts import container_command, mounts_of
 from regatta.runner.container_program import START_S, Program
 from regatta.runner.container_usage import ContainerUsage
+from regatta.runner.limits import cores_of, limits_asked, quota_asked
 from regatta.runner.process import (
     Launch,
     Outcome,
@@ -85,7 +87,7 @@ class Containers:
         """Args:
         header: of the plan.
         scratch: folder of the working directory and of the results file; they are writable inside.
-        cores: CPUs of every container.
+        cores: CPUs to measure on; a cell may have fewer.
 
         Raises:
             HostError: no engine answers.
@@ -140,11 +142,13 @@ class Containers:
         needs = {"CPUSet": "sets of CPUs"}
         if any(cell["isolation"]["memory_mib"] for cell in cells):
             needs["MemoryLimit"] = "limits of memory"
+        if any(quota_asked(cell) is not None for cell in cells):
+            needs["CpuCfsQuota"] = "quotas of processor time"
         for key, what in needs.items():
             if not about.get(key):
                 raise HostError(
                     f"Docker at {self.engine.path}", f"an engine that can set {what}", "one that cannot",
-                    "mount the control groups cpuset and memory, and start dockerd again",
+                    "mount the control groups cpu, cpuset and memory, and start dockerd again",
                 )  # fmt: skip
 
     def _try(self, image: str, cells: list[dict[str, Any]], launch: Callable[[list[str]], Launch]) -> None:
@@ -204,7 +208,7 @@ class Containers:
             waiting = self.engine.wait_for_removal(container)
             created_ns = time.monotonic_ns()
             self.engine.ask("POST", f"/containers/{container}/start")
-            with Program(self.engine, container, gate, cell, self._cores) as program:
+            with Program(self.engine, container, gate, cell, cores_of(cell, self._cores)) as program:
                 started_ns = time.monotonic_ns()
                 outcome, usage = program.attend(launch, self._stop, let_go, ended)
                 released_ns = time.monotonic_ns()
@@ -220,6 +224,8 @@ class Containers:
                 self.engine.remove(container)
         isolation = {
             **{key: cell["isolation"][key] for key in ("kind", "image", "image_id", "network", "memory_mib")},
+            **limits_asked(cell),
+            **program.throttled(),
             "engine": self.engine.version,
             "create_ns": created_ns - began_ns,
             "start_ns": started_ns - created_ns,
@@ -245,10 +251,11 @@ class Containers:
         host: dict[str, Any] = {
             "AutoRemove": True,
             "NetworkMode": isolation["network"],
-            "CpusetCpus": ",".join(map(str, sorted(self._cores))),
+            "CpusetCpus": ",".join(map(str, sorted(cores_of(cell, self._cores)))),
             "CgroupParent": self._parent,
             "Mounts": mounts_of(cell, self._scratch, gate.directory),
             "CapDrop": ["ALL"],
+            "CapAdd": list(isolation.get("capabilities", ())),
             # Labels are of no use where nothing is writable but scratch, and would keep it from reading what it is shown.
             "SecurityOpt": ["no-new-privileges", "label=disable"],
             "UsernsMode": "host",
@@ -259,6 +266,9 @@ class Containers:
         if isolation["memory_mib"]:
             # The same for both: no swap.
             host["Memory"] = host["MemorySwap"] = isolation["memory_mib"] << 20
+        quota = quota_asked(cell)
+        if quota is not None:
+            host["CpuPeriod"], host["CpuQuota"] = cpu_quota.PERIOD_US, cpu_quota.quota_us(quota)
         return {
             "Image": isolation["image_id"],
             "Entrypoint": command[:1],

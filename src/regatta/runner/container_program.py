@@ -15,6 +15,7 @@ from regatta.errors import HostError
 from regatta.runner.capture import REST_BYTES, Capture
 from regatta.runner.container_exit import ending_by_kernel, ending_by_word
 from regatta.runner.container_gate import SHELL, Gate
+from regatta.runner.container_limits import ContainerLimits
 from regatta.runner.container_usage import ContainerGroups, ContainerUsage
 from regatta.runner.process import (
     GRACE_S,
@@ -47,7 +48,7 @@ class Program:
             (self._pid,) = children_of(self._holder_pid)
             for pid in (self._holder_pid, self._pid):
                 self._fds.append(os.pidfd_open(pid))
-            allowed = os.sched_getaffinity(self._pid)
+            self._limits = ContainerLimits(f"Docker at {engine.path}", cell, self._holder_pid, cores)
         except (LookupError, ValueError, OSError) as error:
             self._close()
             raise HostError(
@@ -55,13 +56,11 @@ class Program:
                 "an engine on the machine where the runner runs",
             ) from error  # fmt: skip
         self._holder, self._main = self._fds
-        if not allowed <= set(cores):
-            # Version 2 of control groups gives a container other CPUs without a word where it may not have these.
+        try:
+            self._limits.check()
+        except HostError:
             self._close()
-            raise HostError(
-                f"Docker at {engine.path}", f"a container on CPUs {sorted(cores)}", f"one on {sorted(allowed)}",
-                "let Docker's own group have these CPUs: they may be in a partition of others",
-            )  # fmt: skip
+            raise
 
     def __enter__(self) -> Program:
         return self
@@ -76,6 +75,10 @@ class Program:
             os.close(fd)
         self._fds = []
 
+    def throttled(self) -> dict[str, Any]:
+        """What the record says of a quota, once the program has ended."""
+        return self._limits.throttled()
+
     def attend(
         self, launch: Launch, stop: StopSignals, let_go: Callable[[], None], ended: Callable[[], None]
     ) -> tuple[Outcome, ContainerUsage]:
@@ -86,6 +89,7 @@ class Program:
             raise Interrupted
         let_go()
         self.groups.begin()
+        self._limits.begin()
         utc_ns, start_ns = time.time_ns(), time.monotonic_ns()
         self._gate.release()
         end_ns = wait_for_end(self._main, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr)
@@ -97,6 +101,7 @@ class Program:
             wait_for_end(self._main, grace_ns, stop, stdout, stderr)
         ended()
         usage = self.groups.finish()
+        self._limits.finish()
         self._word = self._gate.exit_word(GRACE_S if timed_out else START_S)
         self._ending = ending_by_kernel(self._main)
         left_behind = len(set(self.groups.processes()) - {self._holder_pid, self._pid})

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.runner.cgroup import mounts, paths_of
+from regatta.runner.cgroup_mounts import mounts, paths_of
 
 #: Version 1 tells its times in ns, version 2 in us. Version 1 counts user and system by samples at the clock's ticks, the sum exactly.
 _CPU = {

@@ -17,6 +17,7 @@ from regatta.model.record import RECORD_VERSION
 from regatta.runner.cgroup import TreeAccounting, TreeUsage
 from regatta.runner.host_state import HostState
 from regatta.runner.kept import keep_files
+from regatta.runner.limits import cores_of, isolation_kind, limits_asked, set_quota
 from regatta.runner.perturbation import find_perturbation
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Launch, Outcome, StopSignals, run_process
@@ -41,11 +42,6 @@ _RLIMITS = {
 }
 
 
-def isolation_kind(cell: Mapping[str, Any]) -> str:
-    """How a cell of the plan is isolated; those that say nothing are in a control group."""
-    return str(cell.get("isolation", {}).get("kind", "cgroup"))
-
-
 def in_containers(cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those of some cells that run in containers."""
     return [cell for cell in cells if isolation_kind(cell) == "docker"]
@@ -64,6 +60,11 @@ class Run:
     isolation: dict[str, Any]
     #: the record's `rusage` where `wait4` does not tell it
     rusage: dict[str, Any] | None = None
+
+
+def _throttled(accounting: TreeAccounting, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """How long a quota held the invocation up, where its cell has one."""
+    return {"throttled_ns": accounting.throttled_ns()} if "cpu_quota" in limits_asked(cell) else {}
 
 
 class Bench:
@@ -114,6 +115,10 @@ class Bench:
         )
         self._padding_bound = environment["padding_bytes"]
         scratch.mkdir(parents=True, exist_ok=True)
+
+    def cores_of(self, cell: Mapping[str, Any]) -> list[int]:
+        """CPUs that a cell's processes are allowed to use."""
+        return cores_of(cell, self.cores if self.cores is not None else self.all_cores)
 
     def clear(self) -> None:
         """Make the working directory empty and remove the results file."""
@@ -172,6 +177,7 @@ class Bench:
 
     def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> Run:
         """Run the cell's command once, measured."""
+        cores = self.cores_of(cell)
         launch = Launch(
             argv=cell["argv"],
             environment=environment,
@@ -179,13 +185,16 @@ class Bench:
             timeout_s=cell["timeout_s"],
             output_bytes=int(cell.get("output_kib", self.header["output_kib"])) * 1024,
             rlimits=self._rlimits,
-            cores=frozenset(self.cores) if self.cores is not None else None,
+            # Where they are all the same is nothing to set.
+            cores=frozenset(cores) if self.cores is not None or cores != self.all_cores else None,
             hash_stdout=bool(cell["expect"].get("stdout_sha256")),
         )
         kind = isolation_kind(cell)
         if kind == "docker":
             return self._run_contained(cell, launch)
         accounting = self.accounting if kind == "cgroup" else None
+        if kind == "cgroup":
+            set_quota(cell, accounting)
         before = self.state.read()
         if accounting is None:
             outcome, tree = run_process(launch, self.stop), None
@@ -196,7 +205,11 @@ class Bench:
         if self.strays:
             # Nobody brings them back here, so that they are looked for in every process' environment.
             outcome.left_behind += end_orphans(self._results_name)
-        isolation = {"kind": kind} if kind == "none" or accounting else {"kind": "none", "asked": kind}
+        isolation: dict[str, Any] = {"kind": kind, **limits_asked(cell)}
+        if kind == "cgroup" and accounting is None:
+            isolation.update(kind="none", asked=kind)
+        if accounting is not None:
+            isolation.update(_throttled(accounting, cell))
         return Run(outcome, tree, before, self.state.read(), ended_ns, isolation)
 
     def _run_contained(self, cell: Mapping[str, Any], launch: Launch) -> Run:
@@ -321,7 +334,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         "host_before": before,
         "host_after": after,
         "perturbation": perturbation,
-        "cores": bench.cores if bench.cores is not None else bench.all_cores,
+        "cores": bench.cores_of(cell),
         "padding_bytes": len(environment.get("REGATTA_PADDING", "")),
         "stdout": outcome.stdout.to_json(),
         "stderr": outcome.stderr.to_json(),

@@ -20,6 +20,7 @@ from regatta.runner.decisions import Deciding
 from regatta.runner.host_lock import HostLock
 from regatta.runner.invocation import Bench, in_containers, measure
 from regatta.runner.journal_writer import JournalWriter
+from regatta.runner.limits import check_limits, wants_quota
 from regatta.runner.plan_files import HostPlan, Row, check_files, read_plan
 from regatta.runner.process import (
     Interrupted,
@@ -235,7 +236,7 @@ class SegmentRun:
         if due_cells:
             check_host(header)
             check_files(list(due_cells.values()))
-            self._with_bench(journal, in_containers(due_cells.values()))
+            self._with_bench(journal, list(due_cells.values()))
         statuses: dict[str, int] = {}
         for block in self.blocks:
             for row in block:
@@ -256,7 +257,7 @@ class SegmentRun:
             "no_subreaper": self.no_subreaper,
         }
 
-    def _with_bench(self, journal: JournalWriter, contained: list[dict[str, Any]]) -> None:
+    def _with_bench(self, journal: JournalWriter, cells: list[dict[str, Any]]) -> None:
         header = self.plan.header
         place = place_on_cores(header)
         # Beside the journal, for it tells where its records were made, and receipts come and go.
@@ -265,7 +266,7 @@ class SegmentRun:
         self.no_subreaper = become_subreaper()
         keep_descriptors()
         reserved = reserve_descriptors()
-        accounting, self.no_accounting = open_accounting()
+        accounting, self.no_accounting = open_accounting(wants_quota(cells))
         state = StateFile(
             self.paths.state,
             {
@@ -281,8 +282,12 @@ class SegmentRun:
                 bench.strays = bool(self.no_subreaper)
                 for fd in reserved:
                     os.close(fd)
+                check_limits(
+                    cells, bench.all_cores if measured is None else measured, accounting, self.no_accounting
+                )
                 if own is not None:
                     os.sched_setaffinity(0, own)
+                contained = in_containers(cells)
                 if contained:
                     bench.contain(contained, self.segment)
                 for block in self.blocks:

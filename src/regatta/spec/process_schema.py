@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
 
+from regatta.model.capabilities import CAPABILITIES
 from regatta.model.isolation import IsolationKind, Network
 from regatta.spec.fields import MAX_ITEMS, Environment, Name, Strict, Text, Variable, refusal
 
@@ -125,13 +126,25 @@ def _check_image(text: str) -> str:
 ImageName = Annotated[Text, AfterValidator(_check_image)]
 
 
+def _check_capability(text: str) -> str:
+    if text not in CAPABILITIES:
+        short = text.upper().removeprefix("CAP_")
+        raise refusal(
+            "a capability of the kernel, without CAP_", short if short in CAPABILITIES else "SETUID"
+        )
+    return text
+
+
+Capability = Annotated[Text, AfterValidator(_check_capability)]
+
+
 class IsolationSpec(Strict):
     """How an invocation is kept apart from the rest of its host. `isolation: docker` alone is `{kind: docker}`."""
 
     kind: IsolationKind = Field(
         "cgroup",
         description="`cgroup`: a control group that accounts for all processes of an invocation, where one may be made, and nothing "
-        "else. `none`: not even that. `docker`: each invocation in a fresh container, which sees no file but those of its cell.",
+        "else but the limits below. `none`: not even that. `docker`: each invocation in a fresh container, which sees no file but those of its cell.",
         examples=["docker"],
     )
     memory_mib: Annotated[int, Field(ge=16, le=2**30)] | None = Field(
@@ -158,6 +171,25 @@ class IsolationSpec(Strict):
         examples=[{"temurin-21": "my/image:tag"}],
     )
 
+    processors: Annotated[int, Field(ge=1, le=65536)] | None = Field(
+        None,
+        description="So many CPUs, the last of those that the host measures on (`cores`): the processes' affinity, with `docker` the "
+        "container's CPU set. A host that has fewer is refused.",
+        examples=[1],
+    )
+    cpu_quota: Annotated[float, Field(ge=0.01, le=65536)] | None = Field(
+        None,
+        description="Processors' worth of time in each 100 ms, with `cgroup` or `docker`: 0.5 is half a processor. It is read back, and "
+        "a host where it cannot be set is refused.",
+        examples=[0.5],
+    )
+    capabilities: list[Capability] = Field(
+        [],
+        description="With `docker`: capabilities of the kernel that the container has; it has no other. They take effect for root only.",
+        max_length=len(CAPABILITIES),
+        examples=[["SETUID", "SETGID"]],
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _kind_alone(cls, value: Any) -> Any:
@@ -165,10 +197,14 @@ class IsolationSpec(Strict):
 
     @model_validator(mode="after")
     def _docker_only(self) -> IsolationSpec:
-        given = [key for key in ("memory_mib", "image", "images") if getattr(self, key)]
+        given = [key for key in ("memory_mib", "image", "images", "capabilities") if getattr(self, key)]
         given += ["network"] if self.network != "none" else []
         if self.kind != "docker" and given:
             raise refusal(f"`{given[0]}` with `kind: docker` only", "`kind: docker`", key=given[0])
+        if self.kind == "none" and self.cpu_quota is not None:
+            raise refusal("`cpu_quota` with a control group", "`kind: cgroup`", key="cpu_quota")
+        if len(set(self.capabilities)) != len(self.capabilities):
+            raise refusal("every capability once", key="capabilities")
         return self
 
     @classmethod

@@ -56,6 +56,12 @@ def test_kind_image_network_and_memory_are_part_of_the_identity(
             (docker_host, replace(docker, image="own")),
             (docker_host, replace(docker, network="bridge")),
             (docker_host, replace(docker, memory_mib=64)),
+            (docker_host, replace(docker, capabilities=("SETUID",))),
+            (docker_host, replace(docker, processors=1)),
+            (docker_host, replace(docker, cpu_quota=0.5)),
+            (docker_host, Isolation(processors=1)),
+            (docker_host, Isolation(cpu_quota=0.5)),
+            (docker_host, Isolation("none", processors=1)),
         )
     ]
     assert len(set().union(*found)) == sum(map(len, found))
@@ -78,6 +84,16 @@ def test_a_plan_says_what_a_container_needs(small: Experiment, docker_host: Reso
     }  # fmt: skip
     assert (native["isolation"]["image"], native["isolation"]["programs"]) == ("own", ["/bin/true"])
     assert native["files"] == [], "a program of the image is known by the image"
+
+
+def test_a_plan_says_the_limits_that_a_cell_has(small: Experiment, docker_host: ResolvedHost) -> None:
+    limits = {"processors": 2, "cpu_quota": 0.5}
+    (bare,) = {str(c.to_json(1.0, 1)["isolation"]) for c in cells_of(small, docker_host, Isolation(**limits))}
+    assert bare == str({"kind": "cgroup", **limits})
+    wanted = Isolation("docker", capabilities=("SETUID", "SETGID"), processors=2)
+    boxed = cells_of(small, docker_host, wanted)[0].to_json(1.0, 1)["isolation"]
+    assert (boxed["processors"], boxed["capabilities"]) == (2, ["SETGID", "SETUID"])
+    assert "cpu_quota" not in boxed
 
 
 def test_a_modifier_has_an_isolation_of_its_own(small: Experiment, docker_host: ResolvedHost) -> None:

@@ -43,6 +43,14 @@ def test_a_modifier_may_isolate_in_another_way(load: Load) -> None:
     assert experiment.images() == (DEFAULT_IMAGE,)
 
 
+def test_limits_of_processors_time_and_capabilities_are_read(load: Load) -> None:
+    limited = load(JAVA, "isolation: {processors: 1, cpu_quota: 0.5}").isolation
+    assert (limited.kind, limited.processors, limited.cpu_quota) == ("cgroup", 1, 0.5)
+    docker = load(JAVA, "isolation: {kind: docker, cpu_quota: 2, capabilities: [SETUID, SETGID]}").isolation
+    assert (docker.cpu_quota, docker.capabilities) == (2.0, ("SETUID", "SETGID"))
+    assert load(JAVA, "isolation: {kind: none, processors: 2}").isolation.processors == 2
+
+
 def test_what_makes_no_sense_is_refused_where_it_stands(wrong: Wrong) -> None:
     for text, expected in (
         ("isolation: podman", "one of cgroup, docker, none"),
@@ -52,6 +60,13 @@ def test_what_makes_no_sense_is_refused_where_it_stands(wrong: Wrong) -> None:
         ("isolation: {kind: docker, image: --privileged}", "the name of a Docker image"),
         ("isolation: {kind: docker, images: {no-such: a}}", "a runtime of this spec"),
         ("isolation: {kind: docker, privileged: true}", ""),
+        ("isolation: {processors: 0}", "1"),
+        ("isolation: {cpu_quota: 0}", "0.01"),
+        ("isolation: {kind: none, cpu_quota: 0.5}", "`cpu_quota` with a control group"),
+        ("isolation: {capabilities: [SETUID]}", "`capabilities` with `kind: docker` only"),
+        ("isolation: {kind: docker, capabilities: [CAP_SETUID]}", "a capability of the kernel, without CAP_"),
+        ("isolation: {kind: docker, capabilities: [SUDO]}", "a capability of the kernel"),
+        ("isolation: {kind: docker, capabilities: [SETUID, SETUID]}", "every capability once"),
     ):
         (problem,) = wrong(JAVA, text)
         assert "isolation" in problem.where

@@ -1,0 +1,267 @@
+"""Processors and processor time of real processes, where this machine lets us set them, and what is said where it does not."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from runner_plans import Runner, groups_of, printed, python, write_plan
+
+from regatta.cli.explain import explain
+from regatta.errors import HostError
+from regatta.runner import cgroup, cpu_quota
+from regatta.runner.cgroup import end_stale_groups, open_accounting
+from regatta.runner.container_limits import ContainerLimits
+from regatta.runner.limits import check_limits, cores_of, set_quota, wants_quota
+
+SEEN = "import os; print(sorted(os.sched_getaffinity(0)))"
+#: does a fixed amount of work; as many processes at once as there are CPUs
+BURN = """
+import os
+def burn():
+    t = __import__("time")
+    while t.process_time() < {cpu_s}: pass
+pids = []
+for _ in range({processes}):
+    pid = os.fork()
+    if not pid:
+        burn()
+        os._exit(0)
+    pids.append(pid)
+for pid in pids: os.waitpid(pid, 0)
+"""
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    return Runner(tmp_path / "limits")
+
+
+@pytest.fixture(scope="module")
+def quotas() -> None:
+    """Skips where no quota can be set."""
+    accounting, reason = open_accounting(with_quota=True)
+    if accounting is None or accounting.limit(0.5):
+        reason = reason or (accounting.no_quota if accounting else "")
+        pytest.skip(f"NOT TESTED: no quota of processor time may be set here: {reason}")
+    accounting.close()
+
+
+def used(record: dict[str, object]) -> float:
+    """Processors that an invocation had on average."""
+    group = record["cgroup"]
+    assert isinstance(group, dict)
+    assert isinstance(record["elapsed_ns"], int)
+    return float(group["cpu_ns"]) / record["elapsed_ns"]
+
+
+@pytest.mark.usefixtures("quotas")
+def test_a_busy_loop_gets_what_its_quota_gives_it_and_no_more_and_the_next_cell_is_free(
+    runner: Runner,
+) -> None:
+    tenth = {"kind": "cgroup", "cpu_quota": 0.1}
+    script = BURN.format(cpu_s=0.1, processes=1)
+    limited, free = runner.measure(python("tenth", script, isolation=tenth), python("free", script))
+    assert (limited["status"], free["status"]) == ("ok", "ok")
+    # Two periods' slack: it begins with a full one and may end in one.
+    assert used(limited) <= 0.1 + 2 * 0.01e9 / limited["elapsed_ns"]
+    throttled = limited["isolation"].pop("throttled_ns")
+    assert limited["isolation"] == tenth
+    assert throttled > 0
+    assert free["isolation"] == {"kind": "cgroup"}
+    runner.assert_nothing_left()
+
+
+@pytest.mark.usefixtures("quotas")
+def test_a_quota_holds_for_all_processes_together_and_is_no_perturbation(runner: Runner) -> None:
+    half = {"kind": "cgroup", "cpu_quota": 0.5}
+    # What others do on this machine is no matter here.
+    judged = {
+        "steal_percent": None, "other_cpu_percent": None, "memory_pressure_percent": 50.0, "io_pressure_percent": None,
+        "frequency_drop_percent": None, "swapped_pages": None, "throttle_events": 0, "retries": 0,
+    }  # fmt: skip
+    record = runner.one(python("two", BURN.format(cpu_s=0.2, processes=2), isolation=half), limits=judged)
+    assert record["status"] == "ok", record["reason"]
+    assert used(record) <= 0.5 + 2 * 0.05e9 / record["elapsed_ns"]
+
+
+@pytest.mark.parametrize("kind", ["cgroup", "none"])
+def test_a_cell_with_one_processor_sees_the_last_one_and_its_record_says_so(
+    runner: Runner, kind: str
+) -> None:
+    last = max(os.sched_getaffinity(0))
+    one, all_of_them = runner.measure(
+        python("one", SEEN, isolation={"kind": kind, "processors": 1}), python("all", SEEN)
+    )
+    assert printed(one, "stdout").decode().strip() == str([last])
+    assert one["cores"] == [last]
+    assert one["isolation"] == {"kind": kind, "processors": 1}
+    told = CliRunner().invoke(explain, ["hand/one", "--results", str(runner.folder.path.parent)]).output
+    assert f"isolation: kind {kind}, processors 1; the command below" in told
+    assert f" taskset -c {last} " in told
+    every = sorted(os.sched_getaffinity(0))
+    assert printed(all_of_them, "stdout").decode().strip() == str(every)
+    assert all_of_them["cores"] == every
+
+
+def test_processors_are_of_those_that_the_host_measures_on() -> None:
+    cell = {"isolation": {"kind": "cgroup", "processors": 2}}
+    assert cores_of(cell, [1, 3, 5]) == [3, 5]
+    assert cores_of({}, [1, 3, 5]) == [1, 3, 5]
+
+
+def test_a_host_with_too_few_processors_is_refused_before_anything_is_measured(runner: Runner) -> None:
+    many = len(os.sched_getaffinity(0)) + 1
+    cells = [python("first", SEEN), python("many", SEEN, isolation={"kind": "cgroup", "processors": many})]
+    write_plan(runner.folder, cells)
+    done = runner.run()
+    assert done.returncode == 3
+    assert (
+        f"hand/many:default · native: isolation: processors: expected {many} CPUs on this host" in done.stderr
+    )
+    assert "fix: ask for fewer" in done.stderr
+    assert runner.records() == []
+
+
+def test_a_quota_without_a_control_group_is_refused_and_never_silently_none() -> None:
+    cell = {"label": "x", "isolation": {"kind": "cgroup", "cpu_quota": 0.5}}
+    assert wants_quota([cell])
+    assert not wants_quota([{}, {"isolation": {"kind": "docker", "cpu_quota": 0.5}}])
+    with pytest.raises(HostError, match=r"quota of 0\.5 · got no groups here · fix"):
+        check_limits([cell], [0], None, "no groups here")
+    set_quota({"label": "y"}, None, "no groups here")
+
+
+@pytest.fixture
+def unified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A hierarchy of version 2 as systemd makes it, in plain files: this process is in `user/session`, which hands nothing down."""
+    made = Path.mkdir
+
+    def fill(folder: Path, cpu: bool) -> None:
+        (folder / "cgroup.procs").write_text("")
+        (folder / "cgroup.subtree_control").write_text("cpu memory\n" if cpu else "\n")
+        (folder / "cpu.stat").write_text("usage_usec 1000\nthrottled_usec 70\n")
+
+    def mkdir(self: Path, *args: object, **kwargs: object) -> None:
+        made(self)
+        fill(self, False)
+        if "cpu" in (self.parent / "cgroup.subtree_control").read_text():
+            (self / "cpu.max").write_text("max 100000\n")
+
+    def rmdir(self: Path) -> None:
+        for file in self.iterdir():
+            file.unlink()
+        os.rmdir(self)
+
+    fill(tmp_path, True)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    monkeypatch.setattr(Path, "rmdir", rmdir)
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user/session").mkdir()
+    monkeypatch.setattr(cgroup, "mounts", lambda: [("cgroup2", str(tmp_path), {"rw"})])
+    monkeypatch.setattr(cgroup, "paths_of", lambda _: {"": "/user/session"})
+    return tmp_path
+
+
+def test_with_version_2_the_group_is_made_where_the_controller_is_handed_down(unified: Path) -> None:
+    accounting, reason = open_accounting(with_quota=True)
+    assert accounting is not None, reason
+    group = unified / f"regatta-{os.getpid()}"
+    assert accounting.limit(0.25) == ""
+    assert (group / "cpu.max").read_text() == "25000 100000"
+    (group / "cpu.stat").write_text("usage_usec 2000\nthrottled_usec 570\n")
+    assert accounting.throttled_ns() == 500_000
+    accounting.begin()
+    accounting.started()
+    # Once to try, once for good. The runner goes back to where it was, not to where the group was made.
+    assert (unified / "user/session/cgroup.procs").read_text() == "00"
+    assert accounting.limit(None) == ""
+    assert (group / "cpu.max").read_text() == "max 100000"
+    accounting.close()
+    assert not group.exists()
+
+
+def test_with_version_2_a_smaller_quota_above_is_told(unified: Path) -> None:
+    (unified / "user/cgroup.subtree_control").write_text("cpu")
+    (unified / "user/cpu.max").write_text("20000 100000")
+    accounting, reason = open_accounting(with_quota=True)
+    assert accounting is not None, reason
+    assert "0.2 in " in accounting.limit(0.5)
+    assert accounting.limit(0.2) == ""
+    accounting.close()
+
+
+def test_with_version_2_where_nobody_hands_the_controller_down_the_reason_is_told(unified: Path) -> None:
+    (unified / "cgroup.subtree_control").write_text("memory")
+    accounting, reason = open_accounting(with_quota=True)
+    assert accounting is not None, reason
+    assert "has the controller cpu" in accounting.limit(0.5)
+    assert accounting.limit(None) == ""
+    accounting.close()
+
+
+def test_a_group_that_was_left_further_up_is_removed(unified: Path) -> None:
+    (unified / f"regatta-{os.getpid()}").mkdir()
+    end_stale_groups()
+    assert not (unified / f"regatta-{os.getpid()}").exists()
+
+
+@pytest.mark.parametrize("joint", [True, False], ids=["cpu,cpuacct", "cpu beside cpuacct"])
+def test_with_version_1_the_quota_is_in_the_hierarchy_of_the_controller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joint: bool
+) -> None:
+    made = Path.mkdir
+
+    def mkdir(self: Path, *args: object, **kwargs: object) -> None:
+        made(self)
+        for name in ("cgroup.procs", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpuacct.usage"):
+            if "cpu" in self.parent.name or not name.startswith("cpu"):
+                (self / name).write_text("0" if "procs" not in name else "")
+        if self.parent.name == "cpuacct" and not joint:
+            (self / "cpu.cfs_quota_us").unlink()
+
+    names = ["cpu,cpuacct", "memory"] if joint else ["cpu", "cpuacct", "memory"]
+    for name in names:
+        made(tmp_path / name)
+        (tmp_path / name / "cgroup.procs").write_text("")
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    monkeypatch.setattr(
+        cgroup, "mounts", lambda: [("cgroup", str(tmp_path / name), set(name.split(","))) for name in names]
+    )
+    monkeypatch.setattr(cgroup, "paths_of", lambda _: dict.fromkeys(("cpu", "cpuacct", "memory"), ""))
+    accounting, reason = open_accounting(with_quota=True)
+    assert accounting is not None, reason
+    group = tmp_path / names[0] / f"regatta-{os.getpid()}"
+    assert accounting.limit(1.5) == ""
+    assert (group / "cpu.cfs_quota_us").read_text() == "150000"
+    accounting.begin()
+    assert (group / "cgroup.procs").read_text() == "00"
+    (group / "cpu.cfs_quota_us").write_text("120000")
+    assert "120000 us of 100000 us" in cpu_quota.why_not(group, 1, 1.5)
+    monkeypatch.setattr(Path, "rmdir", lambda self: None)
+    accounting.close()
+
+
+@pytest.mark.parametrize(
+    ("isolation", "expected"),
+    [
+        ({"processors": 1}, "a container on CPUs [4095]"),
+        ({"cpu_quota": 0.5}, "a quota of 0.5 processors"),
+        ({"capabilities": ["SYS_BOOT", "SETUID"]}, "the capabilities SYS_BOOT, SETUID"),
+    ],
+)
+def test_a_container_whose_limits_are_others_than_asked_for_is_refused(
+    isolation: dict[str, object], expected: str
+) -> None:
+    """This process stands for the container's: none of these was set for it."""
+    cores = [4095] if "processors" in isolation else sorted(os.sched_getaffinity(0))
+    limits = ContainerLimits("Docker", {"isolation": {"kind": "docker", **isolation}}, os.getpid(), cores)
+    with pytest.raises(HostError, match=re.escape(expected)):
+        limits.check()
+
+
+def test_groups_are_gone_after_all_this() -> None:
+    assert groups_of([os.getpid()]) == []
