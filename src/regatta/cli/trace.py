@@ -1,0 +1,127 @@
+"""`regatta trace os`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from regatta.trace.runs import Figure
+    from regatta.trace.windows import Wanted
+
+TOOLS = ("auto", "bpftrace", "strace")
+
+
+@click.group()
+def trace() -> None:
+    """Count what a program asks of the system: application vectors for `regatta predict`."""
+
+
+def _figure(text: str | None, option: str) -> Figure | None:
+    from regatta.trace.runs import parse_figure
+
+    try:
+        return None if text is None else parse_figure(text)
+    except ValueError:
+        raise click.UsageError(
+            f"{option}: expected FILE:key, or -:key for what the command prints, got {text!r}"
+        ) from None
+
+
+@trace.command("os", context_settings={"allow_interspersed_args": False})
+@click.option(
+    "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="The vector's file (YAML)."
+)
+@click.option("--tool", type=click.Choice((*TOOLS, "none")), default="auto", show_default=True, help="bpftrace counts in the kernel and disturbs less, for root; strace works everywhere. `none` traces nothing, for comparing.")  # fmt: skip
+@click.option("--name", help="The vector's name. [default: the command's]")
+@click.option(
+    "--per", default="run", show_default=True, help="What one unit of the application's work is called."
+)
+@click.option("--units", type=click.FloatRange(min=0, min_open=True), help="How many of them a run, or the window, does. [default: 1]")  # fmt: skip
+@click.option("--units-from", metavar="FILE:KEY", help="The same, from a JSON object on a line of FILE (`-`: of what the command prints). With --pid: a counter that grows.")  # fmt: skip
+@click.option(
+    "--elapsed-from", metavar="FILE:KEY", help="Elapsed time of a run in ns, likewise. [default: the clock]"
+)
+@click.option("--user-time-from", metavar="FILE:KEY", help="User time of a run in ns, likewise. [default: what the kernel says of the command]")  # fmt: skip
+@click.option("--benchmark", default="", metavar="SUITE/NAME", help="What it is the vector of, so that measured times can be found.")  # fmt: skip
+@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs (or windows) without and with the tracer, in turns. [default: 3; with --pid 0, one window with it]")  # fmt: skip
+@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence of the intervals.")  # fmt: skip
+@click.option(
+    "--pid", type=click.IntRange(min=1), help="A process that runs already, with all its descendants."
+)
+@click.option("--for", "--for-s", "for_s", type=click.FloatRange(min=0.1), help="With --pid: seconds of a window. [default: until SIGINT or SIGTERM]")  # fmt: skip
+@click.option(
+    "--ready", type=click.Path(path_type=Path), help="With --pid: make this file once it is watched."
+)
+@click.option(
+    "--tally", type=click.Path(dir_okay=False, path_type=Path), help="Also write what was seen, as JSON."
+)
+@click.option("--calls", type=click.Path(dir_okay=False, path_type=Path), help="The table of calls. [default: configs/primitives/os-calls.yml]")  # fmt: skip
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def trace_os(command: tuple[str, ...], **options: object) -> None:
+    """Trace the system calls of COMMAND, or of a running process, and count them as primitives.
+
+    COMMAND runs without and with the tracer in turns; what it prints goes to standard error. One of its arguments may be
+    {tracer}: it starts the tracing command itself there (as `web` does after --), and replaces {pid} and {ready} in it.
+    """
+    from regatta.analysis.facts import fingerprint_of
+    from regatta.fleet.facts import local_facts
+    from regatta.trace.windows import Wanted
+
+    pid = options["pid"]
+    if (pid is None) == (not command):
+        raise click.UsageError("expected either a command after --, or --pid")
+    if options["output"] is None and options["tally"] is None:
+        raise click.UsageError("expected -o FILE")
+    if options["units"] is not None and options["units_from"] is not None:
+        raise click.UsageError("expected --units or --units-from, got both")
+    if pid is None and (options["for_s"] is not None or options["ready"] is not None):
+        raise click.UsageError("--for and --ready: expected --pid beside them")
+    if pid is not None and options["pairs"] and not (options["for_s"] and options["units_from"]):
+        raise click.UsageError("--overhead with --pid: expected --for and --units-from beside it")
+    figures = {key: _figure(_text(options.pop(key)), f"--{key.replace('_', '-')}") for key in _FIGURES}
+    fingerprint = fingerprint_of(local_facts())
+    wanted = Wanted(command=command, figures=figures, fingerprint=fingerprint, **options)  # type: ignore[arg-type]
+    _trace(wanted)
+
+
+_FIGURES = ("units_from", "elapsed_from", "user_time_from")
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _trace(wanted: Wanted) -> None:
+    from regatta.spec.calls import read_calls
+    from regatta.spec.home import find_home
+    from regatta.spec.vector_files import write_vector
+    from regatta.trace.runs import write_tally
+    from regatta.trace.tools import choose_tool
+    from regatta.trace.windows import measure, vector_of
+
+    table = read_calls(wanted.calls or find_home() / "configs" / "primitives" / "os-calls.yml")
+    tool, why = choose_tool(wanted.tool)
+    if why:
+        click.echo(f"traces with {tool} ({why})", err=True)
+    measured = measure(wanted, tool, table)
+    if wanted.tally is not None:
+        write_tally(measured.traces[0].tally, wanted.tally)
+    if wanted.output is None:
+        return
+    vector = vector_of(wanted, tool, table, measured)
+    write_vector(vector, wanted.output)
+    _show(vector.provenance, len(vector.counts), str(wanted.output))
+
+
+def _show(provenance: object, counts: int, path: str) -> None:
+    told = dict(provenance)  # type: ignore[call-overload]
+    click.echo(f"{told['calls']} calls in {told['units']} units of work: {counts} entries, in {path}")
+    click.echo(f"overhead of {told['tool']}: {told['overhead']}")
+    for key in ("unknown", "remarks"):
+        if key in told:
+            click.echo(f"{key}: {told[key]}", err=True)
+    sys.stdout.flush()

@@ -1,0 +1,1 @@
+"""What a program asks of the system, counted: traces of system calls become application vectors."""

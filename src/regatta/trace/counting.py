@@ -1,0 +1,125 @@
+"""What calls count as: the rules of the table, applied to what a trace has seen."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from regatta.model.calls import PER_FORK, CallRule, CallTable, Seen, Tally
+
+UNKNOWN_RULE = "unknown"
+
+
+@dataclass
+class Entry:
+    """What one trace counts for a primitive, under one rule where it is approximated ("" otherwise)."""
+
+    count: float = 0.0
+    calls: set[str] = field(default_factory=set)
+    argument: str = ""
+    #: power of two of the argument -> how many calls, and their arguments together
+    sizes: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass
+class Counted:
+    """(primitive, rule) -> entry; the calls that no rule takes; those that other primitives cover, by rule."""
+
+    entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+    covered: dict[str, float] = field(default_factory=dict)
+
+
+class _Counting:
+    """Takes the calls rule by rule. A call may be taken in part, where a rule covers only so many."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.left = {seen: (float(count), float(size)) for seen, (count, size) in tally.seen.items()}
+        self.counted = Counted()
+        self.entries: dict[tuple[str, str], Entry] = defaultdict(Entry)
+        #: (primitive, rule) -> end -> counts
+        self.ends: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+
+    def apply(self, rule: CallRule) -> None:
+        fitting: dict[str, list[Seen]] = defaultdict(list)
+        for seen in self.left:
+            if _fits(rule, seen):
+                fitting[seen.call].append(seen)
+        covering = sum(self.of_primitive(name) for name in rule.covered_by)
+        for call, alike in fitting.items():
+            total = sum(self.left[seen][0] for seen in alike)
+            # Of processes that were made without a fork, or whose fork copied nothing, there is nothing to cover.
+            forks = sum(self.left[seen][1] for seen in alike) if call in PER_FORK else math.inf
+            part = min(1.0, min(covering, forks) * rule.at_most / total) if rule.covered_by else 1.0
+            if not part:
+                continue
+            if rule.covered_by:
+                self.cover(rule, call, total * part)
+            for seen in alike:
+                count, size = self.left.pop(seen)
+                self.take(rule, seen, count * part, size * part)
+                if part < 1.0:
+                    self.left[seen] = (count * (1 - part), size * (1 - part))
+
+    def of_primitive(self, name: str) -> float:
+        """How often a primitive is counted so far."""
+        return sum(entry.count for (primitive, _), entry in self.entries.items() if primitive == name)
+
+    def cover(self, rule: CallRule, call: str, count: float) -> None:
+        self.counted.covered[rule.name] = self.counted.covered.get(rule.name, 0.0) + count
+        for (primitive, _), entry in self.entries.items():
+            if primitive in rule.covered_by:
+                entry.calls.add(call)
+
+    def take(self, rule: CallRule, seen: Seen, count: float, size: float) -> None:
+        for counted in rule.counted_as:
+            key = (counted.primitive, rule.name if rule.approximated else "")
+            entry = self.entries[key]
+            entry.calls.add(seen.call)
+            amount = size if counted.each == "byte" else count
+            if counted.end:
+                ends = self.ends[key]
+                ends[counted.end] += amount
+                entry.count = max(ends.values())
+                continue
+            entry.count += amount
+            if counted.argument:
+                entry.argument = counted.argument
+                there = entry.sizes.get(seen.size, (0.0, 0.0))
+                entry.sizes[seen.size] = (there[0] + count, there[1] + size)
+
+
+def count_calls(tally: Tally, table: CallTable) -> Counted:
+    """Every call of a trace as primitives; none is lost.
+
+    Args:
+        tally: what one trace has seen.
+        table: the rules, in order.
+    """
+    counting = _Counting(tally)
+    for rule in table.rules:
+        counting.apply(rule)
+    counted = counting.counted
+    for seen, (count, _) in counting.left.items():
+        if seen.call in PER_FORK:
+            # No call that was made: a table without a rule for it leaves it out.
+            continue
+        entry = counting.entries[table.unknown, UNKNOWN_RULE]
+        entry.count += count
+        entry.calls.add(seen.call)
+        counted.unknown[seen.call] = counted.unknown.get(seen.call, 0) + round(count)
+    counted.entries = {key: entry for key, entry in counting.entries.items() if entry.count}
+    return counted
+
+
+def _fits(rule: CallRule, seen: Seen) -> bool:
+    return (
+        seen.call in rule.calls
+        and seen.phase in rule.phases
+        and (not rule.kinds or seen.kind in rule.kinds)
+        and (not rule.endings or seen.ending in rule.endings)
+        and (not rule.turns or seen.turn in rule.turns)
+        # A class of sizes is taken whole: its smallest decides.
+        and (not rule.least_bytes or 1 << seen.size >= rule.least_bytes)
+    )

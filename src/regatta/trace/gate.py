@@ -1,0 +1,124 @@
+"""A command that is started in two steps: it is there and can be watched, then it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from regatta.errors import HostError
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_PTRACER = 0x59616D61
+_ANY = ctypes.c_ulong(-1)
+
+
+def die_with_parent() -> None:
+    """Of a child: end when whoever started it does, however that ends."""
+    _prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
+
+
+def _prctl(option: int, value: ctypes.c_ulong) -> None:
+    zero = ctypes.c_ulong(0)
+    _LIBC.prctl(option, value, zero, zero, zero)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended, and what it used with the children that it waited for."""
+
+    #: exit code; negative: the signal
+    code: int
+    elapsed_ns: int
+    user_ns: int
+    system_ns: int
+
+
+class GatedCommand:
+    """A process that waits, and becomes the command when it is released."""
+
+    def __init__(self, command: Sequence[str], output: IO[bytes]) -> None:
+        program = shutil.which(command[0])
+        if program is None:
+            raise HostError(command[0], "a program to trace", "none of that name", "its path, or install it")
+        reading, self._gate = os.pipe()
+        self._failure, failing = os.pipe()
+        self.command = list(command)
+        self.finished: Finished | None = None
+        self.pid = os.fork()
+        if self.pid == 0:
+            _become(program, self.command, reading, failing, output.fileno())
+        os.close(reading)
+        os.close(failing)
+
+    def release(self) -> None:
+        """Let it become the command.
+
+        Raises:
+            HostError: the kernel refuses to execute it.
+        """
+        self.began_ns = time.monotonic_ns()
+        os.write(self._gate, b"1")
+        os.close(self._gate)
+        said = os.read(self._failure, 16)
+        os.close(self._failure)
+        if said:
+            os.waitpid(self.pid, 0)
+            self.finished = Finished(127, 0, 0, 0)
+            raise HostError(self.command[0], "a program that can be executed", os.strerror(int(said)))
+
+    def wait(self) -> Finished:
+        """Wait for its end."""
+        _, status, usage = os.wait4(self.pid, 0)
+        return self._ended(status, usage.ru_utime, usage.ru_stime)
+
+    def _ended(self, status: int, user_s: float, system_s: float) -> Finished:
+        elapsed_ns = time.monotonic_ns() - self.began_ns
+        code = os.waitstatus_to_exitcode(status)
+        self.finished = Finished(code, elapsed_ns, round(user_s * 1e9), round(system_s * 1e9))
+        return self.finished
+
+    def stop(self) -> None:
+        """End it and what is left of its group, where it has not ended."""
+        if self.finished is not None:
+            return
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+            end = time.monotonic() + 5
+            while time.monotonic() < end:
+                if os.waitpid(self.pid, os.WNOHANG)[0]:
+                    self.finished = Finished(-number, 0, 0, 0)
+                    return
+                time.sleep(0.01)
+
+
+def _become(program: str, command: list[str], gate: int, failing: int, output: int) -> None:
+    """Of the child: wait, then become the command. Never returns."""
+    try:
+        os.setpgid(0, 0)
+        die_with_parent()
+        # Where only ancestors may trace (Yama), the tracer is a sister.
+        _prctl(_PR_SET_PTRACER, _ANY)
+        # Every run reads the same, which is nothing; a terminal would stop it, for it is not in the foreground.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.set_inheritable(0, True)
+        os.dup2(output, 1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_DFL)
+        if os.read(gate, 1):
+            os.execv(program, command)
+        os._exit(0)
+    except OSError as error:
+        os.write(failing, str(error.errno or 0).encode())
+    finally:
+        os._exit(127)

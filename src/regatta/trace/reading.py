@@ -1,0 +1,44 @@
+"""A thread that reads what a tracer tells: what goes wrong in it is kept, and told when the trace ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from regatta.errors import HostError
+
+
+class Reading:
+    """Reads in the background, from now on.
+
+    Args:
+        tool: whose words they are.
+        read: reads all of them, and returns.
+    """
+
+    def __init__(self, tool: str, read: Callable[[], None]) -> None:
+        self.tool = tool
+        self.failure: Exception | None = None
+        self._read = read
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._read()
+        except Exception as error:
+            self.failure = error
+
+    def wait(self, seconds: float) -> None:
+        """Wait until everything is read.
+
+        Raises:
+            HostError: reading has failed, or has not ended in time; what was read is not all.
+        """
+        self._thread.join(seconds)
+        where = f"what {self.tool} tells"
+        if self._thread.is_alive():
+            raise HostError(where, "its end", f"it is still being read after {seconds:g} s", "trace again")
+        if self.failure is not None:
+            got = f"{type(self.failure).__name__}: {self.failure}"
+            raise HostError(where, "to be read to its end", got, "trace again") from self.failure

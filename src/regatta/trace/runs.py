@@ -1,0 +1,238 @@
+"""Runs of a command with and without a tracer, and windows of a server that runs already."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.errors import RegattaError, VerificationError
+from regatta.model.calls import Seen, Tally
+from regatta.trace.gate import Finished, GatedCommand
+from regatta.trace.processes import is_there, tree_of, user_ns
+from regatta.trace.tools import Tracer
+
+#: in a command: it starts a tracer itself, where it says so
+TRACER = "{tracer}"
+#: the last so many bytes of what a command prints are looked through
+_TAIL = 1 << 20
+#: units of work at a window's ends, as a part of the window's, that are not worth a remark
+_BESIDE = 0.01
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that a command tells: in a JSON object on a line of its own, of a file or of what it prints (`-`)."""
+
+    file: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Where the figures of a run come from; None: one unit, the clock, what the kernel says."""
+
+    units: float | Figure
+    elapsed_ns: Figure | None = None
+    user_ns: Figure | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, or one window."""
+
+    units: float
+    elapsed_ns: float
+    #: of the processes that are traced; None: not known
+    user_ns: float | None
+
+
+def parse_figure(text: str) -> Figure:
+    """`FILE:key`, or `-:key`.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    file, colon, key = text.rpartition(":")
+    if not colon or not file or not key:
+        raise ValueError(text)
+    return Figure(file, key)
+
+
+def read_figure(figure: Figure, printed: str) -> float:
+    """The number: of the last line that is a JSON object with that key.
+
+    Raises:
+        RegattaError: there is none, or it is no number above 0.
+    """
+    where = f"{figure.file}:{figure.key}" if figure.file != "-" else f"{figure.key} in the command's output"
+    if figure.file == "-":
+        text = printed
+    else:
+        try:
+            text = Path(figure.file).read_text(errors="replace")[-_TAIL:]
+        except OSError as error:
+            raise RegattaError(where, "a file with a JSON object", error.strerror or str(error)) from error
+    for line in reversed(text.splitlines()):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict) and figure.key in value:
+            number = value[figure.key]
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < math.inf:
+                raise RegattaError(where, "a number of at least 0", repr(number)[:60])
+            return float(number)
+    raise RegattaError(where, f"a line with a JSON object that has `{figure.key}`", "none", "FILE:key")
+
+
+def run_command(command: Sequence[str], tracer: Tracer, figures: Figures) -> tuple[Run, Tally]:
+    """Run a command under a tracer (which may be none), to its end.
+
+    Raises:
+        RegattaError: it cannot be run, it fails, or the trace has lost something.
+    """
+    with tempfile.TemporaryFile() as output:
+        gated = GatedCommand(command, output)
+        try:
+            tracer.start(gated.pid, gated=True)
+            gated.release()
+            finished = gated.wait()
+            tally = tracer.stop()
+        finally:
+            tracer.kill()
+            gated.stop()
+        printed = _shown(output)
+    _check(command, finished)
+    return _run(figures, printed, finished, finished.user_ns), tally
+
+
+def run_driver(
+    command: Sequence[str], tracing: Sequence[str], figures: Figures, path: Path
+) -> tuple[Run, Tally]:
+    """Run a command that starts the tracer itself where its arguments say `{tracer}`.
+
+    Args:
+        command: one of its arguments is `{tracer}`.
+        tracing: the command that traces; in it, what the driver replaces.
+        figures: where its figures are.
+        path: the file that the tracing command writes its tally into.
+    """
+    words: list[str] = []
+    for word in command:
+        words.extend(tracing if word == TRACER else [word])
+    with tempfile.TemporaryFile() as output:
+        gated = GatedCommand(words, output)
+        try:
+            gated.release()
+            finished = gated.wait()
+        finally:
+            gated.stop()
+        printed = _shown(output)
+    _check(command, finished)
+    if not path.exists() or not path.stat().st_size:
+        raise RegattaError(
+            command[0], "a command that runs its tracer to the end", "a trace that was not written"
+        )
+    return _run(figures, printed, finished, None), read_tally(path)
+
+
+def watch(
+    pid: int,
+    tracer: Tracer,
+    units: Figure | None,
+    done: threading.Event,
+    for_s: float | None,
+    before: float | None = None,
+) -> tuple[Run, Tally]:
+    """Trace a process and its descendants for a while, or until `done`, or until it ends.
+
+    The units of the window are those between the end of attaching and the beginning of letting go. Calls are counted a
+    little longer, at both ends; where the units done meanwhile are many the tally says so.
+
+    Args:
+        pid: the process.
+        tracer: has been started; is stopped here.
+        units: a counter that grows while units of work are done.
+        done: ends it.
+        for_s: seconds at most.
+        before: what the counter told before the tracer was started; None: not asked.
+    """
+    first = read_figure(units, "") if units else 0.0
+    user = user_ns(tree_of(pid))
+    began = time.monotonic_ns()
+    while not done.wait(
+        0.05 if for_s is None else max(0.0, min(0.05, for_s - (time.monotonic_ns() - began) / 1e9))
+    ):
+        if (for_s is not None and time.monotonic_ns() - began >= for_s * 1e9) or not is_there(pid):
+            break
+    elapsed = time.monotonic_ns() - began
+    last = read_figure(units, "") if units else 0.0
+    user = user_ns(tree_of(pid)) - user
+    tally = tracer.stop()
+    if units:
+        # A process that has ended may have taken its counter with it.
+        after = read_figure(units, "") if is_there(pid) else last
+        beside = (first - before if before is not None else 0.0) + after - last
+        tally = Tally(tally.seen, (*tally.remarks, *_units_beside(beside, last - first)))
+    return Run(last - first, elapsed, user), tally
+
+
+def _units_beside(beside: float, window: float) -> tuple[str, ...]:
+    """What is said of units that were done while the tracer attached and let go, of which calls may have been counted."""
+    if beside <= _BESIDE * window:
+        return ()
+    return (
+        f"{beside:g} units of work were done while the tracer attached and let go, {beside / window:.1%} of the "
+        f"window's {window:g}: so much the counts may be too high"
+        if window
+        else f"{beside:g} units of work were done while the tracer attached and let go, none in the window",
+    )
+
+
+def _run(figures: Figures, printed: str, finished: Finished, user: float | None) -> Run:
+    units = read_figure(figures.units, printed) if isinstance(figures.units, Figure) else figures.units
+    if not units:
+        raise RegattaError("units of work", "at least one in a run", "0")
+    elapsed = read_figure(figures.elapsed_ns, printed) if figures.elapsed_ns else float(finished.elapsed_ns)
+    if figures.user_ns:
+        user = read_figure(figures.user_ns, printed)
+    return Run(units, elapsed, user)
+
+
+def _shown(output: Any) -> str:
+    """Pass on what a command has printed, to standard error; its end for the figures."""
+    output.seek(0)
+    while chunk := output.read(1 << 16):
+        sys.stderr.write(chunk.decode(errors="replace"))
+    sys.stderr.flush()
+    size = output.tell()
+    output.seek(max(0, size - _TAIL))
+    text: str = output.read().decode(errors="replace")
+    return text
+
+
+def _check(command: Sequence[str], finished: Finished) -> None:
+    if finished.code:
+        got = f"exit code {finished.code}" if finished.code > 0 else f"signal {-finished.code}"
+        raise VerificationError(" ".join(command)[:200], "a command that succeeds", got)
+
+
+def write_tally(tally: Tally, path: Path) -> None:
+    """Write what a trace has seen, as JSON."""
+    seen = [[s.call, s.kind, s.ending, s.turn, s.phase, s.size, n, b] for s, (n, b) in tally.seen.items()]
+    path.write_text(json.dumps({"seen": seen, "remarks": list(tally.remarks)}))
+
+
+def read_tally(path: Path) -> Tally:
+    """Read it again."""
+    told = json.loads(path.read_text())
+    seen = {Seen(*row[:6]): (int(row[6]), int(row[7])) for row in told["seen"]}
+    return Tally(seen, tuple(told["remarks"]))

@@ -1,0 +1,200 @@
+"""Tracing by strace: exact and everywhere, but every call stops twice."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from regatta.errors import HostError
+from regatta.model.calls import FORK_MAPPING, CallTable, Seen, Tally
+from regatta.trace.gate import die_with_parent
+from regatta.trace.processes import check_namespace, is_there, memory_of, tracer_of, tree_of
+from regatta.trace.reading import Reading
+from regatta.trace.strace_lines import StraceReader
+from regatta.trace.tree import Memory
+
+#: until strace has attached to every process
+ATTACH_S = 20.0
+#: until strace has let go of every process
+DETACH_S = 30.0
+#: a process' memory is looked up again after so many of its forks
+_LOOK_AGAIN = 64
+UNTOLD_FAULTS = "page faults of forked processes were not counted: strace does not tell them"
+#: trees that fork while they are attached to are tried again
+_ATTEMPTS = 5
+
+
+class Strace:
+    """One trace of a process, its descendants and the children that they will have."""
+
+    name = "strace"
+
+    def __init__(self, table: CallTable) -> None:
+        self.table = table
+        self.memory: dict[int, tuple[int, Memory]] = {}
+        self.process: subprocess.Popen[bytes] | None = None
+        self.missed = 0
+
+    def start(self, pid: int, gated: bool = False) -> None:
+        """Attach; returns when every process is watched.
+
+        Raises:
+            HostError: strace is missing, or may not, or the processes cannot be followed.
+        """
+        for _ in range(_ATTEMPTS):
+            pids = tuple(each for each in tree_of(pid) if is_there(each))
+            if not pids:
+                raise HostError(f"process {pid}", "a process to trace", "none")
+            check_namespace(pids, "run strace in that namespace, as in the container")
+            self._start(pid, pids, gated)
+            if not self._late(pid):
+                return
+            self.kill()
+            self.reading.wait(DETACH_S)
+            self.errors.close()
+        raise HostError(
+            f"process {pid}",
+            "a tree of processes that can be listed",
+            "new ones each time",
+            "trace it when it has started",
+        )
+
+    def _start(self, pid: int, pids: tuple[int, ...], gated: bool) -> None:
+        self.reader = StraceReader(self.table, self._memory_of, () if gated else pids, pid if gated else None)
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in stop)
+        reading, writing = os.pipe()
+        command = [
+            strace_program(), "-f", "-q", "-yy", "-s", "0", "-a", "1", "-e", "signal=none", "-e", "verbose=clone3",
+            "-o", f"/dev/fd/{writing}", *(word for each in pids for word in ("-p", str(each))),
+        ]  # fmt: skip
+        try:
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=(writing,),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self.errors,
+                preexec_fn=die_with_parent,
+                start_new_session=True,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+        finally:
+            os.close(writing)
+        self.reading = Reading("strace", lambda: self._read(reading))
+        self._wait_until_attached(pid, pids)
+
+    def _wait_until_attached(self, root: int, pids: tuple[int, ...]) -> None:
+        assert self.process is not None
+        end = time.monotonic() + ATTACH_S
+        waiting = set(pids)
+        while waiting:
+            waiting = {pid for pid in waiting if tracer_of(pid) not in (self.process.pid, -1)}
+            if self.process.poll() is not None or time.monotonic() > end:
+                if not is_there(root):
+                    return
+                said = self._said()
+                self.kill()
+                raise HostError(
+                    "strace", f"to attach to process {root}", said or "nothing in 20 s", _fix(said)
+                )
+            if waiting:
+                time.sleep(0.005)
+
+    def _late(self, root: int) -> bool:
+        """Whether a process that was forked between the listing and the attaching is still there: nobody follows it."""
+        late = [pid for pid in tree_of(root) if tracer_of(pid) == 0 and is_there(pid)]
+        if late:
+            time.sleep(0.05)
+        still = [pid for pid in late if tracer_of(pid) == 0 and is_there(pid)]
+        self.missed = len(late) - len(still)
+        return bool(still)
+
+    def stop(self) -> Tally:
+        """Let go of every process, and tell what was seen.
+
+        Raises:
+            HostError: strace was killed in the middle or could not be read to its end, so that calls are missing.
+        """
+        assert self.process is not None
+        ended_by_itself = self.process.poll()
+        if ended_by_itself is None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(DETACH_S)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise HostError("strace", "to let go of every process", "it did not in 30 s") from None
+        said = self._said()
+        self.errors.close()
+        self.reading.wait(DETACH_S)
+        if ended_by_itself:
+            how = f"signal {-ended_by_itself}" if ended_by_itself < 0 else f"exit code {ended_by_itself}"
+            got = f"strace ended before with {how}: {said}".rstrip(": ")
+            raise HostError("strace", "a trace to its end", got, _fix(said) or "trace again")
+        tally = self.reader.finish()
+        remarks = list(tally.remarks)
+        if Seen(FORK_MAPPING) in tally.seen:
+            remarks.append(UNTOLD_FAULTS)
+        if self.missed:
+            remarks.append(f"{self.missed} processes that ended while strace attached were not seen")
+        return Tally(tally.seen, tuple(remarks))
+
+    def kill(self) -> None:
+        """End strace at once, where it runs; what it traces goes on."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def _read(self, descriptor: int) -> None:
+        with open(descriptor, encoding="utf-8", errors="replace", newline="\n") as file:
+            while line := file.readline(1 << 20):
+                self.reader.read(line)
+
+    def _said(self) -> str:
+        self.errors.seek(0)
+        lines = self.errors.read(4096).decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def _memory_of(self, pid: int) -> Memory:
+        forks, found = self.memory.get(pid, (0, Memory()))
+        if forks % _LOOK_AGAIN == 0:
+            now = memory_of(pid)
+            found = Memory(now.resident_kib or found.resident_kib, now.mappings or found.mappings)
+        if len(self.memory) > 10_000:
+            self.memory.clear()
+        self.memory[pid] = (forks + 1, found)
+        return found
+
+
+def strace_program() -> str:
+    """Where strace is.
+
+    Raises:
+        HostError: it is not installed.
+    """
+    program = shutil.which("strace")
+    if program is None:
+        raise HostError("strace", "the program on PATH", "none", "sudo apt-get install strace")
+    return program
+
+
+def _fix(said: str) -> str:
+    if "not permitted" not in said:
+        return ""
+    try:
+        scope = Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()
+    except OSError:
+        scope = ""
+    restricted = f" (kernel.yama.ptrace_scope is {scope})" if scope not in ("", "0") else ""
+    return f"as root, or as the processes' owner{restricted}; a process that is traced already cannot be traced twice"

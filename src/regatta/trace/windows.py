@@ -1,0 +1,190 @@
+"""What is measured for a vector: runs or windows with the tracer, and without it in turns."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regatta.errors import RegattaError
+from regatta.model.calls import CallTable
+from regatta.model.vectors import ApplicationVector, Interval
+from regatta.trace.application import About, Trace, application_vector, ratio_of
+from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_command, run_driver, watch
+from regatta.trace.tools import make_tracer
+
+_PAIRS = 3
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for; the command line's options by their names."""
+
+    command: tuple[str, ...]
+    figures: Mapping[str, Figure | None]
+    output: Path | None
+    tool: str
+    name: str | None
+    per: str
+    units: float | None
+    benchmark: str
+    pairs: int | None
+    level: float
+    pid: int | None
+    for_s: float | None
+    ready: Path | None
+    tally: Path | None
+    calls: Path | None
+    #: of this machine, as system vectors have it
+    fingerprint: str = ""
+
+
+@dataclass
+class Measured:
+    """Traces, and the runs without and with the tracer that followed each other."""
+
+    traces: list[Trace] = field(default_factory=list)
+    without: list[Run] = field(default_factory=list)
+    traced: list[Run] = field(default_factory=list)
+
+
+class _Ended(Exception):
+    """A signal asks for the end."""
+
+
+@contextlib.contextmanager
+def _ending(done: threading.Event | None) -> Iterator[None]:
+    """SIGINT and SIGTERM set `done`, or, without one, end what is under way so that nothing is left behind."""
+
+    def heard(number: int, frame: object) -> None:
+        if done is None:
+            raise _Ended(signal.Signals(number).name)
+        done.set()
+
+    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except _Ended as error:
+        raise RegattaError("trace", "to the end", f"ended by {error}") from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
+    """Trace as it was asked for.
+
+    Raises:
+        RegattaError: the command fails, the tracer cannot, or something was lost.
+    """
+    if wanted.pid is not None:
+        return _windows(wanted, wanted.pid, tool, table)
+    pairs = _PAIRS if wanted.pairs is None else wanted.pairs
+    measured = Measured()
+    with _ending(None):
+        for index in range(max(pairs, 1)):
+            # The order changes, so that what drifts does not fall on one side.
+            for traced in ((False, True), (True, False))[index % 2]:
+                if traced or pairs:
+                    _run(wanted, tool if traced else "none", table, measured)
+    return measured
+
+
+def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> None:
+    units = wanted.figures["units_from"] or wanted.units or 1.0
+    figures = Figures(units, wanted.figures["elapsed_from"], wanted.figures["user_time_from"])
+    if TRACER in wanted.command:
+        # In memory, by a name that the tracer can open: nothing stays, however this ends.
+        with os.fdopen(os.memfd_create("tally.json")) as file:
+            path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
+            tracing = [
+                sys.executable, "-m", "regatta", "trace", "os", "--pid", "{pid}", "--ready", "{ready}", "--tool", tool,
+                "--tally", str(path), *(("--calls", str(wanted.calls.resolve())) if wanted.calls else ()),
+            ]  # fmt: skip
+            run, tally = run_driver(wanted.command, tracing, figures, path)
+    else:
+        run, tally = run_command(wanted.command, make_tracer(tool, table), figures)
+    if tool == "none":
+        measured.without.append(run)
+    else:
+        measured.traced.append(run)
+        measured.traces.append(Trace(tally, run.units))
+
+
+def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
+    """Windows of a process that runs already. Where its units are counted, windows without the tracer come in turns."""
+    done = threading.Event()
+    counter = wanted.figures["units_from"]
+    measured = Measured()
+    order = [False, True, True, False] * ((wanted.pairs or 0) // 2) + [False, True] * (
+        (wanted.pairs or 0) % 2
+    )
+    for traced in order or [True]:
+        tracer = make_tracer(tool if traced else "none", table)
+        try:
+            before = read_figure(counter, "") if counter else None
+            with _ending(None):
+                tracer.start(pid)
+            with _ending(done):
+                if wanted.ready is not None:
+                    wanted.ready.touch()
+                run, tally = watch(pid, tracer, counter, done, wanted.for_s, before)
+        finally:
+            tracer.kill()
+        units = run.units if counter else wanted.units or 1.0
+        if not units:
+            raise RegattaError("units of work", "at least one in a window", "0", "a longer --for")
+        run = Run(units, run.elapsed_ns, run.user_ns)
+        if traced:
+            measured.traced.append(run)
+            measured.traces.append(Trace(tally, units))
+        else:
+            measured.without.append(run)
+        if done.is_set():
+            break
+    if not measured.traces:
+        raise RegattaError("trace", "one window at least with the tracer", "none: ended before")
+    return measured
+
+
+def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> ApplicationVector:
+    """The vector of what was measured, with its provenance."""
+    if not any(trace.tally.seen for trace in measured.traces):
+        raise RegattaError("trace", "a system call at least", "none", "a longer --for, or more work")
+    name = wanted.name or (Path(wanted.command[0]).name if wanted.command else f"process-{wanted.pid}")
+    user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
+    about = About(name, wanted.per, wanted.benchmark, wanted.level, user)
+    kernel = os.uname()
+    provenance = {
+        "made_by": "regatta trace os",
+        "tool": tool,
+        "command": " ".join(wanted.command)[:1000] if wanted.command else f"process {wanted.pid}",
+        "host": f"{platform.node()}, {kernel.sysname} {kernel.release} {kernel.machine}",
+        **({"fingerprint": wanted.fingerprint} if wanted.fingerprint else {}),
+        "overhead": overhead_words(measured, wanted.level),
+        **table.provenance,
+    }
+    return application_vector(measured.traces, table, about, provenance)
+
+
+def overhead_words(measured: Measured, level: float) -> str:
+    """How much longer a unit of work takes with the tracer, in words."""
+    if not measured.without:
+        return "not measured"
+    n = min(len(measured.traced), len(measured.without))
+    with_ns, without_ns = (
+        [run.elapsed_ns / run.units for run in runs[:n]] for runs in (measured.traced, measured.without)
+    )
+    return _ratio(ratio_of(with_ns, without_ns, level), level)
+
+
+def _ratio(ratio: Interval, level: float) -> str:
+    if ratio.n == 1:
+        return f"{ratio.value:.3g} times as long (one pair of runs)"
+    return f"{ratio.value:.3g} times as long ({ratio.low:.3g} to {ratio.high:.3g} at {level:.0%}, {ratio.n} pairs of runs)"

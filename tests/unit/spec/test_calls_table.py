@@ -1,0 +1,83 @@
+"""The table of system calls: the one that is delivered, and every slip in one by file, line and key."""
+
+from pathlib import Path
+
+import pytest
+
+from regatta.errors import SpecError
+from regatta.model.calls import FORK_EXEC
+from regatta.spec.calls import read_calls
+
+DELIVERED = Path(__file__).parents[3] / "configs" / "primitives" / "os-calls.yml"
+
+
+def problems(tmp_path, text):
+    path = tmp_path / "calls.yml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        read_calls(path)
+    return [str(problem).replace(f"{tmp_path}/", "") for problem in caught.value.problems]
+
+
+def test_the_delivered_table_knows_the_primitives_of_the_operating_system():
+    table = read_calls(DELIVERED)
+    counted = {entry.primitive for rule in table.rules for entry in rule.counted_as}
+    assert counted == {
+        "null_call", "stat", "open_close", "fcntl", "signal_install", "mmap", "file_read", "file_write", "mmap_read",
+        "tcp_latency", "tcp_transfer", "tcp_send", "tcp_sendfile", "tcp_connect", "pipe_read", "pipe_call", "socket_rw",
+        "socket_call", "stream_connect", "simple_process", "fork_mapping", "page_copy", "switch",
+    }  # fmt: skip
+    assert table.rules[0].calls == (FORK_EXEC,)
+    assert {"munmap", "mmap", "openat"} <= table.of_loader
+    assert {"read", "close", "accept4"} <= table.told_by_kind
+
+
+def test_every_problem_is_told_at_once_by_file_line_and_key(tmp_path):
+    found = problems(
+        tmp_path,
+        "rules:\n"
+        "  a:\n"
+        "    calls: [read, Bad Name]\n"
+        "    on: sea\n"
+        "    counts: [{primitive: x, each: bit}]\n"
+        "  b:\n"
+        "    calls: close\n"
+        "    color: red\n",
+    )
+    assert [line.split(": expected ")[0] for line in found] == [
+        "calls.yml:3:rules.a.calls[1]",
+        "calls.yml:4:rules.a.on",
+        "calls.yml:5:rules.a.counts[0].each",
+        "calls.yml:8:rules.b.color",
+        "calls.yml:1:unknown",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("{calls: read}", "either `counts` or `covered_by`"),
+        ("{calls: read, counts: [{primitive: x}], covered_by: x}", "either `counts` or `covered_by`"),
+        ("{calls: read, counts: [{primitive: x}], at_most: 2}", "no `at_most` without `covered_by`"),
+        ("{calls: read, counts: [{primitive: x}], approximated: true}", "a reason (`why`)"),
+        ("{calls: read, covered_by: x}", "a primitive that a rule above counts"),
+        ("{calls: read, counts: [{primitive: x, each: byte, argument: bytes}]}", "no `argument` beside"),
+        ("{calls: [], counts: [{primitive: x}]}", "at least 1 entry"),
+    ],
+)
+def test_a_rule_that_contradicts_itself_is_refused(tmp_path, rule, expected):
+    found = problems(tmp_path, f"rules:\n  a: {rule}\nunknown: null_call\n")
+    assert len(found) == 1
+    assert f": expected {expected}" in found[0]
+
+
+def test_a_call_that_a_rule_above_takes_whole_is_a_slip(tmp_path):
+    found = problems(
+        tmp_path,
+        "rules:\n  a: {calls: [read, write], counts: [{primitive: x}]}\n"
+        "  b: {calls: read, on: file, counts: [{primitive: y}]}\nunknown: x\n",
+    )
+    assert found == [
+        "calls.yml:3:rules.b.calls: expected calls that the rules above leave some of · got read, which `a` takes whole"
+        " · fix: move this rule above it, or remove the call"
+    ]

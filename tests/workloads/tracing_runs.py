@@ -1,0 +1,58 @@
+"""Tracing programs as a user would."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from regatta.errors import HostError
+from regatta.spec.calls import read_calls
+from regatta.trace.bpftrace import check_bpftrace
+from regatta.trace.runs import Figures, run_command
+from regatta.trace.tools import make_tracer
+
+HOME = Path(__file__).parents[2]
+TABLE = read_calls(HOME / "configs" / "primitives" / "os-calls.yml")
+REGATTA = [sys.executable, "-m", "regatta"]
+TRACING = Path("/sys/kernel/tracing")
+
+
+def needs(tool):
+    if tool == "bpftrace":
+        try:
+            check_bpftrace()
+        except HostError as error:
+            pytest.skip(f"NOT TESTED, bpftrace cannot trace here: {error}")
+    elif shutil.which("strace") is None:
+        pytest.skip("NOT TESTED: strace is not installed")
+
+
+def trace(tool, *command):
+    return run_command(command, make_tracer(tool, TABLE), Figures(1.0))[1]
+
+
+def begin_watching(server, tool, folder, *options):
+    """`regatta trace os --pid` in the background, once it watches."""
+    ready = folder / "ready"
+    command = [*REGATTA, "trace", "os", "--pid", str(server.pid), "--ready", ready, "--tool", tool, *options]
+    watching = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "REGATTA_HOME": str(HOME)},
+    )
+    wait_for(lambda: ready.exists() or watching.poll() is not None)
+    assert watching.poll() is None, watching.stderr.read()
+    return watching
+
+
+def wait_for(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.02)
