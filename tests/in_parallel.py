@@ -1,8 +1,8 @@
 """How the tests are shared among processes (`./regatta test -n 2`): what stays together, what starts first.
 
 The tests of a file stay together, for they share what the file has made. Those of the fleet, and all that need a Docker
-engine or a Slurm, stay together, too: one process starts it, and stops it. Long files start first, or one of them would
-end alone. A test that is marked `alone` measures what a neighbour would spoil: no other test runs beside it.
+engine or a Slurm, stay together, too: one process starts it, and stops it. So do those that mount the kernel's tracepoints.
+Long files start first, or one of them would end alone. A test that is marked `alone` measures what a neighbour would spoil: no other test runs beside it.
 """
 
 import fcntl
@@ -34,8 +34,8 @@ LONG_FILES = (
     "workflow/test_readme.py",
 )
 PLACES = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
-#: fixtures of what a machine has once
-ONE_OF_A_KIND = {"docker_engine", "slurm_cluster"}
+#: fixtures of what a machine has once, and the name of those that stay together for it
+ONE_OF_A_KIND = {"docker_engine": "fleet", "slurm_cluster": "fleet", "tracing_tool": "tracing"}
 
 
 def is_one_of_several() -> bool:
@@ -46,8 +46,10 @@ def is_one_of_several() -> bool:
 @cache
 def group_of(path: Path) -> str:
     """The name of what the tests of a file stay together with."""
-    unique = path.parent.name == "fleet" or any(name in path.read_text() for name in ONE_OF_A_KIND)
-    return "fleet" if unique else str(path)
+    if path.parent.name == "fleet":
+        return "fleet"
+    text = path.read_text()
+    return next((group for name, group in ONE_OF_A_KIND.items() if name in text), str(path))
 
 
 def place_of(item: pytest.Item) -> int:

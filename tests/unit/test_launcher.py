@@ -133,10 +133,21 @@ def machine(tmp_path: Path) -> Machine:
 
 
 SPECLIKE = ("perl", "bzip2", "xz", "sqlite3")
-WORKLOADS = (*SPECLIKE, "pkg-config")
+WORKLOADS = (*SPECLIKE, "pkg-config", "apache2", "nginx")
 BUILD_TOOLS = ("javac", "mvn", "gcc", "make", *WORKLOADS)
 FLEET_TOOLS = (
-    *("docker", "dockerd", "iptables", "mmdebstrap", "arch-test", "ssh", "ssh-keygen", "ip"),
+    *(
+        "docker",
+        "dockerd",
+        "iptables",
+        "mmdebstrap",
+        "arch-test",
+        "ssh",
+        "ssh-keygen",
+        "ip",
+        "strace",
+        "bpftrace",
+    ),
     *("slurmctld", "slurmd", "srun", "munged", "influxd", "influx", "docker-compose"),
 )
 TEST_TOOLS = (
@@ -375,7 +386,7 @@ def test_without_python_it_says_so_by_hand(machine: Machine) -> None:
 
 @pytest.mark.parametrize("uid", ["0", "1000"])
 def test_only_what_is_missing_is_installed_and_is_named_first(machine: Machine, uid: str) -> None:
-    machine.has("apt-get", "apt-cache", "sudo", "gcc", "javac", "perl", "bzip2")
+    machine.has("apt-get", "apt-cache", "sudo", "gcc", "javac", "perl", "bzip2", "apache2", "nginx")
     done = machine.run("run", "spec.yml", FAKE_UID=uid)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"cli in {machine.clone}: run spec.yml\n"

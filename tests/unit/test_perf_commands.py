@@ -71,6 +71,14 @@ def test_analysis_prints_ours_beside_r_and_scipy(tmp_path: Path) -> None:
         assert all(row["peer"] is not None for row in rows if row["peer_name"].startswith("R:"))
 
 
+def test_predict_prints_a_grid_beside_a_bare_product_and_single_predictions(tmp_path: Path) -> None:
+    rows = rows_of("predict", tmp_path)
+    assert len(rows) == 4
+    assert {row["unit"] for row in rows} == {"s"}
+    assert all(row["peer"] > 0 for row in rows)
+    assert [row["goal"] for row in rows] == ["at most", None] * 2
+
+
 @pytest.mark.skipif(shutil.which("influxd") is None, reason="NOT TESTED: no influxd")
 def test_ingest_prints_a_point_beside_bare_posting_and_memory(tmp_path: Path) -> None:
     point, memory = rows_of("ingest", tmp_path)
@@ -109,3 +117,11 @@ def test_lm_prints_what_the_harness_finds_beside_what_peers_find(tmp_path: Path)
     for row in calls:
         # The same operation: they agree at least in its order of magnitude, whatever else runs.
         assert row["peer"] is None or 0.1 < row["ratio"] < 10
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_trace_prints_commands_under_each_tracer_beside_bare_ones(tmp_path: Path) -> None:
+    rows = rows_of("trace", tmp_path)
+    assert {row["peer_name"] for row in rows} == {"bare"}
+    assert len([row for row in rows if row["what"].endswith("under strace -f -c")]) == 3
+    assert len([row for row in rows if row["what"].endswith("under strace")]) == 3

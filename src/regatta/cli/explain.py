@@ -65,6 +65,8 @@ _LIMITS = {
     "processes": ("--nproc", 1),
     "core_mib": ("--core", 1 << 20),
 }
+#: of what a cell's isolation says, what a person wants to know
+_ISOLATION = ("kind", "image", "memory_mib", "processors", "cpu_quota", "capabilities")
 #: what the runner makes of its own; a shell knows where it is
 _PLACES = ['REGATTA_RESULTS="$PWD/results.jsonl"', 'HOME="$PWD"', 'TMPDIR="$PWD"']
 
@@ -95,7 +97,8 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
     records = [r for r in read_records(folder.path) if r["cell_id"] == cell["cell_id"] and r["host"] == host]
     cores = records[-1]["cores"] if records else None
     wanted = header["cores"]
-    pinned = cores if wanted["use"] != "all" or wanted["housekeeping"] or wanted["count"] else None
+    chosen = wanted["use"] != "all" or wanted["housekeeping"] or wanted["count"]
+    pinned = cores if chosen or cell.get("isolation", {}).get("processors") else None
     return {
         "experiment": folder.name,
         "host": host,
@@ -124,6 +127,9 @@ def _show(value: dict[str, Any]) -> None:
     click.echo(
         f"  cores {value['cores'] or 'not measured yet'}; limits {value['rlimits']}; timeout {cell['timeout_s']:g} s"
     )
+    if isolation := {key: v for key, v in cell.get("isolation", {}).items() if v and key in _ISOLATION}:
+        told = ", ".join(f"{key} {v}" for key, v in isolation.items())
+        click.echo(f"  isolation: {told}; the command below has nothing of it but the processors")
     if (summary := cell.get("summary", "mean")) != "mean":
         click.echo(f"  its number is the {summary} of an invocation's repetitions after warm-up")
     for file in cell["files"]:

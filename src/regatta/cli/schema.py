@@ -15,7 +15,19 @@ import click
 @click.option(
     "--kind",
     type=click.Choice(
-        ["spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers", "hosts"]
+        [
+            "spec",
+            "suite",
+            "reference",
+            "minheap",
+            "runtimes",
+            "collectors",
+            "modifiers",
+            "system",
+            "application",
+            "primitives",
+            "calls",
+        ]
     ),
     default="spec",
     show_default=True,

@@ -30,6 +30,7 @@ def rebuild(experiment: str, results: Path) -> None:
         made = rebuild_database(folder.path, progress)
     click.echo(
         f"{made.directory}: {made.invocations} invocations, {made.iterations} measurements, {made.cells} planned cells"
+        + (f", {made.vectors} rows of vectors" if made.vectors else "")
     )
     if made.damaged:
         click.echo(

@@ -38,10 +38,12 @@ def show_table(
     from rich.text import Text
 
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
     for i in used:
         table.add_column(header[i], justify="left" if header[i] in left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(row[i])) for i in used))
     console.print()
+    # As wide as the terminal, where the table may be narrow.
+    console.print(Text(printable(title), style="italic"))
     console.print(table)

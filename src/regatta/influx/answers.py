@@ -27,6 +27,8 @@ DISTILLED, ITSELF = "distilled", "itself"
 FALSE_ALARMS = "false_alarms"
 #: the kind of a vector that holds the cost of each primitive on a system
 SYSTEM = "system"
+#: those of how often an application uses each, and of what that takes (`regatta predict --ingest`)
+APPLICATION, PREDICTION = "application", "prediction"
 #: whose programs measure primitives, and the size that needs no name
 _PRIMITIVES, _USUAL_SIZE = "lm", "default"
 
@@ -193,6 +195,7 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
         name = parts.name if parts.size in ("", _USUAL_SIZE) else f"{parts.name}:{parts.size}"
         tags = (
             answer.experiment, cell.host, cell.platform, cell.runtime, SYSTEM, name, canonical_json(parameters), cell.unit,
+            "", "",
         )  # fmt: skip
         yield make_point(VECTOR, tags, {**_interval(cell.estimate), "value": cell.estimate.point}, time_ns)
 

@@ -23,7 +23,18 @@ TAGS: dict[str, tuple[str, ...]] = {
     INVOCATION: (*_CELL, "status"),
     HOST_STATE: ("experiment", "host", "platform"),
     ESTIMATE: (*_CELL, "metric", "unit", "parameters", "kind", "baseline"),
-    VECTOR: ("experiment", "host", "platform", "runtime", "kind", "primitive", "parameters", "unit"),
+    VECTOR: (
+        "experiment",
+        "host",
+        "platform",
+        "runtime",
+        "kind",
+        "primitive",
+        "parameters",
+        "unit",
+        "system",
+        "application",
+    ),
     EVENT: ("experiment", "host", "kind"),
 }
 
@@ -65,7 +76,11 @@ FIELDS: dict[str, dict[str, type]] = {
         "better": str, "practical": str, "label": str, "p": float, "p_holm": float, "theta_percent": float,
         "heap_factor": float, "heap_mib": float, UNHELD: str,
     },
-    VECTOR: {"value": float, "low": float, "high": float, "n": int, "level": float, "method": str, "reason": str, UNHELD: str},
+    VECTOR: {
+        "value": float, "low": float, "high": float, "n": int, "level": float, "method": str, "reason": str, "cost": float,
+        "count": float, "share": float, "rule": str, "rank": int, "measured": float, "measured_low": float,
+        "measured_high": float, "error": float, UNHELD: str,
+    },
     EVENT: {
         "text": str, "document": str, "part": int, "parts": int, "segment": int, "planned": int, "recorded": int,
         "failed": int, "perturbed": int, "remaining_s": float, "cell": str, "log": str, UNHELD: str,

@@ -12,14 +12,20 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from regatta.spec import fields
+from regatta.spec.calls import CallsFile
 from regatta.spec.flow import flow_yaml
 from regatta.spec.minheap_schema import MinheapsFile
+from regatta.spec.primitives import PrimitivesFile
 from regatta.spec.reference_schema import ReferenceFile
 from regatta.spec.registry_schema import CollectorsFile, ModifiersFile, RuntimesFile
 from regatta.spec.spec_schema import Spec
 from regatta.spec.suite_schema import SuiteFile
+from regatta.spec.vector_schema import ApplicationFile, SystemFile
 
-Kind = Literal["spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers"]
+Kind = Literal[
+    "spec", "suite", "reference", "minheap", "runtimes", "collectors", "modifiers", "system", "application",
+    "primitives", "calls",
+]  # fmt: skip
 
 KINDS: dict[Kind, type[BaseModel]] = {
     "spec": Spec,
@@ -29,6 +35,10 @@ KINDS: dict[Kind, type[BaseModel]] = {
     "runtimes": RuntimesFile,
     "collectors": CollectorsFile,
     "modifiers": ModifiersFile,
+    "system": SystemFile,
+    "application": ApplicationFile,
+    "primitives": PrimitivesFile,
+    "calls": CallsFile,
 }
 
 _TITLES: dict[Kind, str] = {
@@ -39,13 +49,18 @@ _TITLES: dict[Kind, str] = {
     "runtimes": "Runtimes: `configs/runtimes.yml`",
     "collectors": "Collectors: `configs/collectors.yml`",
     "modifiers": "Modifiers: `configs/modifiers.yml`",
+    "system": "A system vector: `results/<experiment>/vectors/*.yml`, `configs/systems/*.yml`",
+    "application": "An application vector: `configs/applications/*.yml`",
+    "primitives": "A table of primitives: `configs/primitives/os.yml`",
+    "calls": "System calls as primitives: `configs/primitives/os-calls.yml`",
 }
 
 _INTRODUCTION = """\
 # Spec reference
 
 Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page from the schema, and
-`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `minheap`, `runtimes`, `collectors` or `modifiers` for the other files):
+`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `minheap`, `runtimes`, `collectors`, `modifiers`,
+`system`, `application`, `primitives` or `calls` for the other files):
 
     # yaml-language-server: $schema=spec.schema.json
 

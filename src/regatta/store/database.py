@@ -35,9 +35,12 @@ from regatta.store.tables import (
     invocation_rows,
     iteration_rows,
 )
+from regatta.store.vector_table import VECTORS, vector_files, vector_rows, vectors_fingerprint
 
 DATABASE = "regatta.duckdb"
 TABLES = ("invocations", "iterations", "cells")
+#: of the vectors beside the journal; it is made again alone where they alone change
+VECTOR_TABLE = "vectors"
 _SCHEMAS = {"invocations": INVOCATIONS, "iterations": ITERATIONS, "cells": CELLS}
 
 #: Threads add up in the order in which they come: the last digits would differ from one answer to the next. 10^7 values are
@@ -68,6 +71,8 @@ class Rebuilt:
     iterations: int
     cells: int
     damaged: int
+    #: rows of the vectors that the folder holds
+    vectors: int = 0
 
 
 def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> Path:
@@ -79,6 +84,8 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
     directory = experiment_dir / "store"
     if not _is_current(directory, fingerprint(experiment_dir)):
         rebuild(experiment_dir, progress)
+    elif not _has_vectors(experiment_dir):
+        _rebuild_vectors(experiment_dir)
     return directory
 
 
@@ -125,13 +132,54 @@ def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
             new = {name: directory / f"{name}.parquet{_NEW}" for name in TABLES}
             invocations, iterations, damaged = _write_records(experiment_dir, new, mark, progress)
             cells = _write_cells(experiment_dir, new["cells"], mark)
+            vectors = _write_vectors(experiment_dir, new)
             _write_duckdb(directory / f"{DATABASE}{_NEW}", new)
             # Parquet last: its fingerprints say that the DuckDB file is in place.
             for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
                 _put_in_place(path)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise _not_written(directory, error) from error
-    return Rebuilt(directory, invocations, iterations, cells, damaged)
+    return Rebuilt(directory, invocations, iterations, cells, damaged, vectors)
+
+
+def _rebuild_vectors(experiment_dir: Path) -> None:
+    """Make the table of the vectors again, and the database of it and the tables that are there: no record is read.
+
+    Raises:
+        StoreError: a vector is none, or the folder cannot be written.
+    """
+    directory = experiment_dir / "store"
+    try:
+        with _alone(directory):
+            new: dict[str, Path] = {}
+            _write_vectors(experiment_dir, new)
+            _write_duckdb(
+                directory / f"{DATABASE}{_NEW}",
+                {name: directory / f"{name}.parquet" for name in TABLES} | new,
+            )
+            for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
+                _put_in_place(path)
+    except (OSError, pa.ArrowException, duckdb.Error) as error:
+        raise _not_written(directory, error) from error
+
+
+def _write_vectors(experiment_dir: Path, new: dict[str, Path]) -> int:
+    """Write the table of the vectors and enter it into `new`; returns how many rows it has."""
+    path = experiment_dir / "store" / f"{VECTOR_TABLE}.parquet{_NEW}"
+    mark = vectors_fingerprint(experiment_dir)
+    rows = vector_rows(experiment_dir)
+    with _parquet(path, VECTORS, mark) as writer:
+        writer.write_table(rows)
+    new[VECTOR_TABLE] = path
+    return int(rows.num_rows)
+
+
+def _has_vectors(experiment_dir: Path) -> bool:
+    """Whether the table is of the vectors that are there; an older database without it is as good where there are none."""
+    path = experiment_dir / "store" / f"{VECTOR_TABLE}.parquet"
+    if not path.exists():
+        return not vector_files(experiment_dir)
+    return _mark_of(path) == vectors_fingerprint(experiment_dir)
 
 
 def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]) -> None:
@@ -154,6 +202,7 @@ def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]
                 with _parquet(path, _SCHEMAS[name], mark) as writer:
                     for table in tables[name]:
                         writer.write_table(table)
+            _write_vectors(experiment_dir, new)
             _write_duckdb(directory / f"{DATABASE}{_NEW}", new)
             for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
                 _put_in_place(path)
@@ -186,14 +235,18 @@ def _not_written(directory: Path, error: Exception) -> StoreError:
 
 
 def _is_current(directory: Path, mark: str) -> bool:
-    for name in TABLES:
-        try:
-            metadata = pq.read_schema(directory / f"{name}.parquet").metadata or {}
-        except (OSError, pa.ArrowException):
-            return False
-        if metadata.get(_FINGERPRINT) != mark.encode():
-            return False
+    if any(_mark_of(directory / f"{name}.parquet") != mark for name in TABLES):
+        return False
     return (directory / DATABASE).exists()
+
+
+def _mark_of(path: Path) -> str:
+    """The fingerprint that a table was written with; "" of what is no table."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return ""
+    return str(metadata.get(_FINGERPRINT, b"").decode())
 
 
 def _write_records(

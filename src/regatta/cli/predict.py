@@ -1,0 +1,365 @@
+"""`regatta predict APP... --on SYSTEM...`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import influx_settings, json_option, results_option
+from regatta.cli.records import printable
+from regatta.errors import Problem, RegattaError, SpecError, VerificationError
+
+if TYPE_CHECKING:
+    from regatta.analysis.prediction_request import Asked, Replaced, Request
+    from regatta.analysis.vector_sources import Sources, SystemSource
+    from regatta.model.forecast import Change, Forecast
+    from regatta.model.vectors import ApplicationVector
+
+
+class _SeveralSystems(click.Command):
+    """Takes `--on A B C` for `--on A --on B --on C`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        on, rest = False, False
+        for arg in args:
+            rest = rest or arg == "--"
+            if arg == "--on" and not rest:
+                on = True
+            elif on and not arg.startswith("-"):
+                spread += ["--on", arg]
+            else:
+                if on and spread[-2:-1] != ["--on"]:
+                    spread.append("--on")
+                on = False
+                spread.append(arg)
+        if on and spread[-2:-1] != ["--on"]:
+            spread.append("--on")
+        return super().parse_args(ctx, spread)
+
+
+@click.command(cls=_SeveralSystems)
+@click.argument("applications", nargs=-1, required=True, metavar="APP[=WEIGHT]...")
+@click.option(
+    "--on",
+    "systems",
+    multiple=True,
+    required=True,
+    metavar="SYSTEM...",
+    help="Where: files or folders of system vectors, names in configs/systems, experiments (all their systems).",
+)
+@click.option(
+    "--what-if",
+    "changes",
+    multiple=True,
+    metavar="PRIMITIVE=CHANGE",
+    help="Change a cost: tcp_connect=0.5x, =-10%, =12us; may be repeated.",
+)
+@click.option(
+    "--optimise",
+    is_flag=True,
+    help="Which primitive pays most: at half its cost, at none, at the best system's.",
+)
+@click.option(
+    "--replace",
+    "replacements",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="The speed-up from one application to another, in a mix too: apache-cgi=apache-fastcgi; may be repeated.",
+)
+@click.option(
+    "--measured",
+    multiple=True,
+    metavar="EXPERIMENT",
+    help="Look for measured times there, too; may be repeated. Experiments of the systems are looked through anyway.",
+)
+@click.option(
+    "--benchmark",
+    default="",
+    metavar="SUITE/NAME",
+    help="The benchmark that measures the one application or mix, if not the one that it names itself.",
+)
+@click.option(
+    "--summary",
+    default="median",
+    show_default=True,
+    metavar="median|mean|trimmed:N",
+    help="How system vectors are made of an experiment's records, where it has none yet.",
+)
+@click.option(
+    "--level",
+    type=click.FloatRange(0.5, 0.9999),
+    help="Confidence level of all intervals; that of the first system if not given.",
+)
+@results_option
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write a page with figures.",
+)
+@click.option("--ingest", is_flag=True, help="Also write the predictions into InfluxDB, for the boards.")
+@json_option
+def predict(
+    applications: Sequence[str],
+    systems: Sequence[str],
+    changes: Sequence[str],
+    optimise: bool,
+    replacements: Sequence[str],
+    measured: Sequence[str],
+    benchmark: str,
+    summary: str,
+    level: float | None,
+    results: Path,
+    page: Path | None,
+    ingest: bool,
+    as_json: bool,
+) -> None:
+    """Predict how long applications take on systems, from how often they use each primitive and what it costs there.
+
+    APP: the file of an application vector, or a name in configs/applications. With weights, all of them are one mix.
+
+    Exit codes: 0 predicted · 2 a vector, a name or an option is wrong · 3 an experiment cannot be read.
+    """
+    from regatta.analysis.prediction_request import Request
+    from regatta.analysis.predictions import forecast_of
+    from regatta.analysis.vector_sources import Sources
+
+    sources = Sources(_home(), results, summary)
+    asked = _applications(applications, sources)
+    _check_benchmark(benchmark, asked, replacements, sources)
+    request = Request(
+        tuple(asked),
+        tuple(_systems(systems, sources)),
+        tuple(path for name in measured if (path := sources.experiment(name, "--measured")) is not None),
+        benchmark,
+        tuple(_changes(changes, sources)),
+        tuple(_replaced(replacements, asked, sources)),
+        optimise,
+        level,
+    )
+    sources.check()
+    try:
+        found = forecast_of(_with_the_replaced(request))
+    except SpecError:
+        raise
+    except RegattaError as error:
+        # What vectors lack is as wrong as a spec would be.
+        if error.exit_code == RegattaError.exit_code and type(error) is RegattaError:
+            raise SpecError(list(error.problems)) from error
+        raise
+    for note in _of_use(sources.notes, found):
+        click.echo(f"note: {printable(note)}", err=True)
+    if as_json:
+        from regatta.analysis.documents import plain
+
+        click.echo(json.dumps(plain(found), indent=1, allow_nan=False))
+    else:
+        from regatta.cli.prediction_tables import show_forecast
+
+        show_forecast(found)
+    if page is not None:
+        from regatta.report.predictions import write_predictions
+
+        write_predictions(found, page)
+        click.echo(str(page), err=as_json)
+    if ingest:
+        _ingest(found, request)
+
+
+def _of_use(notes: Sequence[str], found: Forecast) -> list[str]:
+    """Those that are not about a primitive of which the applications make no use."""
+    from regatta.spec.primitives import OS, read_primitives
+
+    home = _home()
+    if home is None or not (home / OS).is_file():
+        return list(dict.fromkeys(notes))
+    used = {count.primitive for one in found.applications for count in one.application.counts}
+    others = set(read_primitives(home / OS).primitives) - used
+    return [note for note in dict.fromkeys(notes) if not others & set(note.replace(":", " ").split())]
+
+
+def _home() -> Path | None:
+    from regatta.spec.home import find_home
+
+    try:
+        return find_home()
+    except RegattaError:
+        return None
+
+
+def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
+    """Each application, or one mix of all where they have weights."""
+    from regatta.analysis.prediction_request import Asked
+    from regatta.vectors.mixing import mixed
+
+    parts: list[tuple[ApplicationVector, float]] = []
+    weighted = 0
+    for text in given:
+        name, weight = _weight(text)
+        vector = sources.application(name)
+        weighted += weight is not None
+        if vector is None:
+            continue
+        if any(vector.name == other.name for other, _ in parts):
+            sources.problems.append(
+                Problem("APP", "every application once", f"{vector.name} twice", "add their weights")
+            )
+            continue
+        parts.append((vector, 1.0 if weight is None else weight))
+    if not weighted:
+        return [Asked(vector) for vector, _ in parts]
+    if weighted < len(given):
+        fix = "give each a weight (NAME=WEIGHT) for one mix, or none"
+        sources.problems.append(
+            Problem("APP", "a weight for each application", f"{weighted} of {len(given)}", fix)
+        )
+    if sources.problems:
+        return []
+    try:
+        return [Asked(mixed(mix_name(parts), parts), tuple(parts))]
+    except RegattaError as error:
+        sources.problems += error.problems
+        return []
+
+
+def _check_benchmark(
+    benchmark: str, asked: Sequence[Asked], replacements: Sequence[str], sources: Sources
+) -> None:
+    """One benchmark measures one application: several would all be held against the same measured times."""
+    if not benchmark or (len(asked) < 2 and not replacements):
+        return
+    several = f"{len(asked)} applications" if len(asked) > 1 else ""
+    got = " and ".join(part for part in (several, *(f"--replace {text}" for text in replacements)) if part)
+    fix = "say `benchmark:` in the file of each application's vector, or predict one at a time"
+    sources.problems.append(Problem("--benchmark", "one application or mix, and no --replace", got, fix))
+
+
+def _systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
+    """Each system once, however many names it was given by."""
+    found: list[SystemSource] = []
+    for source in (source for name in dict.fromkeys(given) for source in sources.systems(name)):
+        if all(source.vector != other.vector for other in found):
+            found.append(source)
+    return found
+
+
+def _weight(text: str) -> tuple[str, float | None]:
+    """`apache-cgi=0.3` is a name and a weight; a name may have `=` in it where no number follows."""
+    name, equals, number = text.rpartition("=")
+    try:
+        return (name, float(number)) if equals and name else (text, None)
+    except ValueError:
+        return text, None
+
+
+def mix_name(parts: Sequence[tuple[ApplicationVector, float]]) -> str:
+    """`70 % apache-static + 30 % apache-cgi`."""
+    whole = sum(weight for _, weight in parts)
+    return " + ".join(
+        f"{100 * weight / whole if whole else 0:.4g} % {vector.name}" for vector, weight in parts
+    )
+
+
+def _changes(given: Sequence[str], sources: Sources) -> list[Change]:
+    from regatta.model.forecast import Change
+    from regatta.vectors.what_if import parse_change
+
+    found = []
+    for text in given:
+        primitive, _, change = text.partition("=")
+        try:
+            parse_change(change, f"--what-if {primitive}".rstrip())
+        except RegattaError as error:
+            sources.problems += error.problems
+            continue
+        found.append(Change(primitive, change))
+    return found
+
+
+def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
+    """Every application that holds one of the old ones, with the new ones in their place."""
+    from regatta.analysis.prediction_request import Asked, Replaced
+    from regatta.vectors.mixing import mixed, replaced
+
+    others: dict[str, ApplicationVector] = {}
+    known = list(dict.fromkeys(part.name for part in _parts(asked)))
+    for text in given if asked else ():
+        old, _, new = text.partition("=")
+        stem = Path(old).stem
+        name = old if old in known else stem if stem in known else ""
+        if not name or not new:
+            fix = f"{known[0]}=NEW" if known else "OLD=NEW"
+            expected = f"OLD=NEW, with OLD among {', '.join(known)}" if known else "OLD=NEW"
+            sources.problems.append(Problem("--replace", expected, repr(text), fix))
+            continue
+        vector = sources.application(new, "--replace")
+        if vector is not None and _has_own_name(vector, text, [*_parts(asked), *others.values()], sources):
+            others[name] = vector
+    found: list[Replaced] = []
+    for one in () if sources.problems else asked:
+        own = {
+            name: vector for name, vector in others.items() if any(part.name == name for part, _ in one.mix)
+        }
+        if not own:
+            continue
+        parts = replaced(one.mix, own)
+        after = Asked(mixed(mix_name(parts), parts), tuple(parts)) if one.parts else Asked(parts[0][0])
+        found.append(Replaced(one, after))
+    return found
+
+
+def _parts(asked: Sequence[Asked]) -> list[ApplicationVector]:
+    return [part for one in asked for part, _ in one.mix]
+
+
+def _has_own_name(
+    vector: ApplicationVector, text: str, known: Sequence[ApplicationVector], sources: Sources
+) -> bool:
+    """Whether no other vector has its name, by which errors are told apart: those of one name cancel in a ratio."""
+    if all(vector.name != other.name or vector == other for other in known):
+        return True
+    sources.problems.append(
+        Problem(
+            f"--replace {text}", f"a vector with a name of its own; another vector here is {vector.name}, too",
+            f"name: {vector.name}", "give one of the two files another `name`",
+        )
+    )  # fmt: skip
+    return False
+
+
+def _with_the_replaced(request: Request) -> Request:
+    """What comes in the place of others is predicted as well."""
+    from dataclasses import replace
+
+    names = {one.vector.name for one in request.applications}
+    more = [one.after for one in request.replaced if one.after.vector.name not in names]
+    return replace(request, applications=(*request.applications, *more))
+
+
+def _ingest(found: Forecast, request: Request) -> None:
+    from regatta.influx.client import Client
+    from regatta.influx.plan_documents import newest_record_ns
+    from regatta.influx.prediction_points import write_predictions
+    from regatta.store.folder import Folder
+
+    settings = influx_settings()
+    folders = {source.experiment for source in request.systems if source.experiment is not None}
+    newest = [at for folder in folders if (at := newest_record_ns(Folder(folder))) is not None]
+    client = Client(settings, "write", say=lambda text: click.echo(text, err=True))
+    try:
+        count = write_predictions(found, client, max(newest, default=time.time_ns()))
+    finally:
+        client.close()
+    if refused := client.refusals.count:
+        raise VerificationError(
+            settings.url, f"{count} points to be taken",
+            f"{refused} refused: {client.refusals.reason}; those of before are deleted",
+            "mend what the reason names; then `regatta predict ... --ingest` again writes them all",
+        )  # fmt: skip
+    click.echo(f"{count} points of predictions written to {settings.url}", err=True)

@@ -1,0 +1,196 @@
+"""Predictions on a terminal: the answer, the ranking, what takes the time, as bars and as tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.records import printable
+from regatta.cli.tables import plain_console, show_table
+from regatta.report.predictions import (
+    CONTRIBUTIONS,
+    EXPLAINED,
+    INTERVALS,
+    SAVINGS,
+    contribution_table,
+    group_words,
+    pair_rows,
+    ranking_table,
+    saving_row,
+    scale_of,
+    speed_up_row,
+)
+from regatta.report.predictions import PAIRS as PAIR_COLUMNS
+from regatta.report.predictions import SPEED_UPS as SPEED_UP_COLUMNS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regatta.model.forecast import ApplicationForecast, Forecast, SystemForecast
+    from regatta.report.topic import Table
+
+#: what an entry is called in a bar; the others share the last one
+_KEYS = "abcdefghijkl"
+_OTHERS, _USER = "+", "u"
+_COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan", "bright_red", "bright_blue", "bright_green",
+            "bright_magenta", "bright_yellow", "bright_cyan")  # fmt: skip
+_BAR_AT_MOST, _BAR_AT_LEAST = 100, 20
+#: with more systems than this the tables of contributions are those of the fastest and the slowest
+_TABLES_AT_MOST = 4
+#: columns from which on tables are shown whole
+_WIDE = 110
+
+
+def show_forecast(found: Forecast) -> None:
+    """Print a forecast: the first screen answers the question."""
+    console = plain_console()
+    for sentence in found.sentences:
+        console.print(f"• {printable(sentence)}")
+    for warning in found.warnings:
+        click.echo(f"warning: {printable(warning)}", err=True)
+    for one in found.applications:
+        _show_ranking(console, one, found)
+    _show_speed_ups(console, found)
+    for one in found.applications:
+        _show_bars(console, one)
+    for one in found.applications:
+        _show_contributions(console, one, found)
+    _show_pairs(console, found)
+    for one in found.applications:
+        _show_savings(console, one, found)
+
+
+def _show_ranking(console: Console, one: ApplicationForecast, found: Forecast) -> None:
+    if not any(system.elapsed.value > 0 for system in one.systems):
+        return
+    table = ranking_table(one, f"{one.application.name}, per {one.application.per}", found.level)
+    title = f"{table.title} ({found.level * 100:g} % intervals)"
+    _show(console, replace(table, title=title), (*INTERVALS, EXPLAINED), ("system",))
+    for words in group_words(one):
+        console.print(f"  {printable(words)}")
+
+
+def _show_contributions(console: Console, one: ApplicationForecast, found: Forecast) -> None:
+    known = [system for system in one.systems if system.elapsed.value > 0]
+    shown = known if len(known) <= _TABLES_AT_MOST else [known[0], known[-1]]
+    for system in shown:
+        table = contribution_table(f"{one.application.name} on {system.system}", system, found.level)
+        _show(console, table, ("interval",), ("entry", "with", CONTRIBUTIONS[-1]))
+    if len(shown) < len(known):
+        console.print(f"  the fastest and the slowest of {len(known)} systems; --json and --html have all")
+
+
+def _show(console: Console, table: Table, less: Collection[str], left: Collection[str]) -> None:
+    """Print a table; in a narrow terminal without the columns in `less`."""
+    used = [at for at, name in enumerate(table.columns) if console.width >= _WIDE or name not in less]
+    rows = [tuple(row[at] for at in used) for row in table.rows]
+    show_table(console, table.title, [table.columns[at] for at in used], rows, left)
+
+
+def _show_pairs(console: Console, found: Forecast) -> None:
+    rows = [row for one in found.applications for row in pair_rows(one)]
+    if any(pair.verdict for one in found.applications for pair in one.pairs):
+        show_table(
+            console,
+            "Pairs of systems",
+            PAIR_COLUMNS,
+            rows,
+            left=("application", "faster", "slower", "of", "order"),
+        )
+
+
+def _show_speed_ups(console: Console, found: Forecast) -> None:
+    rows = [speed_up_row(one) for one in found.speed_ups]
+    show_table(console, "Speed-up", SPEED_UP_COLUMNS, rows, left=("system", "replaced"))
+
+
+def _show_savings(console: Console, one: ApplicationForecast, found: Forecast) -> None:
+    for system in one.systems:
+        savings = one.savings.get(system.system, ())
+        scale = scale_of((saving.time for saving in savings), found.level)
+        rows = [saving_row(saving, scale) for saving in savings]
+        title = f"Which primitive pays most for {one.application.name} on {system.system}? (times in {scale.unit})"
+        show_table(console, title, SAVINGS, rows, left=("primitive", SAVINGS[-1]))
+
+
+# Bars
+
+
+def _show_bars(console: Console, one: ApplicationForecast) -> None:
+    """A bar a system: each letter is an entry, as many of them as it takes of the time."""
+    from rich.text import Text
+
+    known = [system for system in one.systems if system.elapsed.value > 0]
+    if not known:
+        return
+    pieces = _Pieces(known)
+    scale = scale_of(system.elapsed for system in known)
+    names = max(len(printable(system.system)) for system in known)
+    times = [scale.with_unit(system.elapsed.value) for system in known]
+    room = console.width - names - max(map(len, times)) - 4
+    width = max(_BAR_AT_LEAST, min(_BAR_AT_MOST, room))
+    longest = max(system.elapsed.value for system in known)
+    console.print()
+    console.print(printable(f"What takes the time of {one.application.name}?"), style="bold")
+    for system, time in zip(known, times, strict=True):
+        bar = Text(f"{printable(system.system):{names}}  ")
+        for letter, size in pieces.of(system, width / longest):
+            bar.append(letter * size, style=pieces.style(letter))
+        bar.append(f"  {time}")
+        console.print(bar, soft_wrap=True)
+    legend = [
+        Text.assemble((letter, pieces.style(letter)), f"={printable(name)}")
+        for letter, name in pieces.names()
+    ]
+    console.print(Text("  ").join(legend))
+
+
+class _Pieces:
+    """What the letters of the bars stand for."""
+
+    def __init__(self, systems: Sequence[SystemForecast]) -> None:
+        largest: dict[str, float] = {}
+        for system in systems:
+            for row in system.prediction.contributions:
+                if math.isfinite(row.time.value):
+                    largest[row.primitive] = largest.get(row.primitive, 0.0) + row.time.value
+        self._order = sorted((name for name in largest if largest[name] > 0), key=lambda name: -largest[name])
+        count = len(_KEYS) if len(self._order) <= len(_KEYS) else len(_KEYS) - 1
+        self._letters = dict(zip(self._order[:count], _KEYS, strict=False))
+        self._has_user = any(self._own(system) > 0 for system in systems)
+
+    def names(self) -> list[tuple[str, str]]:
+        """Letters and what they stand for."""
+        found = [(letter, name) for name, letter in self._letters.items()]
+        if others := self._order[len(self._letters) :]:
+            found.append((_OTHERS, ", ".join(others)))
+        return [*found, (_USER, "the application itself, in user mode")] if self._has_user else found
+
+    def style(self, letter: str) -> str:
+        """The colour of a letter."""
+        return _COLOURS[_KEYS.index(letter)] if letter in _KEYS else "bright_black"
+
+    def of(self, system: SystemForecast, characters_a_ns: float) -> list[tuple[str, int]]:
+        """Letters and how many of them; ends are rounded, so that the whole bar has its length."""
+        times: dict[str, float] = {}
+        for row in system.prediction.contributions:
+            if math.isfinite(row.time.value):
+                letter = self._letters.get(row.primitive, _OTHERS)
+                times[letter] = times.get(letter, 0.0) + row.time.value
+        times[_USER] = self._own(system)
+        found, at, drawn = [], 0.0, 0
+        for letter in (*_KEYS, _OTHERS, _USER):
+            at += times.get(letter, 0.0)
+            size = round(at * characters_a_ns) - drawn
+            drawn += size
+            found.append((letter, size))
+        return found
+
+    @staticmethod
+    def _own(system: SystemForecast) -> float:
+        own = system.elapsed.value - system.prediction.time.value
+        return own if own > 1e-9 * system.elapsed.value else 0.0

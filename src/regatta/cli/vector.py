@@ -1,0 +1,252 @@
+"""`regatta vector system | check | show`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from regatta.cli.options import json_option, results_option
+from regatta.cli.records import printable
+from regatta.cli.store import database_progress
+from regatta.cli.tables import plain_console, show_table
+from regatta.errors import Problem, RegattaError, SpecError
+from regatta.store.folder import find_folder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regatta.model.vectors import ApplicationVector, Cost, Interval, SystemVector
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group()
+def vector() -> None:
+    """Vectors: what primitives cost on a system, how often an application uses them."""
+
+
+@vector.command()
+@click.argument("experiment")
+@results_option
+@click.option(
+    "--summary",
+    default="median",
+    show_default=True,
+    metavar="median|mean|trimmed:N",
+    help="What the repetitions of an invocation become; trimmed:10 leaves out 10 % on each side, as HBench does.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for the files; `vectors` in the experiment's folder if not given.",
+)
+@json_option
+def system(experiment: str, results: Path, summary: str, out: Path | None, as_json: bool) -> None:
+    """Write the system vectors of EXPERIMENT (a name or a folder): a file each host and configuration."""
+    from regatta.analysis.vector_sources import VECTORS, systems_of_experiment
+    from regatta.spec.home import find_home
+    from regatta.spec.vector_files import write_vector
+
+    folder = find_folder(experiment, results)
+    with database_progress() as progress:
+        vectors, told = systems_of_experiment(folder.path, find_home(), summary, progress)
+    for sentence in told:
+        click.echo(f"note: {printable(sentence)}", err=True)
+    if not vectors:
+        raise SpecError(
+            [
+                Problem(
+                    str(folder.path), "records from which the cost of a primitive can be made", "none",
+                    "measure the benchmarks that configs/primitives/os.yml names",
+                )
+            ]
+        )  # fmt: skip
+    directory = out or folder.path / VECTORS
+    paths = [directory / f"{_file_name(one.name)}.yml" for one in vectors]
+    for one, path in zip(vectors, paths, strict=True):
+        write_vector(one, path)
+    for other in sorted(set(directory.glob("*.yml")) - set(paths)):
+        click.echo(f"note: {other} was there before and is of no system of these records", err=True)
+    if as_json:
+        rows = [
+            {"name": one.name, "file": str(path), "primitives": len(one.primitives)}
+            for one, path in zip(vectors, paths, strict=True)
+        ]
+        click.echo(json.dumps(rows, indent=1))
+        return
+    for one, path in zip(vectors, paths, strict=True):
+        click.echo(f"{path}: {len(one.primitives)} primitives")
+
+
+def _file_name(name: str) -> str:
+    """A system's name as that of a file."""
+    return "".join(c if c.isalnum() or c in "-_.+" else "-" for c in name).lstrip(".") or "system"
+
+
+@vector.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
+@json_option
+def check(files: Sequence[Path], as_json: bool) -> None:
+    """Say everything that is wrong with the FILES of vectors. Exit code 2: something is."""
+    from regatta.spec.vector_files import read_vector
+
+    problems: list[Problem] = []
+    found = []
+    for path in files:
+        try:
+            found.append((path, read_vector(path)))
+        except SpecError as error:
+            problems += error.problems
+    if as_json:
+        rows = [{"file": str(path), "kind": _kind(one), "name": one.name} for path, one in found]
+        click.echo(json.dumps({"right": rows, "problems": [str(problem) for problem in problems]}, indent=1))
+    else:
+        for path, one in found:
+            click.echo(f"{path}: {_kind(one)} vector {printable(one.name)}, {_size(one)}")
+    if problems:
+        raise SpecError(problems)
+
+
+@vector.command()
+@click.argument("file")
+@json_option
+def show(file: str, as_json: bool) -> None:
+    """Show a vector: FILE, or a name in configs/systems or configs/applications."""
+    from regatta.analysis.documents import plain
+    from regatta.model.vectors import SystemVector
+
+    one = _find(file)
+    if as_json:
+        click.echo(json.dumps({"kind": _kind(one), **plain(one)}, indent=1, allow_nan=False))
+        return
+    console = plain_console()
+    console.print(
+        printable(f"{_kind(one)} vector {one.name}, {_size(one)}, {one.level * 100:g} % intervals"),
+        style="bold",
+    )
+    if isinstance(one, SystemVector):
+        _show_system(console, one)
+    else:
+        _show_application(console, one)
+    show_table(
+        console,
+        "Where it comes from",
+        ("", "text"),
+        [(key, value) for key, value in one.provenance.items()],
+        left=("", "text"),
+    )
+
+
+def _find(name: str) -> SystemVector | ApplicationVector:
+    from regatta.analysis.vector_sources import APPLICATIONS, SYSTEMS
+    from regatta.spec.home import find_home
+    from regatta.spec.vector_files import read_vector
+
+    if Path(name).is_file():
+        return read_vector(Path(name))
+    try:
+        home = find_home()
+    except RegattaError:
+        home = None
+    known = []
+    for folder in (SYSTEMS, APPLICATIONS) if home is not None else ():
+        assert home is not None
+        files = {path.stem: path for path in sorted((home / folder).glob("*.yml"))}
+        known += list(files)
+        if name in files:
+            return read_vector(files[name])
+    fix = f"there are {', '.join(known)}" if known else "`regatta vector system EXPERIMENT` writes some"
+    raise SpecError(
+        [
+            Problem(
+                "FILE",
+                "the file of a vector, or a name in configs/systems or configs/applications",
+                repr(name),
+                fix,
+            )
+        ]
+    )
+
+
+def _kind(one: SystemVector | ApplicationVector) -> str:
+    from regatta.model.vectors import SystemVector
+
+    return "system" if isinstance(one, SystemVector) else "application"
+
+
+def _size(one: SystemVector | ApplicationVector) -> str:
+    from regatta.model.vectors import SystemVector
+
+    if isinstance(one, SystemVector):
+        return f"{len(one.primitives)} primitives in {one.time_unit}"
+    return f"{len(one.counts)} entries per {one.per}"
+
+
+def _show_system(console: Console, one: SystemVector) -> None:
+    rows = [
+        (name, *row, _user_share(primitive.user_share.value))
+        for name, primitive in one.primitives.items()
+        for row in _costs(primitive.cost, primitive.unit)
+    ]
+    header = ("primitive", "of", f"cost ({one.time_unit})", "interval", "n", "in user mode")
+    show_table(console, "Costs", header, rows, left=("primitive", "of"))
+
+
+def _user_share(share: float) -> str:
+    if math.isnan(share):
+        return "not known"
+    return f"{100 * share:.3g} %" if share else ""
+
+
+def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
+    from regatta.model.vectors import ConstantCost, LinearCost, TableCost
+
+    if isinstance(cost, ConstantCost):
+        return [(f"each {unit}", *_number(cost.cost))]
+    if isinstance(cost, LinearCost):
+        return [(f"each {unit}", *_number(cost.fixed)), (f"and each of {cost.argument}", *_number(cost.per))]
+    if isinstance(cost, TableCost):
+        return [
+            (
+                ", ".join(f"{n} {v:g}" for n, v in zip(cost.arguments, point.at, strict=True)),
+                *_number(point.cost),
+            )
+            for point in cost.points
+        ]
+    ends = [f"below {end:g}" for end in cost.breaks] + [f"from {cost.breaks[-1]:g} on"]
+    rows = []
+    for end, (fixed, per) in zip(ends, cost.pieces, strict=True):
+        rows += [(f"{cost.argument} {end}", *_number(fixed)), (f"and each of {cost.argument}", *_number(per))]
+    return rows
+
+
+def _show_application(console: Console, one: ApplicationVector) -> None:
+    rows = []
+    for count in one.counts:
+        value, interval, n = _number(count.count)
+        given = ", ".join(f"{name} {number:,.6g}" for name, number in count.arguments.items())
+        if count.distribution:
+            given = f"{len(count.distribution)} sets of arguments"
+        stands = ", ".join(count.stands_for)
+        told = f"{stands} ({count.rule})" if stands and count.rule else stands or count.rule
+        rows.append((count.primitive, given, value, interval, n, told))
+    header = ("primitive", "with", "count", "interval", "n", "stands for, by which rule")
+    show_table(console, f"Counts, per {one.per}", header, rows, left=("primitive", "with", header[-1]))
+    if one.user_time is not None:
+        value, interval, _ = _number(one.user_time)
+        console.print()
+        console.print(f"time in user mode: {value} {one.time_unit}" + (f" ({interval})" if interval else ""))
+
+
+def _number(number: Interval) -> tuple[str, str, str]:
+    interval = (
+        ""
+        if number.low == number.high or number.low != number.low
+        else f"{number.low:,.5g} to {number.high:,.5g}"
+    )
+    return f"{number.value:,.5g}", interval, str(number.n or "")

@@ -1,0 +1,157 @@
+"""The table `vectors` of the embedded database: rows of the files in `vectors/` of an experiment's folder.
+
+The files are read as they are and checked for their form alone: what a vector may say is the business of `regatta vector check`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from regatta.errors import StoreError
+from regatta.store.columns import canonical_json
+
+FOLDER = "vectors"
+
+_TEXT, _FLOAT = pa.string(), pa.float64()
+
+#: One row a number of a vector. `part`: which number of the cost (`cost`, `fixed`, `per`), `count` or `user_time`; `arguments`: where it
+#: holds, canonical JSON, null where everywhere; `share`: of the count, where it has a distribution. `low`, `high`: null where exact.
+VECTORS = pa.schema(
+    [
+        ("file", _TEXT),
+        ("kind", _TEXT),
+        ("name", _TEXT),
+        ("per", _TEXT),
+        ("place", pa.int32()),
+        ("primitive", _TEXT),
+        ("form", _TEXT),
+        ("part", _TEXT),
+        ("arguments", _TEXT),
+        ("unit", _TEXT),
+        ("time_unit", _TEXT),
+        ("value", _FLOAT),
+        ("low", _FLOAT),
+        ("high", _FLOAT),
+        ("n", pa.int64()),
+        ("share", _FLOAT),
+        ("user_share", _FLOAT),
+        ("stands_for", _TEXT),
+        ("rule", _TEXT),
+        ("level", _FLOAT),
+    ]
+)
+
+_Row = dict[str, Any]
+
+
+def vector_files(experiment_dir: Path) -> list[Path]:
+    """The vectors of an experiment, in the order of their names."""
+    return sorted((experiment_dir / FOLDER).glob("*.yml"))
+
+
+def vectors_fingerprint(experiment_dir: Path) -> str:
+    """What the files are, by their contents."""
+    digest = hashlib.sha256(b"vectors 1\n")
+    for path in vector_files(experiment_dir):
+        digest.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def vector_rows(experiment_dir: Path) -> pa.Table:
+    """Rows of `VECTORS` for all files.
+
+    Raises:
+        StoreError: a file is no vector.
+    """
+    rows: list[_Row] = []
+    for path in vector_files(experiment_dir):
+        try:
+            rows += _rows_of(path.name, YAML(typ="safe").load(path))
+        except (YAMLError, KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+            got = " ".join(f"{type(error).__name__}: {error}".split())
+            raise StoreError(
+                str(path),
+                "a system vector or an application vector",
+                got,
+                f"`regatta vector check {path}` tells more",
+            ) from error
+    return pa.Table.from_pylist(rows, schema=VECTORS)
+
+
+def _rows_of(file: str, document: Mapping[str, Any]) -> Iterator[_Row]:
+    kind = document["kind"]
+    shared = {
+        "file": file, "kind": kind, "name": str(document["name"]), "per": document.get("per"),
+        "time_unit": document.get("time_unit", "ns"), "level": float(document.get("level", 0.95)),
+    }  # fmt: skip
+    if kind == "system":
+        rows = _costs(document["primitives"])
+    elif kind == "application":
+        rows = _counts(document)
+    else:
+        raise ValueError(f"kind: expected system or application · got {kind}")
+    for place, row in enumerate(rows):
+        yield {**shared, "place": place, **row}
+
+
+def _costs(primitives: Mapping[str, Mapping[str, Any]]) -> Iterator[_Row]:
+    for name, primitive in primitives.items():
+        share = primitive.get("user_share", 0.0)
+        shared = {
+            "primitive": str(name), "unit": primitive["unit"],
+            "user_share": _interval(share).get("value"),
+        }  # fmt: skip
+        for form, part, arguments, number in _parts(primitive["cost"]):
+            yield {**shared, "form": form, "part": part, "arguments": _json(arguments), **_interval(number)}
+
+
+def _parts(cost: Any) -> Iterator[tuple[str, str, Mapping[str, Any], Any]]:
+    """Form, part, where it holds, number."""
+    if not isinstance(cost, Mapping) or "value" in cost:
+        yield "constant", "cost", {}, cost
+        return
+    ((form, body),) = cost.items()
+    if form == "linear":
+        yield from ((form, part, {"argument": body["argument"]}, body[part]) for part in ("fixed", "per"))
+    elif form == "table":
+        for point in body["points"]:
+            at = point["at"] if isinstance(point["at"], list) else [point["at"]]
+            yield form, "cost", dict(zip(body["arguments"], at, strict=True)), point["cost"]
+    elif form == "piecewise":
+        ends = [None, *body["breaks"], None]
+        for number, piece in enumerate(body["pieces"]):
+            where = {"argument": body["argument"], "from": ends[number], "below": ends[number + 1]}
+            held = {key: value for key, value in where.items() if value is not None}
+            yield from ((form, part, held, piece[part]) for part in ("fixed", "per"))
+    else:
+        raise ValueError(f"cost: expected a number, linear, table or piecewise · got {form}")
+
+
+def _counts(document: Mapping[str, Any]) -> Iterator[_Row]:
+    for one in document["counts"]:
+        shared = {
+            "primitive": str(one["primitive"]), "form": "constant", "part": "count", **_interval(one["count"]),
+            "stands_for": _json(one.get("stands_for")), "rule": one.get("rule") or None,
+        }  # fmt: skip
+        for share in one.get("distribution") or [{"arguments": one.get("arguments") or {}, "share": 1.0}]:
+            yield {**shared, "arguments": _json(share["arguments"]), "share": float(share["share"])}
+    if document.get("user_time") is not None:
+        yield {"primitive": "", "form": "constant", "part": "user_time", **_interval(document["user_time"])}
+
+
+def _interval(number: Any) -> _Row:
+    if not isinstance(number, Mapping):
+        return {"value": float(number)}
+    row: _Row = {key: float(number[key]) for key in ("value", "low", "high") if number.get(key) is not None}
+    return {**row, "n": number["n"]} if number.get("n") else row
+
+
+def _json(value: Any) -> str | None:
+    return canonical_json(value) if value else None

@@ -1,0 +1,107 @@
+"""How many times as fast a workload becomes when one application takes the place of another.
+
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.3.3.3:
+r = s1 / s2 of the predicted times in the kernel, and r' = (s1 + u) / (s2 + u) with the user time u, which stays what it was.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from regatta.model.vectors import ApplicationVector, Interval, SystemVector
+from regatta.vectors.mixing import Mix, normalized
+from regatta.vectors.prediction import common_level
+from regatta.vectors.sums import Sum, positive, ratio
+from regatta.vectors.times import Quantity, TracedOn, quantity, user_time
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """A predicted speed-up on one system, in three ways; times in ns for one unit of work."""
+
+    system: str
+    level: float
+    #: s1 and s2: predicted time in the kernel before and after
+    before: Interval
+    after: Interval
+    #: u: user time of one unit of work before, as measured
+    user: Interval
+    #: u / s1
+    user_over_kernel: Interval
+    #: r = s1 / s2, of the kernel alone
+    kernel: Interval
+    #: r' = (s1 + u) / (s2 + u): the user time stays, as the thesis has it
+    user_stays: Interval
+    #: each workload with the user time of its own applications, (s1 + u1) / (s2 + u2): of the predicted elapsed times
+    own_user: Interval
+    time_unit: str = "ns"
+
+
+def speedup(
+    before: Mix,
+    after: Mix,
+    system: SystemVector,
+    user: Interval | None = None,
+    traced_on: TracedOn | None = None,
+) -> Speedup:
+    """Predict the speed-up from one workload to another on a system.
+
+    Costs that both have, and counts of applications in both mixes, act on both sides of the ratio; so does u.
+
+    Args:
+        before: applications and weights as they are, such as `[(static, 0.7), (cgi, 0.3)]`.
+        after: the same with others in their place (`mixing.replaced`).
+        system: what they run on. Neither formula holds between two systems: their user times differ.
+        user: user time of one unit of work before, in ns; the mean of the applications' own when None.
+        traced_on: where the applications' user times were measured.
+
+    Returns:
+        the speed-ups; what needs the user time is NaN with a reason where that was not measured.
+
+    Raises:
+        RegattaError: a mix is none, or what `predict` refuses.
+    """
+    first, second = normalized(before), normalized(after)
+    level = common_level(system, *(application for application, _ in (*first, *second)))
+    s1, s2 = _mean(first, system, "kernel"), _mean(second, system, "kernel")
+    u = _user(first, user)
+    whole = s1.plus(u)
+    elapsed = [_mean(mix, system, "elapsed", traced_on) for mix in (first, second)]
+    return Speedup(
+        system.name, level, positive(s1.interval()), positive(s2.interval()), positive(u.interval()),
+        ratio(u, s1), ratio(s1, s2), ratio(whole, s2.plus(u)), ratio(*elapsed),
+    )  # fmt: skip
+
+
+def _mean(mix: Mix, system: SystemVector, what: Quantity, traced_on: TracedOn | None = None) -> Sum:
+    found = Sum(0.0)
+    for application, weight in mix:
+        found = found.plus(quantity(application, system, what, traced_on).times(weight))
+    return found
+
+
+def _user(mix: Mix, user: Interval | None) -> Sum:
+    if user is not None:
+        return Sum(user.value, {"user": (1.0, user.value - user.low, user.high - user.value)}, user.reason)
+    found = Sum(0.0)
+    for application, weight in mix:
+        found = found.plus(user_time(application).times(weight))
+    return found
+
+
+def with_user_time(kernel_ratio: float, user_over_kernel: float) -> float:
+    """r' from r and u/s1: (1 + u/s1) / (1/r + u/s1). NaN where r is not above 0.
+
+    Args:
+        kernel_ratio: r, the speed-up of the time in the kernel.
+        user_over_kernel: user time over time in the kernel before the change, at least 0.
+    """
+    if not (kernel_ratio > 0.0 and user_over_kernel >= 0.0):
+        return math.nan
+    return (1.0 + user_over_kernel) / (1.0 / kernel_ratio + user_over_kernel)
+
+
+def as_mix(application: ApplicationVector) -> Mix:
+    """One application alone."""
+    return [(application, 1.0)]

@@ -1,0 +1,89 @@
+"""The times of an application that vectors tell: of its primitives, or with its own user time, as sums that share errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+from regatta.model.vectors import ApplicationVector, ConstantCost, Interval, SystemVector
+from regatta.vectors.prediction import total
+from regatta.vectors.sums import NS, Sum, spread, uncertain
+
+#: `time`: of the primitives; `kernel`, `user`: their parts; `elapsed`: with the application's own time in user mode
+Quantity = Literal["time", "kernel", "user", "elapsed"]
+#: for each system's name the one on which an application's user time was measured; what is not in it is that system itself
+TracedOn = Mapping[str, SystemVector]
+#: the primitive of a system vector by which an application's own work in user mode is brought from one system to another
+USER_WORK = "user_work"
+
+
+def quantity(
+    application: ApplicationVector,
+    system: SystemVector,
+    what: Quantity = "time",
+    traced_on: TracedOn | None = None,
+) -> Sum:
+    """A predicted time for one unit of an application's work, in ns.
+
+    Args:
+        application: its vector.
+        system: what it runs on.
+        what: which time. `elapsed` needs the application's measured user time.
+        traced_on: where the user time was measured.
+
+    Raises:
+        RegattaError: an argument is missing.
+    """
+    if what != "elapsed":
+        return total(application, system, what)
+    return total(application, system).plus(own_user_time(application, system, traced_on))
+
+
+def user_time(application: ApplicationVector) -> Sum:
+    """The measured user time in ns; NaN with a reason where it was not measured."""
+    if application.user_time is None:
+        return Sum(math.nan, reason=f"the user time of {application.name} was not measured")
+    return uncertain(application.user_time, ("user_time", application.name), NS[application.time_unit])
+
+
+def own_user_time(
+    application: ApplicationVector, system: SystemVector, traced_on: TracedOn | None = None
+) -> Sum:
+    """The user time on a system that is not its primitives', in ns.
+
+    It is what was measured less the primitives' user part there, at least 0, times what `user_work` costs on the system
+    over what it costs there, so that a slower processor, or a part of one, is in it. Where one of both does not have that
+    cost the time is taken to be the same on all systems. The interval of the product is that of its differential.
+    """
+    there = (traced_on or {}).get(system.name, system)
+    found = user_time(application).minus(total(application, there, "user"))
+    if found.value < 0.0:
+        return Sum(0.0)
+    here_cost, there_cost = _user_work(system), _user_work(there)
+    if system.name == there.name or here_cost is None or there_cost is None or there_cost.value <= 0.0:
+        return found
+    factor = here_cost.value / there_cost.value
+    scaled = found.times(factor)
+    terms = {
+        **scaled.terms,
+        **spread(here_cost, ("cost", system.name, USER_WORK, 0), found.value / there_cost.value),
+        **spread(there_cost, ("cost", there.name, USER_WORK, 0), -scaled.value / there_cost.value),
+    }
+    return Sum(scaled.value, terms, scaled.reason or here_cost.reason or there_cost.reason)
+
+
+def _user_work(system: SystemVector) -> Interval | None:
+    """In ns."""
+    primitive = system.primitives.get(USER_WORK)
+    if primitive is None or not isinstance(primitive.cost, ConstantCost):
+        return None
+    factor, cost = NS[system.time_unit], primitive.cost.cost
+    return Interval(cost.value * factor, cost.low * factor, cost.high * factor, cost.n, cost.reason)
+
+
+def predicted_elapsed(
+    application: ApplicationVector, system: SystemVector, traced_on: TracedOn | None = None
+) -> Interval:
+    """Elapsed time of one unit of work where the processor is never idle: primitives, and the application's own user time."""
+    return quantity(application, system, "elapsed", traced_on).interval()

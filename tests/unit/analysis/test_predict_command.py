@@ -1,0 +1,279 @@
+"""`regatta predict` and `regatta vector` on the thesis's vectors and an experiment that is made up."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from served_experiment import as_home, refused, regatta, write_served_experiment
+from synthetic_journal import native, record, write_experiment
+
+from regatta.cli.main import cli
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return as_home(write_served_experiment(tmp_path_factory.mktemp("served")))
+
+
+def test_the_first_lines_answer_and_the_tables_follow(home: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = regatta(home, "predict", "apache-static", "--on", "served", "--optimise", "--html", str(page))
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("• apache-static will take 672.6 µs (666.6 to 678.5) per request on alpha")
+    assert "the fastest of 3; beta follows with 5.4 %" in lines[0]
+    assert any(
+        "held against what was measured: every pair that differs is ordered right (3 of 3 pairs)" in line
+        for line in lines[:10]
+    )
+    text = done.stdout
+    for told in ("What takes the time of apache-static?", "a=tcp_transfer", "u=the application itself, in user mode",
+                 "times, getpid (light calls cost a null call)", "Pairs of systems", "Which primitive pays most"):  # fmt: skip
+        assert told in text
+    assert page.stat().st_size > 1_000_000
+    bar = next(line for line in lines if line.startswith("alpha  ") and "aaaa" in line).split()[1]
+    # 245.7 of 672.6 us are tcp_transfer
+    assert bar.count("a") / len(bar) == pytest.approx(245.7 / 672.6, abs=0.02)
+
+
+def test_several_systems_may_follow_one_option_and_options_may_stand_anywhere(home: Path) -> None:
+    names = ["intel-550", "sun-333"]
+    done = regatta(
+        home, "predict", "--json", "apache-static", "--on", *names, "--level", "0.9", "--on", "sun-400"
+    )
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document["level"] == 0.9
+    assert [one["system"] for one in document["applications"][0]["systems"]] == [
+        "intel-550",
+        "sun-400",
+        "sun-333",
+    ]
+
+
+def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("kind: system\nname: x\ntime_unit: us\nprimitives: {stat: {unit: mile, cost: -1}}\n")
+    done = regatta(home, "predict", "apache-statik", "--on", "served", "hbench", str(wrong), "--what-if", "stat=half",
+                   "--measured", "nothing")  # fmt: skip
+    problems = refused(done)
+    assert any("'apache-statik' · fix: did you mean apache-static" in one for one in problems)
+    assert any("--on: expected" in one and "'hbench'" in one for one in problems)
+    assert sum("wrong.yml:4" in one for one in problems) == 2
+    assert any("--what-if stat: expected a change such as 0.5x" in one for one in problems)
+    assert any(
+        "--measured: expected an experiment's name or folder · got 'nothing'" in one for one in problems
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["sun-400", "--on", "sun-400"], "expected the file of an application vector"),
+        (["apache-static", "--on", "apache-static"], "expected a file or folder of system vectors"),
+        (
+            ["apache-static=1", "apache-cgi", "--on", "sun-400"],
+            "APP: expected a weight for each application · got 1 of 2",
+        ),
+        (["apache-static=0", "apache-cgi=0", "--on", "sun-400"], "mix: expected a weight above 0"),
+        (
+            ["apache-static=1", "apache-cgi=-1", "--on", "sun-400"],
+            "mix: apache-cgi: expected a weight of at least 0 · got -1",
+        ),
+        (["apache-static", "apache-static", "--on", "sun-400"], "APP: expected every application once"),
+        (
+            ["apache-static", "--on", "sun-400", "--replace", "apache-cgi=apache-fastcgi"],
+            "OLD among apache-static",
+        ),
+        (["apache-static", "--on", "sun-400", "--replace", "apache-static"], "--replace: expected OLD=NEW"),
+        (
+            ["apache-static", "apache-cgi", "--on", "sun-400", "--benchmark", "web/apache-static"],
+            "--benchmark: expected one application or mix, and no --replace · got 2 applications · fix: say `benchmark:`",
+        ),
+        (
+            [
+                "apache-cgi",
+                "--on",
+                "sun-400",
+                "--benchmark",
+                "web/x",
+                "--replace",
+                "apache-cgi=apache-fastcgi",
+            ],
+            "--benchmark: expected one application or mix, and no --replace · got --replace apache-cgi=apache-fastcgi",
+        ),
+        (["apache-static", "--on", "sun-400", "--what-if", "tcp_conect=0.5x"], "`tcp_connect`"),
+    ],
+)
+def test_a_wrong_name_weight_or_change_is_refused_with_what_mends_it(
+    home: Path, arguments: list[str], told: str
+) -> None:
+    problems = refused(regatta(home, "predict", *arguments))
+    assert any(told in one for one in problems), problems
+    assert all(" · got " in one for one in problems)
+
+
+def test_one_benchmark_may_be_named_for_one_mix(home: Path) -> None:
+    mix = ("apache-static=0.7", "apache-cgi=0.3")
+    label = "web/apache-cgi-mix dynamic_percent=30"
+    done = regatta(home, "predict", *mix, "--on", "served", "--benchmark", label, "--json")
+    assert done.exit_code == 0, done.output
+    (one,) = json.loads(done.stdout)["applications"]
+    assert all("elapsed" in row["ratios"] for row in one["systems"])
+
+
+def test_what_comes_in_the_place_of_another_has_a_name_of_its_own(home: Path, tmp_path: Path) -> None:
+    text = (home / "applications" / "apache-fastcgi.yml").read_text()
+    namesake = tmp_path / "new.yml"
+    namesake.write_text(text.replace("name: apache-fastcgi", "name: apache-cgi"))
+    (problem,) = refused(
+        regatta(home, "predict", "apache-cgi", "--on", "sun-400", "--replace", f"apache-cgi={namesake}")
+    )
+    assert "another vector here is apache-cgi, too · got name: apache-cgi · fix: give one" in problem
+    same = regatta(
+        home, "predict", "apache-static=1", "apache-cgi=1", "--on", "sun-400", "--replace", "apache-static=apache-cgi"
+    )  # fmt: skip
+    assert same.exit_code == 0, same.output
+
+
+def refused_on(home: Path, folder: Path, system: str, count: str) -> str:
+    """The one problem of an application with one count on a system with one primitive, file_read."""
+    (folder / "system.yml").write_text(
+        f"kind: system\nname: s\ntime_unit: us\nprimitives: {{file_read: {{unit: operation, cost: {system}}}}}\n"
+    )
+    (folder / "app.yml").write_text(
+        f"kind: application\nname: app\nper: run\ncounts: [{{primitive: file_read, count: 1{count}}}]\n"
+    )
+    (problem,) = refused(
+        regatta(home, "predict", str(folder / "app.yml"), "--on", str(folder / "system.yml"))
+    )
+    return problem
+
+
+def test_a_cost_below_zero_is_refused_with_whose_it_is_and_what_mends_it(home: Path, tmp_path: Path) -> None:
+    falling = "{table: {arguments: [bytes], outside: extend, points: [{at: 10, cost: 4}, {at: 20, cost: 1}]}}"
+    problem = refused_on(home, tmp_path, falling, ", arguments: {bytes: 30}")
+    assert "application app, primitive file_read on system s: expected a cost of at least 0" in problem
+    assert "got -2000 ns at bytes=30 · fix: measure it there" in problem
+    assert "`outside: hold`" in problem
+
+
+def test_an_argument_that_an_application_does_not_give_is_refused_by_name(home: Path, tmp_path: Path) -> None:
+    problem = refused_on(home, tmp_path, "{linear: {argument: bytes, fixed: 2, per: 0.006}}", "")
+    assert "app" in problem
+    assert "bytes" in problem
+
+
+def test_a_system_that_is_named_twice_is_one(home: Path) -> None:
+    done = regatta(
+        home, "predict", "apache-static", "--on", "sun-400", str(home / "systems" / "sun-400.yml"), "--json"
+    )
+    (one,) = json.loads(done.stdout)["applications"]
+    assert [row["system"] for row in one["systems"]] == ["sun-400"]
+
+
+def test_vectors_of_another_level_are_brought_to_the_first_ones(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.yml"
+    text = (home / "systems" / "sun-333.yml").read_text()
+    other.write_text(
+        text.replace("time_unit: us", "time_unit: us\nlevel: 0.99").replace("name: sun-333", "name: other")
+    )
+    done = regatta(home, "predict", "apache-static", "--on", "sun-333", str(other), "--json")
+    document = json.loads(done.stdout)
+    assert document["level"] == 0.95
+    by_name = {row["system"]: row["prediction"]["time"] for row in document["applications"][0]["systems"]}
+    widths = {name: time["high"] - time["low"] for name, time in by_name.items()}
+    # Student's t with 9 degrees of freedom: 2.262 and 3.250
+    assert widths["other"] / widths["sun-333"] == pytest.approx(2.262 / 3.250, rel=1e-3)
+
+
+def test_vectors_that_are_older_than_their_records_are_noted(tmp_path: Path) -> None:
+    import os
+
+    folder = as_home(write_served_experiment(tmp_path))
+    for path in (folder / "results" / "served" / "vectors").iterdir():
+        os.utime(path, (1, 1))
+    done = regatta(folder, "predict", "apache-static", "--on", "served")
+    assert "is older than the newest records: `regatta vector system" in done.stderr
+
+
+# `regatta vector`
+
+
+@pytest.fixture
+def measured_calls(tmp_path: Path) -> Path:
+    """An experiment of two primitives under two configurations, in a home with the table of primitives."""
+    cells = [
+        native("lm/lat_syscall:default", metric="latency", modifiers=name) for name in ("none", "half-quota")
+    ]
+    records = [
+        record(one, r, [[0, "latency", level * (100.0 + r), "ns", 1, {"call": call}] for call, level in (("null", 1), ("stat", 5))],
+               position=i)
+        for r in range(4)
+        for i, one in enumerate(cells)
+    ]  # fmt: skip
+    write_experiment(tmp_path / "results" / "calls", cells, records, 4)
+    (tmp_path / "configs" / "primitives").mkdir(parents=True)
+    (tmp_path / "configs" / "runtimes.yml").write_text("runtimes: {}\n")
+    shutil.copy(ROOT / "configs" / "primitives" / "os.yml", tmp_path / "configs" / "primitives")
+    (tmp_path / "app.yml").write_text(
+        "kind: application\nname: app\nper: run\ncounts: [{primitive: null_call, count: 3}, {primitive: stat, count: 2}]\n"
+    )
+    return tmp_path
+
+
+def test_the_vectors_of_an_experiment_are_made_in_memory_or_written_and_give_the_same(
+    measured_calls: Path,
+) -> None:
+    folder = measured_calls / "results" / "calls" / "vectors"
+    call = ("predict", str(measured_calls / "app.yml"), "--on", "calls", "--json")
+    unwritten = regatta(measured_calls, *call)
+    assert unwritten.exit_code == 0, unwritten.output
+    assert not folder.exists()
+    written = regatta(measured_calls, "vector", "system", "calls")
+    assert written.exit_code == 0, written.output
+    assert sorted(path.name for path in folder.iterdir()) == ["alpha-half-quota.yml", "alpha.yml"]
+    assert written.stdout.count("2 primitives") == 2
+    (folder / "gone.yml").write_text((folder / "alpha.yml").read_text().replace("name: alpha", "name: gone"))
+    again = regatta(measured_calls, "vector", "system", "calls")
+    assert "gone.yml was there before and is of no system of these records" in again.stderr
+    (folder / "gone.yml").unlink()
+    (made,) = json.loads(unwritten.stdout)["applications"]
+    (read,) = json.loads(regatta(measured_calls, *call).stdout)["applications"]
+    times = [{row["system"]: row["prediction"]["time"] for row in one["systems"]} for one in (made, read)]
+    assert times[0] == times[1]
+    assert times[0]["alpha"]["value"] == pytest.approx((3 + 10) * 101.5)
+
+
+def test_checking_files_names_every_problem_and_shows_what_is_right(home: Path, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text(
+        "kind: application\nname: x\nper: request\ncounts: [{primitive: stat, count: -1}, {primitve: stat, count: 1}]\n"
+    )
+    good = home / "systems" / "sun-400.yml"
+    done = CliRunner().invoke(cli, ["vector", "check", str(good), str(wrong)])
+    assert len(refused(done)) >= 2
+    assert "sun-400.yml: system vector sun-400, 16 primitives in us" in done.stdout
+
+
+def test_a_vector_is_shown_with_its_entries_rules_and_where_it_comes_from(home: Path) -> None:
+    env = {"REGATTA_HOME": str(home)}
+    shown = CliRunner().invoke(cli, ["vector", "show", "sun-400"], env=env).stdout
+    assert "tcp_connect" in shown
+    assert "345.94 to 360.06" in shown
+    assert "experiment     thesis" in shown
+    shown = CliRunner().invoke(cli, ["vector", "show", "apache-static"], env=env).stdout
+    assert "times, getpid (light calls cost a null call)" in shown
+    assert "time in user mode: 80 us" in shown
+    document = json.loads(
+        CliRunner().invoke(cli, ["vector", "show", "apache-static", "--json"], env=env).stdout
+    )
+    assert (document["kind"], document["per"]) == ("application", "request")
+    done = CliRunner().invoke(cli, ["vector", "show", "nothing"], env=env)
+    assert "there are intel-550, sun-333, sun-400" in refused(done)[0]

@@ -1,0 +1,144 @@
+"""The vectors of an experiment are rows of its database, made of their files alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.errors import StoreError
+from regatta.store import database
+from regatta.store.database import open_database, rebuild
+
+SYSTEM = """\
+kind: system
+name: made-up/alpha
+time_unit: us
+level: 0.9
+primitives:
+  tcp_connect: {unit: operation, cost: {value: 353.0, low: 340, high: 366, n: 5}}
+  tcp_transfer: {unit: byte, cost: 0.0166}
+  file_read: {unit: operation, cost: {linear: {argument: bytes, fixed: 2.0, per: {value: 0.006, low: 0.005, high: 0.007}}}}
+  mmap_read: {unit: operation, cost: {table: {arguments: [bytes, ways], points: [{at: [512, 1], cost: 3}, {at: [1024, 1], cost: 5}]}}}
+  chase: {unit: operation, cost: {piecewise: {argument: bytes, breaks: [32768], pieces: [{fixed: 1, per: 0}, {fixed: 0, per: 0.1}]}}}
+  simple_process: {unit: operation, cost: 8256.2, user_share: {value: 0.2, low: 0.1, high: 0.3}}
+"""
+APPLICATION = """\
+kind: application
+name: apache-static
+per: request
+time_unit: us
+user_time: 80
+counts:
+  - {primitive: tcp_connect, count: 0.37}
+  - {primitive: null_call, count: {value: 7, low: 6, high: 8, n: 3}, stands_for: [times, getpid], rule: the cheapest call}
+  - {primitive: file_read, count: 1, distribution: [{arguments: {bytes: 512}, share: 0.25}, {arguments: {bytes: 9000}, share: 0.75}]}
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    folder = write_experiment(tmp_path / "made-up", [cell()], [record(cell(), 0, [5.0])], 1)
+    (folder / "vectors").mkdir()
+    (folder / "vectors" / "alpha.yml").write_text(SYSTEM)
+    return folder
+
+
+def _query(folder: Path, query: str) -> list[tuple[object, ...]]:
+    with open_database(folder) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_every_number_of_every_form_of_cost_is_a_row(experiment: Path) -> None:
+    assert rebuild(experiment).vectors == 11
+    rows = _query(
+        experiment,
+        "select primitive, form, part, arguments, unit, value, low, high, n, user_share from vectors order by place",
+    )
+    linear = '{"argument":"bytes"}'
+    assert rows == [
+        ("tcp_connect", "constant", "cost", None, "operation", 353.0, 340.0, 366.0, 5, 0.0),
+        ("tcp_transfer", "constant", "cost", None, "byte", 0.0166, None, None, None, 0.0),
+        ("file_read", "linear", "fixed", linear, "operation", 2.0, None, None, None, 0.0),
+        ("file_read", "linear", "per", linear, "operation", 0.006, 0.005, 0.007, None, 0.0),
+        ("mmap_read", "table", "cost", '{"bytes":512,"ways":1}', "operation", 3.0, None, None, None, 0.0),
+        ("mmap_read", "table", "cost", '{"bytes":1024,"ways":1}', "operation", 5.0, None, None, None, 0.0),
+        ("chase", "piecewise", "fixed", '{"argument":"bytes","below":32768}', "operation", 1.0, None, None, None, 0.0),
+        ("chase", "piecewise", "per", '{"argument":"bytes","below":32768}', "operation", 0.0, None, None, None, 0.0),
+        ("chase", "piecewise", "fixed", '{"argument":"bytes","from":32768}', "operation", 0.0, None, None, None, 0.0),
+        ("chase", "piecewise", "per", '{"argument":"bytes","from":32768}', "operation", 0.1, None, None, None, 0.0),
+        ("simple_process", "constant", "cost", None, "operation", 8256.2, None, None, None, 0.2),
+    ]  # fmt: skip
+    assert _query(experiment, "select distinct file, kind, name, time_unit, level from vectors") == [
+        ("alpha.yml", "system", "made-up/alpha", "us", 0.9)
+    ]
+
+
+def test_a_user_share_that_nobody_knows_is_null(experiment: Path) -> None:
+    text = SYSTEM.replace("{value: 0.2, low: 0.1, high: 0.3}", "{reason: no user_share was measured}")
+    (experiment / "vectors" / "alpha.yml").write_text(text)
+    assert _query(experiment, "select primitive from vectors where user_share is null") == [
+        ("simple_process",)
+    ]
+
+
+def test_counts_tell_their_arguments_shares_and_what_they_stand_for(experiment: Path) -> None:
+    (experiment / "vectors" / "static.yml").write_text(APPLICATION)
+    rows = _query(
+        experiment,
+        "select primitive, part, arguments, value, share, stands_for, rule from vectors where kind = 'application' order by place",
+    )
+    assert rows == [
+        ("tcp_connect", "count", None, 0.37, 1.0, None, None),
+        ("null_call", "count", None, 7.0, 1.0, '["times","getpid"]', "the cheapest call"),
+        ("file_read", "count", '{"bytes":512}', 1.0, 0.25, None, None),
+        ("file_read", "count", '{"bytes":9000}', 1.0, 0.75, None, None),
+        ("", "user_time", None, 80.0, None, None, None),
+    ]
+
+
+def test_a_vector_that_changes_makes_its_table_again_and_reads_no_record(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = "select count(*) from vectors"
+    assert _query(experiment, count) == [(11,)]
+
+    def fail(*_: object) -> None:
+        raise AssertionError("the journal was read")
+
+    monkeypatch.setattr(database, "_write_records", fail)
+    (experiment / "vectors" / "alpha.yml").write_text(SYSTEM[: SYSTEM.index("  chase")])
+    assert _query(experiment, count) == [(6,)]
+    (experiment / "vectors" / "alpha.yml").unlink()
+    assert _query(experiment, count) == [(0,)]
+    assert _query(experiment, "select count(*) from iterations") == [(1,)], "the rest is there as before"
+
+
+def test_a_database_of_before_is_as_good_until_there_is_a_vector(experiment: Path) -> None:
+    text = (experiment / "vectors" / "alpha.yml").read_text()
+    (experiment / "vectors" / "alpha.yml").unlink()
+    rebuild(experiment)
+    (experiment / "store" / "vectors.parquet").unlink()
+    made = (experiment / "store" / "regatta.duckdb").stat().st_mtime_ns
+    database.ensure_database(experiment)
+    assert (experiment / "store" / "regatta.duckdb").stat().st_mtime_ns == made
+    (experiment / "vectors" / "alpha.yml").write_text(text)
+    assert _query(experiment, "select count(*) from vectors") == [(11,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: system\nname: x\nprimitives: [",
+        "kind: neither\nname: x\n",
+        "- 5\n",
+        json.dumps({"kind": "system", "name": "x", "primitives": {"a": {"unit": "byte", "cost": {"cubic": {}}}}}),
+        json.dumps({"kind": "application", "name": "x", "per": "run", "counts": [{"primitive": "a", "count": "many"}]}),
+    ],
+)  # fmt: skip
+def test_what_is_no_vector_is_named_with_its_file(experiment: Path, text: str) -> None:
+    (experiment / "vectors" / "wrong.yml").write_text(text)
+    with pytest.raises(StoreError, match=r"vectors/wrong\.yml: expected .* fix: `regatta vector check"):
+        rebuild(experiment)

@@ -1,0 +1,151 @@
+"""Predictions beside measurements: coverage, and the three levels."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from vector_examples import application_of, constant, count_of, system_of
+
+from regatta.errors import RegattaError
+from regatta.model.vectors import Interval, Measured
+from regatta.vectors.compared import compared
+from regatta.vectors.coverage import coverage, shared_processor
+from regatta.vectors.times import predicted_elapsed
+from regatta.vectors.what_if import changed, parse_change
+
+APPLICATION = application_of(count_of("a", 1))
+
+
+def measured(system: str, kernel: float, spread: float = 0.0) -> Measured:
+    number = Interval(kernel, kernel - spread, kernel + spread)
+    return Measured(system, Interval.exact(2 * kernel), number, Interval.exact(kernel), "ns")
+
+
+def test_coverage_is_the_explained_share_with_its_interval() -> None:
+    found = coverage(Interval(80, 76, 84), Interval.exact(100))
+    assert (found.share.value, found.share.low, found.share.high) == pytest.approx((0.8, 0.76, 0.84))
+    assert found.words == "The vector explains 80 % (76 to 84) of the measured kernel time."
+    assert found.warning == ""
+
+
+def test_a_vector_that_explains_little_is_warned_of() -> None:
+    found = coverage(Interval.exact(30), Interval(100, 90, 110))
+    assert found.warning.startswith("The vector explains only 30 % of the measured kernel time")
+    assert coverage(Interval.exact(50), Interval.exact(100)).warning == ""
+
+
+def test_more_than_everything_is_told() -> None:
+    assert coverage(Interval(130, 120, 140), Interval(100, 98, 102)).words.endswith(
+        "It predicts more than there is."
+    )
+    assert not coverage(Interval(103, 90, 110), Interval.exact(100)).words.endswith("than there is.")
+
+
+def test_coverage_of_what_was_not_measured_is_not_known() -> None:
+    found = coverage(Interval.exact(5), Interval(math.nan, reason="the kernel has no counters"))
+    assert math.isnan(found.share.value)
+    assert found.words.endswith("is not known: the kernel has no counters.")
+    assert found.warning == ""
+
+
+def test_pairs_are_right_wrong_open_or_the_same() -> None:
+    systems = [
+        system_of("s1", a=constant(100, 99, 101)),
+        system_of("s2", a=constant(110, 109, 111)),
+        system_of("s3", a=constant(111, 110, 112)),
+        system_of("s4", a=constant(200, 199, 201)),
+    ]
+    real = [measured("s1", 100, 1), measured("s2", 120, 1), measured("s3", 130, 1), measured("s4", 119, 5)]
+    found = compared(APPLICATION, systems, real)
+    verdicts = {(pair.first, pair.second): pair.verdict for pair in found.pairs}
+    assert verdicts == {
+        ("s1", "s2"): "right",
+        ("s1", "s3"): "right",
+        ("s1", "s4"): "right",
+        # 110 and 111 cannot be told apart, though the order of the values is the measured one.
+        ("s2", "s3"): "open",
+        ("s2", "s4"): "same",
+        ("s3", "s4"): "wrong",
+    }
+    assert found.counts == {"right": 3, "open": 1, "same": 1, "wrong": 1}
+    assert not found.ranked_right
+    times = {time.system: time.error.value for time in found.times}
+    assert times == pytest.approx({"s1": 0.0, "s2": 110 / 120 - 1, "s3": 111 / 130 - 1, "s4": 200 / 119 - 1})
+    assert found.worst_time == pytest.approx(200 / 119 - 1)
+    pair = found.pairs[0]
+    assert (pair.predicted.value, pair.measured.value) == pytest.approx((1.1, 1.2))
+    assert pair.error == pytest.approx(1.1 / 1.2 - 1)
+    assert found.worst_ratio == pytest.approx((200 / 111) / (119 / 130) - 1)
+
+
+def test_a_better_test_of_the_measured_times_goes_before_their_intervals() -> None:
+    systems = [system_of("s1", a=constant(100)), system_of("s2", a=constant(110))]
+    real = [measured("s1", 100, 20), measured("s2", 110, 20)]
+    assert [pair.verdict for pair in compared(APPLICATION, systems, real).pairs] == ["same"]
+    by_blocks = {frozenset(("s1", "s2")): True}
+    found = compared(APPLICATION, systems, real, differ=by_blocks)
+    assert [pair.verdict for pair in found.pairs] == ["right"]
+    assert found.ranked_right
+
+
+def test_what_was_not_measured_is_left_out_and_nothing_to_judge_is_not_right() -> None:
+    systems = [system_of("s1", a=constant(100)), system_of("s2", a=constant(110))]
+    found = compared(APPLICATION, systems, [measured("s1", 100)])
+    assert [time.system for time in found.times] == ["s1"]
+    assert found.pairs == ()
+    assert not found.ranked_right
+    assert compared(APPLICATION, systems, []).times == ()
+    with pytest.raises(RegattaError, match="s1 twice"):
+        compared(APPLICATION, systems, [measured("s1", 100), measured("s1", 101)])
+
+
+def test_measured_times_come_in_their_own_unit() -> None:
+    number = Interval.exact(0.2)
+    found = compared(
+        APPLICATION, [system_of("s1", a=constant(100))], [Measured("s1", number, number, number, "us")]
+    )
+    assert found.times[0].error.value == pytest.approx(-0.5)
+
+
+def test_elapsed_time_has_the_user_time_that_primitives_do_not_hold_already() -> None:
+    system = system_of(fork=constant(1000, user=0.2))
+    application = application_of(count_of("fork", 1), user=Interval.exact(500))
+    # The kernel's 800 and the 500 that were measured, of which 200 are the primitive's.
+    assert predicted_elapsed(application, system).value == pytest.approx(1300)
+    faster = system_of("faster", fork=constant(500, user=0.2))
+    # Of the user time on `s`, 300 are the application's own wherever it runs.
+    assert predicted_elapsed(application, faster, traced_on={"faster": system}).value == pytest.approx(800)
+    little = application_of(count_of("fork", 1), user=Interval.exact(50))
+    assert predicted_elapsed(little, system).value == pytest.approx(1000)
+    assert math.isnan(predicted_elapsed(application_of(count_of("fork", 1)), system).value)
+
+
+def test_own_user_time_goes_with_what_work_in_user_mode_costs() -> None:
+    here = system_of("here", fork=constant(1000, user=0.2), user_work=constant(10))
+    there = system_of("there", fork=constant(500, user=0.2), user_work=constant(20, 18, 22))
+    application = application_of(count_of("fork", 1), user=Interval.exact(500))
+    found = predicted_elapsed(application, there, {"there": here})
+    # 300 are the application's own on `here`; a step of it takes twice as long, give or take a tenth.
+    assert found.value == pytest.approx(500 + 600)
+    assert (found.low, found.high) == (pytest.approx(1100 - 60), pytest.approx(1100 + 60))
+    assert predicted_elapsed(application, here, {"here": here}).value == pytest.approx(1300)
+    without = system_of("without", fork=constant(500, user=0.2))
+    assert predicted_elapsed(application, without, {"without": here}).value == pytest.approx(800)
+
+
+def test_what_a_changed_cost_saves_in_user_mode_stays_saved() -> None:
+    before = system_of("s", fork=constant(1000, 900, 1100, user=0.4))
+    application = application_of(count_of("fork", 1), user=Interval.exact(800))
+    after = changed(before, {"fork": parse_change("0.5x", "--what-if")}, "s")
+    found = predicted_elapsed(application, after, {"s": before})
+    assert found.value == pytest.approx(500 + 400)
+    # One number in both places: half of it, less four tenths of it, moves the sum by a tenth.
+    assert (found.low, found.high) == (pytest.approx(890), pytest.approx(910))
+
+
+@pytest.mark.parametrize(("share", "told"), [("", False), ("0.97", False), ("0.51", True), ("much", False)])
+def test_costs_that_are_no_processor_time_are_named(share: str, told: bool) -> None:
+    system = replace(system_of("s", a=constant(1)), provenance={"processor_share": share})
+    assert ("for 51 % of which" in shared_processor(system)) == told

@@ -1,0 +1,152 @@
+"""Changed costs, and which primitive pays most."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
+
+from regatta.errors import RegattaError
+from regatta.model.vectors import (
+    ApplicationVector,
+    Interval,
+    LinearCost,
+    PiecewiseCost,
+    PrimitiveCost,
+    SystemVector,
+    TableCost,
+    TablePoint,
+)
+from regatta.vectors.optimise import optimise
+from regatta.vectors.prediction import predict
+from regatta.vectors.what_if import changed, effect, parse_change
+
+
+@pytest.mark.parametrize(
+    ("text", "factor", "time_ns"),
+    [
+        ("0.5x", 0.5, None), ("2 x", 2, None), ("0x", 0, None), (".25x", 0.25, None), ("1e-3x", 0.001, None),
+        ("+10%", 1.1, None), ("-10%", 0.9, None), ("-100%", 0, None), ("+0%", 1, None),
+        ("12us", None, 12_000), ("12µs", None, 12_000), ("12 μs", None, 12_000), ("3ns", None, 3), ("1.5ms", None, 1.5e6), ("2s", None, 2e9),
+    ],
+)  # fmt: skip
+def test_a_change_is_a_factor_a_percentage_or_a_time(
+    text: str, factor: float | None, time_ns: float | None
+) -> None:
+    found = parse_change(text)
+    assert found.factor == pytest.approx(math.nan if factor is None else factor, nan_ok=True)
+    assert found.time_ns == pytest.approx(math.nan if time_ns is None else time_ns, nan_ok=True)
+    assert found.text == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "0.5", "-2x", "+3us", "10%", "-101%", "1e999x", "0.5xx", "nanx", "5 minutes", "1,5x"]
+)
+def test_what_is_no_change_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(RegattaError, match="--what-if: expected "):
+        parse_change(text, "--what-if")
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_a_change_or_refused(text: str) -> None:
+    try:
+        found = parse_change(text)
+    except RegattaError:
+        return
+    assert math.isnan(found.factor) != math.isnan(found.time_ns)
+
+
+def test_half_a_cost_is_half_of_it_and_of_its_interval_and_nothing_else_changes() -> None:
+    line = PrimitiveCost("operation", LinearCost("bytes", Interval(4, 2, 6), Interval(8, 6, 9)))
+    system = system_of(a=constant(10, 8, 14, user=0.3), line=line, b=constant(1))
+    found = changed(system, {"a": parse_change("0.5x"), "line": parse_change("+50%")})
+    assert found.primitives["a"] == constant(5, 4, 7, user=0.3)
+    assert found.primitives["line"].cost == LinearCost("bytes", Interval(6, 3, 9), Interval(12, 9, 13.5))
+    assert found.primitives["b"] is system.primitives["b"]
+    assert found.name == "s with a 0.5x, line +50%"
+    assert system.primitives["a"] == constant(10, 8, 14, user=0.3)
+
+
+def test_tables_and_pieces_are_scaled_in_all_their_numbers() -> None:
+    table = PrimitiveCost("operation", TableCost(("x",), (TablePoint((1.0,), Interval(4, 2, 6)),)))
+    pieces = PrimitiveCost(
+        "operation", PiecewiseCost("x", (5.0,), ((Interval.exact(2), Interval.exact(4)),) * 2)
+    )
+    found = changed(system_of(t=table, p=pieces), {"t": parse_change("2x"), "p": parse_change("2x")})
+    application = application_of(count_of("t", 1, x=1), count_of("p", 1, x=7))
+    assert [row.time.value for row in predict(application, found).contributions] == [8, 60]
+
+
+def test_a_time_takes_the_place_of_a_cost_in_the_unit_of_its_system() -> None:
+    system = SystemVector("s", "us", {"a": constant(10, 8, 14)})
+    found = changed(system, {"a": parse_change("500ns")})
+    assert found.primitives["a"] == constant(0.5)
+
+
+def test_an_unknown_primitive_is_refused_with_the_near_names() -> None:
+    system = system_of(tcp_connect=constant(1), tcp_latency=constant(1), stat=constant(1))
+    with pytest.raises(RegattaError, match="a primitive of s · got tcp_conect · fix: `tcp_connect`"):
+        changed(system, {"tcp_conect": parse_change("0.5x")})
+
+
+def test_what_a_change_saves_has_only_the_errors_of_what_changes() -> None:
+    # b's error of 50 is on both sides.
+    system = system_of(a=constant(10, 8, 11), b=constant(500, 450, 550))
+    application = application_of(count_of("a", 4), count_of("b", 1))
+    found = effect(application, system, {"a": parse_change("0.5x")})
+    assert (found.before.value, found.after.value) == (540, 520)
+    assert (found.saved.value, found.saved.low, found.saved.high) == pytest.approx((20, 16, 22))
+    assert found.speed.value == pytest.approx(540 / 520)
+    assert 1.02 < found.speed.low < found.speed.high < 1.06
+    told = effect(application, system, {"a": parse_change("3ns"), "b": parse_change("1x")})
+    assert (told.saved.value, told.saved.low, told.saved.high) == pytest.approx((28, 20, 32))
+
+
+def test_a_dearer_primitive_saves_less_than_nothing() -> None:
+    found = effect(
+        application_of(count_of("a", 4)),
+        system_of(a=constant(10, 8, 11), c=constant(1)),
+        {"a": parse_change("+10%"), "c": parse_change("0x")},
+    )
+    assert (found.saved.value, found.saved.low, found.saved.high) == pytest.approx((-4, -4.4, -3.2))
+    assert found.unused == ("c",)
+
+
+@settings(max_examples=25, deadline=None)
+@given(application_vectors(known=True), system_vectors(known=True), st.floats(0, 4))
+def test_what_is_saved_is_the_difference_of_the_two_predictions(
+    application: ApplicationVector, system: SystemVector, factor: float
+) -> None:
+    name = next(iter(system.primitives))
+    change = {name: parse_change(f"{factor:.6f}x")}
+    found, other = effect(application, system, change), predict(application, changed(system, change)).time
+    slack = 1e-9 * abs(found.before.value) + 1e-9
+    assert found.after.value == pytest.approx(other.value, nan_ok=True, rel=1e-9, abs=slack)
+    assert found.after.low == pytest.approx(other.low, nan_ok=True, rel=1e-6, abs=10 * slack)
+    assert found.saved.value == pytest.approx(
+        found.before.value - other.value, nan_ok=True, rel=1e-9, abs=slack
+    )
+
+
+def test_the_dearest_primitive_comes_first_with_what_it_could_save() -> None:
+    application = application_of(count_of("a", 2), count_of("b", 1), count_of("a", 1), count_of("c", 0))
+    other = system_of("other", a=constant(20), b=constant(5), c=constant(1))
+    rows = optimise(application, system_of(a=constant(10), b=constant(10, 8, 13), c=constant(9)), [other])
+    a, b, c = rows
+    assert (a.primitive, a.time.value, a.share) == ("a", 30, 0.75)
+    assert (a.half.value, a.half_speed.value) == (15, pytest.approx(40 / 25))
+    assert (a.nothing.value, a.nothing_speed.value) == (30, 4)
+    assert (a.best, a.as_best.value, a.best_speed.value) == ("", 0, 1)
+    assert (b.best, b.as_best.value, b.best_speed.value) == ("other", 5, pytest.approx(40 / 35))
+    assert (b.as_best.low, b.as_best.high) == (3, 8)
+    assert (c.primitive, c.time.value, c.nothing.value, c.nothing_speed.value) == ("c", 0, 0, 1)
+
+
+def test_what_the_system_lacks_can_save_nothing() -> None:
+    (row,) = optimise(application_of(count_of("a", 2), count_of("gone", 1)), system_of(a=constant(10)))
+    assert row.primitive == "a"
+    assert math.isnan(row.share)
+    assert math.isnan(row.half_speed.value)
