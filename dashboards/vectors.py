@@ -1,15 +1,16 @@
-"""System vectors: what each primitive costs on each host."""
+"""Vectors: what each primitive costs on each host, how often applications use it, and what is predicted from both."""
 
 from __future__ import annotations
 
 from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
-from dashboards.changes import repeated, spread
-from dashboards.influxql import COSTS, Query, chosen, newest, tag_values, without
-from dashboards.pieces import PanelBuilder, Row, bars, board, many, one, rows_of, variable, words
+from dashboards.changes import gauged, repeated, spread
+from dashboards.influxql import COSTS, Query, chosen, grouped, newest, tag_values, without
+from dashboards.pieces import PanelBuilder, Row, bars, board, many, one, rows_of, variable
 
 _EMPTY = "run `regatta run configs/experiments/system-vector.yml` on each host, then `regatta ingest system-vector`"
-_WHERE = chosen("experiment", "platform", "runtime", "host", also="\"kind\" = 'system'")
+_SYSTEM = "\"kind\" = 'system'"
+_WHERE = chosen("experiment", "platform", "runtime", "host", also=_SYSTEM)
 #: what a board begins with: a panel for each
 _FIRST = ("lat_ctx", "lat_mem_rd", "lat_ops", "lat_proc", "lat_sync", "lat_syscall")
 #: of `{"kind":"exec","parallel":1}` what is no bracket, and not that there is one process
@@ -18,32 +19,38 @@ _WITHIN = ("experiment", "platform")
 #: one experiment and runtime are chosen, a host has one platform, and each query asks for one unit
 _ROWS = without("platform", "runtime", "unit", of=COSTS)
 
-_LATER = """A system vector is one half of a prediction. The other half, how often an application uses each primitive
-(*application vector*), and the time *predicted* from both beside the time *measured*, are not computed by this version of
-Regatta: panels for them are left out rather than left empty."""
+#: what was predicted of the chosen application: one experiment, kind and unit, so that these are told apart by the rest
+_PREDICTED = chosen("experiment", "application", also="\"kind\" = 'prediction'")
+_OF_SYSTEM = ("host", "platform", "runtime", "system")
+_OF_ENTRY = (*_OF_SYSTEM, "primitive", "parameters")
+_UNPREDICTED = "run `regatta predict APP... --on SYSTEM... --ingest`, and choose the experiment that the systems were measured in"
 
 
 def vectors() -> Dashboard:
     """The board."""
     return board(
         "vectors",
-        "What does each primitive cost on each system?",
+        "What does each primitive cost on each system, and how long will an application take there?",
         (
             one("experiment", "vector", within=()),
             many("platform", "vector"),
-            one("runtime", "vector", within=_WITHIN),
+            one("runtime", "vector", within=_WITHIN, also=_SYSTEM),
             many("host", "vector", within=_WITHIN),
-            variable("primitive", tag_values("primitive", "vector", chosen(*_WITHIN, also="\"unit\" = 'ns'")))
+            variable("primitive", tag_values("primitive", "vector", chosen(*_WITHIN, also=("\"unit\" = 'ns'", _SYSTEM))))
             .multi(True)
             .include_all(True)
             .all_value(".*")
             .current(VariableOption(selected=True, text=list(_FIRST), value=list(_FIRST))),
+            one("application", "vector", also="\"kind\" = 'prediction'"),
         ),
         (
             Row(12, ((12, _side_by_side("ns", "What does each primitive cost on each host?", "ns", "Time of one operation")),
                      (12, _side_by_side("MB/s", "How many bytes a second does each host move?", "MBs", "Bandwidth")))),
             Row(11, ((24, repeated(_primitive(), "primitive")),)),
-            Row(10, ((16, _table()), (8, words("Where are contributions and predictions?", _LATER)))),
+            Row(10, ((24, _table()),)),
+            Row(9, ((14, _ranking()), (10, _beside()))),
+            Row(10, ((12, _contributions()), (12, _counts()))),
+            Row(10, ((24, _entries()),)),
         ),
     )  # fmt: skip
 
@@ -112,3 +119,111 @@ def _table() -> PanelBuilder:
         ),
         units={"n": "none"},
     )
+
+
+def _ranking() -> PanelBuilder:
+    fields = (
+        "rank",
+        "low",
+        "value",
+        "high",
+        "measured_low",
+        "measured",
+        "measured_high",
+        "error",
+        "n",
+        "reason",
+    )
+    return rows_of(
+        "How long will $application take on each system?",
+        "The predicted time of one unit of work, the fastest system first, with its interval, and beside it what was measured there and is not "
+        "used by the prediction. `error`: predicted / measured - 1. Systems whose intervals overlap may not be told apart: `regatta predict` says which.",
+        _UNPREDICTED,
+        [Query(newest("vector", fields, _total("elapsed"), _OF_SYSTEM))],
+        "ns",
+        columns=("rank", "system", *fields[1:]),
+        hidden=("host", "platform", "runtime"),
+        units={"rank": "none", "n": "none", "error": "percentunit"},
+        names={"value": "predicted"},
+        sort="rank",
+    )
+
+
+def _beside() -> PanelBuilder:
+    query = newest("vector", (("value", "predicted"), "measured"), _total("kernel"), _OF_SYSTEM)
+    return bars(
+        "Is the time in the kernel predicted rightly?",
+        "The kernel's time of one unit of work, predicted by counts and costs alone, beside what was measured.",
+        _UNPREDICTED,
+        [Query(query)],
+        "system",
+        "ns",
+        wide=True,
+    )
+
+
+def _contributions() -> PanelBuilder:
+    each = newest("vector", ("value",), _entry(), _OF_ENTRY)
+    query = f'SELECT sum("value") AS "value" FROM ({each}){grouped(("system", "primitive"))}'
+    panel = bars(
+        "Which primitive takes how much of $application?",
+        "Predicted time of each primitive in one unit of work, one bar a system; entries with different arguments are added up.",
+        _UNPREDICTED,
+        [Query(query, "time_series", "$tag_system")],
+        "primitive",
+        "ns",
+        wide=True,
+    )
+    return spread(panel, "system")
+
+
+def _counts() -> PanelBuilder:
+    where = chosen("experiment", "application", also="\"kind\" = 'application'")
+    return rows_of(
+        "How often does $application use each primitive?",
+        "Counts in one unit of work, with the ends of their intervals. `rule`: which calls stand behind an entry that was not counted itself, and why.",
+        _UNPREDICTED,
+        [Query(newest("vector", ("low", "value", "high", "n", "rule"), where, ("primitive", "parameters")))],
+        "short",
+        columns=("primitive", "parameters", "low", "value", "high", "n", "rule"),
+        units={"n": "none"},
+        names={"value": "count"},
+    )
+
+
+def _entries() -> PanelBuilder:
+    fields = ("cost", "count", "low", "value", "high", "n", "share", "rule")
+    panel = rows_of(
+        "What makes up each prediction?",
+        "Cost of one operation or unit × count = time, as in tables 6-2 to 6-5 of Zhang's thesis; `share` of the whole.",
+        _UNPREDICTED,
+        [Query(newest("vector", fields, _entry(), _OF_ENTRY))],
+        "ns",
+        columns=(
+            "system",
+            "primitive",
+            "parameters",
+            "cost",
+            "count",
+            "low",
+            "value",
+            "high",
+            "share",
+            "n",
+            "rule",
+        ),
+        hidden=("host", "platform", "runtime"),
+        units={"count": "short", "n": "none"},
+        names={"value": "time"},
+        sort="share",
+        descending=True,
+    )
+    return gauged(panel, "share")
+
+
+def _total(what: str) -> str:
+    return f'{_PREDICTED} AND "primitive" = \'none\' AND "parameters" = \'{{"time":"{what}"}}\''
+
+
+def _entry() -> str:
+    return f"{_PREDICTED} AND \"primitive\" <> 'none'"

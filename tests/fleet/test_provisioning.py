@@ -131,7 +131,9 @@ def test_hosts_are_made_ready_while_one_is_away_and_is_named(fleet):
     assert {name: outcome.ok for name, outcome in fleet.first.items()} == {
         "one": True, "two": True, "arm": True, "away": False,
     }  # fmt: skip
-    assert "Connection refused" in fleet.first["away"].unreachable
+    told = fleet.first["away"].unreachable
+    # Where ssh is gone before Ansible has written to it, Ansible tells of the broken pipe and not what ssh said.
+    assert "Connection refused" in told or "Make sure this host can be reached over SSH" in told
 
 
 def test_a_second_run_changes_nothing(fleet):

@@ -204,3 +204,18 @@ class SmallExperiment:
     def wait_idle(self) -> None:
         """Wait until what was started has ended by itself."""
         wait_until(lambda: not self.snakemakes() and not self.runners(), "the workflow to end", 60)
+
+
+def read_terminal(own: int) -> bytes:
+    """All that is written to a pseudo-terminal until its other side is closed; closes this one."""
+    seen = b""
+    while True:
+        try:
+            chunk = os.read(own, 4096)
+        except OSError:
+            break
+        if not chunk:
+            break
+        seen += chunk
+    os.close(own)
+    return seen

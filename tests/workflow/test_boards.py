@@ -23,10 +23,12 @@ from dashboards.frames import frame_of, series_of
 from dashboards.preview import bar_texts, page
 from influx_server import READER, InfluxServer
 from ruamel.yaml import YAML
+from served_experiment import as_home, write_served_experiment
 from small_experiments import SmallExperiment
 
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
+from regatta.cli.predict import predict
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
 
@@ -83,6 +85,13 @@ def ask(influx_server: InfluxServer, tmp_path_factory: pytest.TempPathFactory) -
         nights = [
             str(path) for path in written if path.name.startswith("nightly-") and "chat" not in path.name
         ]
+        # Predictions on the hosts of an experiment that has vectors of its own.
+        home = as_home(write_served_experiment(folder / "served", experiment="vectors"))
+        patch.setitem(os.environ, "REGATTA_HOME", str(home))
+        arguments = ["apache-static", "--on", "served", "--results", str(home / "results"), "--ingest"]
+        done = CliRunner().invoke(predict, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        patch.delitem(os.environ, "REGATTA_HOME")
         for _ in range(2):
             done = CliRunner().invoke(history, [*nights, "--ingest"], catch_exceptions=False)
             assert "2 shifts written" in done.output

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from small_experiments import HOME, HOST, SmallExperiment
+from small_experiments import HOME, HOST, SmallExperiment, read_terminal
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
@@ -235,16 +235,7 @@ def test_who_starts_snakemake_on_a_terminal_sees_the_bar_and_what_failed(tmp_pat
         env={**small.environment, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1"},
     )  # fmt: skip
     os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(own, 4096)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(own)
+    seen = read_terminal(own)
     assert process.wait(timeout=60) == 1
     text = seen.decode()
     assert "/4" in text, "the bar counts invocations"

@@ -30,7 +30,7 @@ def test_a_system_vector_has_a_number_for_each_primitive(tmp_path: Path) -> None
     parts = [{"suite": "lm", "benchmark": [name], "size": "quick"} for name in names]
     answer = measured("system-vector", tmp_path, parts, rounds=2)
     calls = {cell["parameters"].get("call") for cell in answer["cells"] if "lat_syscall" in cell["benchmark"]}
-    assert calls == {"null", "read", "write", "stat", "fstat", "open_close"}
+    assert calls == {"null", "read", "write", "stat", "fstat", "open_close", "fcntl"}
     (frequency,) = (cell for cell in answer["cells"] if cell["metric"] == "frequency")
     assert frequency["unit"] == "MHz"
     assert frequency["n"] == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from runner_plans import measured_processes, wait_until
-from small_experiments import REGATTA, SmallExperiment
+from small_experiments import REGATTA, SmallExperiment, read_terminal
 
 
 def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> None:
@@ -59,16 +59,7 @@ def test_a_terminal_sees_a_bar(tmp_path: Path) -> None:
         stderr=theirs,
     )
     os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            chunk = os.read(own, 4096)
-        except OSError:
-            break
-        if not chunk:
-            break
-        seen += chunk
-    os.close(own)
+    seen = read_terminal(own)
     assert process.wait(timeout=60) == 0
     text = seen.decode()
     assert "measuring" in text

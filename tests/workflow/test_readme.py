@@ -28,6 +28,8 @@ TRIED = {
     "./regatta run configs/experiments/chat.yml": "test_java_experiments.py runs a part of it",
     "./regatta run configs/experiments/matrix.yml": "workloads/test_java_matrix.py runs a part of it, and with -m long all of it",
     "./regatta minheap configs/experiments/minheap.yml --keep": "test_minheap_keeping.py, on a made-up JVM",
+    "./regatta vector system hbench-os": "unit/analysis/test_predict_command.py, on made-up records",
+    "./regatta predict apache-static --on hbench-os": "unit/analysis/test_predict_command.py, on made-up records",
     "./regatta import running-ng shootout.yml": "test_import.py",
     "./regatta status": "below",
     "./regatta analyze demo --baseline collector=g1": "test_demo.py",
@@ -107,7 +109,7 @@ def test_the_shootout_asks_for_the_minheaps_that_nobody_has_measured(tmp_path: P
 
 
 @pytest.mark.parametrize("verb", ["run", "demo", "plan", "status", "analyze", "report", "plot", "explain", "verify", "records",
-                                  "minheap", "build", "provision", "segment", "store", "schema", "ingest", "up", "down", "backup"])  # fmt: skip
+                                  "minheap", "build", "provision", "segment", "store", "schema", "ingest", "up", "down", "backup", "predict", "vector"])  # fmt: skip
 def test_every_verb_explains_itself(verb: str) -> None:
     done = regatta(verb, "--help")
     assert done.returncode == 0

@@ -1,0 +1,45 @@
+"""The page of predictions as a browser shows it: every plot is drawn and no script fails."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from served_experiment import as_home, write_served_experiment
+
+from regatta.analysis.prediction_request import Asked, Replaced, Request
+from regatta.analysis.predictions import forecast_of
+from regatta.analysis.vector_sources import Sources
+from regatta.report.predictions import write_predictions
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
+from test_report_in_chromium import CHROMIUM, FLAGS, facts, pytestmark  # noqa: F401
+
+
+def test_every_figure_of_predictions_is_drawn(tmp_path: Path) -> None:
+    home = as_home(write_served_experiment(tmp_path))
+    sources = Sources(home, home / "results")
+    applications = [sources.application(name) for name in ("apache-static", "apache-cgi", "apache-fastcgi")]
+    static, cgi, fastcgi = (Asked(one) for one in applications if one is not None)
+    request = Request(
+        (static, cgi, fastcgi),
+        tuple(sources.systems("served")),
+        replaced=(Replaced(cgi, fastcgi),),
+        optimise=True,
+    )
+    page = tmp_path / "page.html"
+    write_predictions(forecast_of(request), page)
+    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"{page.as_uri()}#everything"]  # fmt: skip
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    told = facts(dom)
+    assert told["errors"] == "0"
+    # ranking and contributions of three applications, speed-ups, predicted against measured
+    assert told["drawn"] == told["figures"] == "8"
+    for text in (
+        "time of one request (",
+        "predicted time of one request (",
+        "times as fast",
+        "measured elapsed time (",
+    ):
+        assert text in dom
