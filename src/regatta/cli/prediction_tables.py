@@ -11,21 +11,19 @@ import click
 
 from regatta.cli.records import printable
 from regatta.cli.tables import plain_console, show_table
-from regatta.report.predictions import (
+from regatta.report.prediction_tables import (
     CONTRIBUTIONS,
     EXPLAINED,
     INTERVALS,
     SAVINGS,
     contribution_table,
     group_words,
-    pair_rows,
+    pairs_table,
     ranking_table,
-    saving_row,
+    savings_table,
     scale_of,
-    speed_up_row,
+    speed_ups_table,
 )
-from regatta.report.predictions import PAIRS as PAIR_COLUMNS
-from regatta.report.predictions import SPEED_UPS as SPEED_UP_COLUMNS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -92,29 +90,21 @@ def _show(console: Console, table: Table, less: Collection[str], left: Collectio
 
 
 def _show_pairs(console: Console, found: Forecast) -> None:
-    rows = [row for one in found.applications for row in pair_rows(one)]
     if any(pair.verdict for one in found.applications for pair in one.pairs):
-        show_table(
-            console,
-            "Pairs of systems",
-            PAIR_COLUMNS,
-            rows,
-            left=("application", "faster", "slower", "of", "order"),
+        _show(
+            console, pairs_table(found.applications), (), ("application", "faster", "slower", "of", "order")
         )
 
 
 def _show_speed_ups(console: Console, found: Forecast) -> None:
-    rows = [speed_up_row(one) for one in found.speed_ups]
-    show_table(console, "Speed-up", SPEED_UP_COLUMNS, rows, left=("system", "replaced"))
+    _show(console, speed_ups_table(found.speed_ups, "Speed-up"), (), ("system", "replaced"))
 
 
 def _show_savings(console: Console, one: ApplicationForecast, found: Forecast) -> None:
     for system in one.systems:
-        savings = one.savings.get(system.system, ())
-        scale = scale_of((saving.time for saving in savings), found.level)
-        rows = [saving_row(saving, scale) for saving in savings]
-        title = f"Which primitive pays most for {one.application.name} on {system.system}? (times in {scale.unit})"
-        show_table(console, title, SAVINGS, rows, left=("primitive", SAVINGS[-1]))
+        title = f"Which primitive pays most for {one.application.name} on {system.system}?"
+        table = savings_table(one.savings.get(system.system, ()), title, found.level)
+        _show(console, table, (), ("primitive", SAVINGS[-1]))
 
 
 # Bars

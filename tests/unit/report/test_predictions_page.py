@@ -11,7 +11,8 @@ import pytest
 
 from regatta.model.forecast import ApplicationForecast, Forecast, PairForecast, SpeedUp, SystemForecast
 from regatta.model.vectors import ApplicationVector, Contribution, Count, Interval, Measured, Prediction
-from regatta.report.predictions import pair_rows, topics_of_forecast, write_predictions
+from regatta.report.prediction_tables import pair_rows
+from regatta.report.predictions import topics_of_forecast, write_predictions
 
 HOSTILE = "</script><b>&amp;$x$\u202e"
 
