@@ -266,10 +266,14 @@ def warnings_of(forecast: Forecast) -> tuple[str, ...]:
             found[
                 f"the user time of {name} was measured on none of these systems: its own part is taken to be the same on all"
             ] = None
-        if any(
-            count.count.n == 1 and count.count.low == count.count.high for count in one.application.counts
-        ):
-            found[f"the counts of {name} are of one trace: how much they vary is in no interval"] = None
+        once = [count.count.n == 1 and math.isfinite(count.count.low) for count in one.application.counts]
+        if any(once):
+            # Of a mix, those that an application of one trace has in it.
+            which = "the counts" if all(once) else "some counts"
+            found[f"{which} of {name} are of one trace: how much they vary is in no interval"] = None
+        user = one.application.user_time
+        if user is not None and user.n == 1 and math.isfinite(user.low):
+            found[f"the user time of {name} is of one run: how much it varies is in no interval"] = None
         for system in one.systems:
             told, where = system.prediction, f"{name} on {system.system}"
             if math.isfinite(told.time.value) and math.isnan(system.elapsed.value):

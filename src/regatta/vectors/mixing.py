@@ -40,17 +40,22 @@ def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
         raise RegattaError(
             "mix", f"applications of one unit of work ({units[0]})", units[1], "mix what counts the same work"
         )
-    whole = math.fsum(weight for _, weight in mix)
-    if not whole > 0.0:
+    largest = max((weight for _, weight in mix), default=0.0)
+    if not largest > 0.0:
         raise RegattaError("mix", "a weight above 0", "none", "give one application a weight")
-    return [(application, weight / whole) for application, weight in mix if weight > 0.0]
+    # By a power of two, which is exact: the sum of large weights would be beyond every number.
+    power = math.frexp(largest)[1]
+    scaled = [(application, math.ldexp(weight, -power)) for application, weight in mix]
+    whole = math.fsum(weight for _, weight in scaled)
+    return [(application, weight / whole) for application, weight in scaled if weight > 0.0]
 
 
 def mixed(name: str, mix: Mix) -> ApplicationVector:
     """The vector of the mean unit of work of a mix.
 
     Counts of one primitive with the same arguments are added, their intervals by MOVER. The user time is the mean where all
-    have one, and otherwise none. Each is said to be made of as many invocations as the least of its uncertain parts.
+    have one, and otherwise none. Each is said to be made of as many invocations as the least of its uncertain parts; what
+    is of one invocation is uncertain, though it has no width: nobody knows how much it varies.
 
     Args:
         name: of the new vector.
@@ -104,7 +109,11 @@ def _entry(count: Count) -> Hashable:
 
 def _invocations(numbers: Sequence[Interval]) -> int:
     """The least that an uncertain part is made of: an interval is no surer than that says. 0 where none tells."""
-    told = [(number.low == number.value == number.high, number.n) for number in numbers if number.n]
+    told = [
+        (number.low == number.value == number.high and number.n > 1, number.n)
+        for number in numbers
+        if number.n
+    ]
     return min((n for exact, n in told if not exact), default=min((n for _, n in told), default=0))
 
 

@@ -12,7 +12,7 @@ from vector_examples import application_of, application_vectors, constant, count
 
 from regatta.errors import RegattaError
 from regatta.model.vectors import ApplicationVector, Count, Interval, Share, SystemVector
-from regatta.vectors.mixing import averaged, connections_per_request, mixed, replaced
+from regatta.vectors.mixing import averaged, connections_per_request, mixed, normalized, replaced
 from regatta.vectors.prediction import has_intervals, predict
 from regatta.vectors.speedup import as_mix, speedup, with_user_time
 
@@ -49,6 +49,23 @@ def test_a_mix_is_made_of_as_many_invocations_as_the_least_of_its_uncertain_part
     assert found.user_time is not None
     assert found.user_time.n == 5
     assert mixed("web", [(exact, 1)]).counts[0].count.n == 0
+
+
+def test_what_is_of_one_trace_stays_so_in_a_mix() -> None:
+    once, often = Interval(10, 10, 10, 1, "one trace"), Interval(20, 18, 22, 5)
+    alone = application_of(Count("a", once), name="alone", user=once)
+    others = application_of(Count("a", often), name="others", user=often)
+    found = mixed("web", [(alone, 1), (others, 1)])
+    assert (found.counts[0].count.n, found.counts[0].count.low) == (1, pytest.approx(14))
+    assert found.user_time is not None
+    assert found.user_time.n == 1
+
+
+def test_weights_whose_sum_is_beyond_every_number_are_a_mix_and_others_are_what_they_were() -> None:
+    found = mixed("web", [(STATIC, 1e308), (CGI, 1e308)])
+    assert found.provenance == {"mix": "static 0.5, cgi 0.5"}
+    assert normalized([(STATIC, 0.7), (CGI, 0.1)]) == [(STATIC, 0.7 / (0.7 + 0.1)), (CGI, 0.1 / (0.7 + 0.1))]
+    assert normalized([(STATIC, 5e-324), (CGI, 0.0)]) == [(STATIC, 1.0)]
 
 
 def test_the_user_time_of_a_vector_is_one_of_its_intervals() -> None:
@@ -182,9 +199,11 @@ def test_the_speed_up_is_told_of_the_kernel_with_user_time_that_stays_and_with_t
     # Half of a processor in user mode: the 100 that are CGI's own take 200 there, and FastCGI's 50 take 100.
     half = system_of("half", fork=constant(1000, user=0.2), rest=constant(100), user_work=constant(2))
     whole = system_of("whole", fork=constant(1000, user=0.2), rest=constant(100), user_work=constant(1))
-    found = speedup(as_mix(cgi), as_mix(fastcgi), half, traced_on={"half": whole})
+    found = speedup(as_mix(cgi), as_mix(fastcgi), half, traced=lambda _: whole)
     assert found.own_user.value == pytest.approx(1400 / 500)
-    assert found.user_stays.value == pytest.approx(with_user_time(2.5, 0.3))
+    # 200 in the primitives, and CGI's own 100 that take 200 there
+    assert found.user.value == pytest.approx(400)
+    assert found.user_stays.value == pytest.approx(with_user_time(2.5, 0.4))
 
 
 def test_what_both_mixes_share_does_not_blur_the_speed_up() -> None:

@@ -1,0 +1,40 @@
+"""Vectors of one trace: predictions by them, and by mixes that have them, warn."""
+
+from __future__ import annotations
+
+from vector_examples import application_of, constant, system_of
+
+from regatta.analysis.prediction_request import Asked, Request
+from regatta.analysis.predictions import forecast_of
+from regatta.analysis.vector_sources import SystemSource
+from regatta.model.vectors import ApplicationVector, Count, Interval
+from regatta.vectors.mixing import mixed
+
+ONCE, OFTEN = Interval(10, 10, 10, 1, "one trace"), Interval(20, 18, 22, 5)
+SYSTEM = SystemSource(system_of(a=constant(100), b=constant(10)))
+COUNTS = "counts of {} are of one trace: how much they vary is in no interval"
+USER = "the user time of {} is of one run: how much it varies is in no interval"
+
+
+def warnings(asked: Asked) -> tuple[str, ...]:
+    return forecast_of(Request((asked,), (SYSTEM,))).warnings
+
+
+def of(number: Interval, name: str, *primitives: str, user: Interval | None = None) -> ApplicationVector:
+    return application_of(*(Count(primitive, number) for primitive in primitives), name=name, user=user)
+
+
+def test_counts_of_one_trace_and_a_user_time_of_one_run_are_told_each_by_itself() -> None:
+    assert "the " + COUNTS.format("x") in warnings(Asked(of(ONCE, "x", "a", user=OFTEN)))
+    assert USER.format("x") not in warnings(Asked(of(ONCE, "x", "a", user=OFTEN)))
+    assert USER.format("x") in warnings(Asked(of(OFTEN, "x", "a", user=ONCE)))
+    assert not any("one trace" in one for one in warnings(Asked(of(OFTEN, "x", "a", user=ONCE))))
+
+
+def test_a_mix_with_an_application_of_one_trace_warns() -> None:
+    parts = ((of(ONCE, "once", "a", user=ONCE), 0.5), (of(OFTEN, "often", "a", "b", user=OFTEN), 0.5))
+    told = warnings(Asked(mixed("both", parts), parts))
+    assert "some " + COUNTS.format("both") in told
+    assert USER.format("both") in told
+    often = ((of(OFTEN, "one", "a", user=OFTEN), 0.5), parts[1])
+    assert not any("is in no interval" in one for one in warnings(Asked(mixed("both", often), often)))
