@@ -26,7 +26,7 @@ def at_level(vector: V, level: float) -> V:
 
     Args:
         vector: whose intervals have its own level.
-        level: between 0 and 1.
+        level: from 0.5 to 0.9999, as that of the vector.
     """
     if vector.level == level:
         return vector

@@ -200,6 +200,13 @@ class CostSpec(Strict):
             )
         return self
 
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments that the cost asks for."""
+        if self.table is not None:
+            return tuple(map(str, self.table.arguments))
+        line = self.linear or self.piecewise
+        return () if line is None else (str(line.argument),)
+
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [{"type": "number", "minimum": 0}, handler(schema)]}
@@ -220,9 +227,30 @@ class PrimitiveSpec(Strict):
         description="Which part of the cost is spent in user mode; the rest is the kernel's.",
         examples=[0.21],
     )
+    measured: dict[Name, tuple[NotNegative, NotNegative]] = Field(
+        {},
+        description="Of each argument of the cost the least and the largest at which it was measured; a prediction that goes beyond is warned of.",
+        max_length=8,
+        examples=[{"bytes": [1024, 131072]}],
+    )
+
+    @model_validator(mode="after")
+    def _ranges(self) -> PrimitiveSpec:
+        known = self.cost.arguments()
+        for name, (low, high) in self.measured.items():
+            if name not in known:
+                raise refusal(
+                    f"an argument of the cost ({', '.join(known) or 'it has none'})",
+                    f"remove `{name}`",
+                    key="measured",
+                )
+            if low > high:
+                raise refusal("the least, then the largest", f"{name}: [{high:g}, {low:g}]", key="measured")
+        return self
 
 
-Level = Annotated[float, Field(gt=0, lt=1)]
+#: as of experiments and of `--level`
+Level = Annotated[float, Field(ge=0.5, le=0.9999)]
 Provenance = Annotated[dict[Name, Text], Field(max_length=100)]
 TimeUnitName = Literal["ns", "us", "ms", "s"]
 

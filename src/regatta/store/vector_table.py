@@ -70,11 +70,14 @@ def vector_rows(experiment_dir: Path) -> pa.Table:
     Raises:
         StoreError: a file is no vector.
     """
-    rows: list[_Row] = []
+    tables = [VECTORS.empty_table()]
     for path in vector_files(experiment_dir):
         try:
-            rows += _rows_of(path.name, YAML(typ="safe").load(path))
-        except (YAMLError, KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+            rows = list(_rows_of(path.name, YAML(typ="safe").load(path)))
+            tables.append(pa.Table.from_pylist(rows, schema=VECTORS))
+        except (
+            YAMLError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, OSError,
+        ) as error:  # fmt: skip
             got = " ".join(f"{type(error).__name__}: {error}".split())
             raise StoreError(
                 str(path),
@@ -82,7 +85,7 @@ def vector_rows(experiment_dir: Path) -> pa.Table:
                 got,
                 f"`regatta vector check {path}` tells more",
             ) from error
-    return pa.Table.from_pylist(rows, schema=VECTORS)
+    return pa.concat_tables(tables)
 
 
 def _rows_of(file: str, document: Mapping[str, Any]) -> Iterator[_Row]:

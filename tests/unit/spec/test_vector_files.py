@@ -270,7 +270,8 @@ def test_a_count_that_is_none_is_refused(entry: str, message: str) -> None:
         ("kind: application\nname: s\nper: r\ncounts: []\n", "f.yml:4:counts: expected at least 1 entry"),
         (SYSTEM + "  build: 8\n", "expected every key once"),
         (SYSTEM.replace("  stat:", "  tcp_connect:"), "f.yml:7: expected every key once · got `tcp_connect` again"),
-        (SYSTEM.replace("0.99", "1"), "f.yml:4:level: expected a number below 1 · got 1"),
+        (SYSTEM.replace("0.99", "1"), "f.yml:4:level: expected a number of at most 0.9999 · got 1"),
+        (SYSTEM.replace("0.99", "1e-20"), "f.yml:4:level: expected a number of at least 0.5 · got 1e-20"),
         (SYSTEM.replace("stat:", "'a stat':"), "f.yml:7:primitives.a stat: expected a name of letters"),
     ],
 )  # fmt: skip

@@ -136,6 +136,12 @@ def test_a_database_of_before_is_as_good_until_there_is_a_vector(experiment: Pat
         "- 5\n",
         json.dumps({"kind": "system", "name": "x", "primitives": {"a": {"unit": "byte", "cost": {"cubic": {}}}}}),
         json.dumps({"kind": "application", "name": "x", "per": "run", "counts": [{"primitive": "a", "count": "many"}]}),
+        # A piece too many; what is no text, and a number that no column holds.
+        json.dumps({"kind": "system", "name": "x", "primitives": {"a": {"unit": "byte", "cost": {
+            "piecewise": {"argument": "bytes", "breaks": [8], "pieces": [{"fixed": 1, "per": 1}] * 3}}}}}),
+        json.dumps({"kind": "system", "name": "x", "primitives": {"a": {"unit": [1], "cost": 5}}}),
+        json.dumps({"kind": "application", "name": "x", "per": "run", "counts": [{"primitive": "a", "count": {"value": 1, "n": 2**70}}]}),
+        json.dumps({"kind": "application", "name": "x", "per": "run", "counts": [{"primitive": "a", "count": 10**400}]}),
     ],
 )  # fmt: skip
 def test_what_is_no_vector_is_named_with_its_file(experiment: Path, text: str) -> None:
