@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,7 +66,7 @@ def system_vectors(
     """Make the system vectors of an experiment from its records.
 
     A system is a host with a set of modifiers (and a runtime, where that is not `native`). Its name is the host's, and for
-    modifiers `host-modifiers`. A primitive whose series is not there is left out, and the reason is told. Costs are in ns.
+    modifiers `host-modifiers` (`system_names`). A primitive whose series is not there is left out, and the reason is told. Costs are in ns.
 
     Args:
         experiment_dir: `results/<experiment>`, planned and measured.
@@ -91,8 +92,8 @@ def system_vectors(
         series = _read(connection, _wanted(cells, table), facts.steady.warmup, summarise)
     vectors: list[SystemVector] = []
     told: list[str] = []
-    for (host, runtime, modifiers), own in systems.items():
-        system = _System(system_name(host, runtime, modifiers), table, facts.level)
+    for name, own in zip(system_names(list(systems)), systems.values(), strict=True):
+        system = _System(name, table, facts.level)
         system.add([each for cell in own for each in series.get(cell.number, [])])
         if not any(series.get(cell.number) for cell in own):
             told.append(f"{system.name}: no series of {table.source or 'the table'} was measured")
@@ -108,6 +109,22 @@ def system_name(host: str, runtime: str, modifiers: str) -> str:
     """What a system is called: the host, then the runtime unless it is `native`, then the modifiers where there are some."""
     parts = [host, "" if runtime == "native" else runtime, "" if modifiers == NO_MODIFIERS else modifiers]
     return "-".join(part for part in parts if part)
+
+
+def system_names(systems: Sequence[tuple[str, str, str]]) -> list[str]:
+    """What the systems of an experiment are called, each by another name.
+
+    Host `n1` with modifier `quiet` and host `n1-quiet` with none would both be `n1-quiet`: such have their whole configuration.
+
+    Args:
+        systems: host, runtime and modifiers of each, no two alike.
+    """
+    names = [system_name(*one) for one in systems]
+    times = Counter(names)
+    return [
+        name if times[name] == 1 else f"{host} {configuration_name(runtime, '', modifiers)}"
+        for name, (host, runtime, modifiers) in zip(names, systems, strict=True)
+    ]
 
 
 def summary_named(name: str) -> Callable[[Sequence[float]], float]:
@@ -196,7 +213,7 @@ class _System:
                     f"{name} is left out: {problem.where}: expected {problem.expected}, got {problem.got}"
                 )
                 continue
-            self.primitives[name] = PrimitiveCost(rule.unit, fitted.cost, share)
+            self.primitives[name] = PrimitiveCost(rule.unit, fitted.cost, share, fitted.measured)
             if not math.isnan(fitted.worst):
                 self.fits[name] = fitted
                 if fitted.worst > FAR:

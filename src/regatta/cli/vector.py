@@ -67,7 +67,7 @@ def system(experiment: str, results: Path, summary: str, out: Path | None, as_js
             ]
         )  # fmt: skip
     directory = out or folder.path / VECTORS
-    paths = [directory / f"{_file_name(one.name)}.yml" for one in vectors]
+    paths = _files([one.name for one in vectors], directory)
     for one, path in zip(vectors, paths, strict=True):
         write_vector(one, path)
     for other in sorted(set(directory.glob("*.yml")) - set(paths)):
@@ -81,6 +81,19 @@ def system(experiment: str, results: Path, summary: str, out: Path | None, as_js
         return
     for one, path in zip(vectors, paths, strict=True):
         click.echo(f"{path}: {len(one.primitives)} primitives")
+
+
+def _files(names: Sequence[str], directory: Path) -> list[Path]:
+    """A file of its own for each system, though names may be alike but for what no file's name has."""
+    found: list[Path] = []
+    for name in names:
+        stem = _file_name(name)
+        path, number = directory / f"{stem}.yml", 1
+        while path in found:
+            number += 1
+            path = directory / f"{stem}-{number}.yml"
+        found.append(path)
+    return found
 
 
 def _file_name(name: str) -> str:

@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import t
 from synthetic_journal import native, record, write_experiment
 
-from regatta.analysis.system_vectors import summary_named, system_name, system_vectors
+from regatta.analysis.system_vectors import summary_named, system_name, system_names, system_vectors
+from regatta.cli.vector import _files
 from regatta.errors import SpecError
 from regatta.model.primitives import CostRule, PrimitiveRule, PrimitiveTable, SeriesChoice
 from regatta.model.vectors import ConstantCost, LinearCost, PiecewiseCost, TableCost
@@ -281,6 +282,20 @@ def test_a_system_is_called_by_its_host_runtime_and_modifiers() -> None:
     assert system_name("alpha", "native", "none") == "alpha"
     assert system_name("alpha", "native", "in-docker+half-quota") == "alpha-in-docker+half-quota"
     assert system_name("alpha", "temurin-21", "none") == "alpha-temurin-21"
+
+
+def test_systems_that_would_be_called_alike_have_their_whole_configuration() -> None:
+    alike = [("n1", "native", "quiet"), ("n1-quiet", "native", "none"), ("n2", "native", "quiet")]
+    assert system_names(alike) == ["n1 native quiet", "n1-quiet native", "n2-quiet"]
+    assert system_names([("n1", "quiet", "none"), ("n1", "native", "quiet")]) == [
+        "n1 quiet",
+        "n1 native quiet",
+    ]
+
+
+def test_no_two_systems_are_written_into_one_file(tmp_path: Path) -> None:
+    found = _files(["a b", "a-b", "a-b-2", "a/b"], tmp_path)
+    assert [path.name for path in found] == ["a-b.yml", "a-b-2.yml", "a-b-2-2.yml", "a-b-3.yml"]
 
 
 def test_the_table_of_the_operating_system_reads_and_names_each_series_once() -> None:
