@@ -36,12 +36,12 @@ class About:
     user_ns: tuple[float, ...] = ()
 
 
-def mean_of(values: Sequence[float], level: float) -> Interval:
-    """The mean with Student's interval; of one value that value alone, with the reason."""
+def mean_of(values: Sequence[float], level: float, alone: str = ONE_TRACE) -> Interval:
+    """The mean with Student's interval; of one value that value alone, with the reason (`alone`)."""
     n = len(values)
     mean = math.fsum(values) / n
     if n == 1:
-        return Interval(mean, mean, mean, 1, ONE_TRACE)
+        return Interval(mean, mean, mean, 1, alone)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     half = float(stdtrit(n - 1, 0.5 + level / 2)) * spread / math.sqrt(n)
     return Interval(mean, max(0.0, mean - half), mean + half, n)
@@ -72,39 +72,77 @@ def application_vector(
     """
     counted = [count_calls(trace.tally, table) for trace in traces]
     keys = sorted({key for one in counted for key in one.entries})
-    counts = tuple(_count(key, counted, traces, about.level) for key in keys)
-    told = dict(provenance) | _told(counted, traces)
-    user = mean_of(about.user_ns, about.level) if about.user_ns else None
+    made = [_count(key, counted, traces, about.level) for key in keys]
+    counts = tuple(count for count, _ in made)
+    varying = [
+        " ".join(filter(None, (*key, argument)))
+        for key, (_, argument) in zip(keys, made, strict=True)
+        if argument
+    ]
+    told = dict(provenance) | _told(counted, traces) | {"varying_arguments": ", ".join(varying)}
+    user = mean_of(about.user_ns, about.level, "one run") if about.user_ns else None
     return ApplicationVector(
         about.name, about.per, counts, about.level, user, "ns", about.benchmark, {k: v for k, v in told.items() if v}
     )  # fmt: skip
 
 
-def _count(key: tuple[str, str], counted: Sequence[Counted], traces: Sequence[Trace], level: float) -> Count:
+def _count(
+    key: tuple[str, str], counted: Sequence[Counted], traces: Sequence[Trace], level: float
+) -> tuple[Count, str]:
+    """The entry; and the name of its argument where that varies more between traces than the calls, and so makes the interval."""
     entries = [one.entries.get(key, Entry()) for one in counted]
-    per_unit = [entry.count / trace.units for entry, trace in zip(entries, traces, strict=True)]
+    units = [trace.units for trace in traces]
+    number = mean_of([entry.count / of for entry, of in zip(entries, units, strict=True)], level)
     calls = sorted(set().union(*(entry.calls for entry in entries)))
     argument = next((entry.argument for entry in entries if entry.argument), "")
-    shares = _shares(argument, entries) if argument else ()
+    shares = _shares(argument, entries, units) if argument else ()
+    varying = ""
+    if argument and _varies_more(amount := _amount(entries, units, level), number):
+        number, varying = _as_uncertain_as(amount, number), argument
     primitive, rule = key
     only = dict(shares[0].arguments) if len(shares) == 1 else {}
-    return Count(
-        primitive, mean_of(per_unit, level), only, shares if len(shares) > 1 else (), tuple(calls), rule
-    )  # fmt: skip
+    return Count(primitive, number, only, shares if len(shares) > 1 else (), tuple(calls), rule), varying
 
 
-def _shares(argument: str, entries: Sequence[Entry]) -> tuple[Share, ...]:
-    """The sizes of all traces together: for each power of two its mean, with its part of the calls."""
+def _shares(argument: str, entries: Sequence[Entry], units: Sequence[float]) -> tuple[Share, ...]:
+    """The sizes of one unit of work, the mean of the traces: for each power of two its mean, with its part of the calls."""
     sizes: dict[int, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-    for entry in entries:
+    for entry, of in zip(entries, units, strict=True):
         for size, (count, total) in entry.sizes.items():
-            sizes[size] = (sizes[size][0] + count, sizes[size][1] + total)
+            sizes[size] = (sizes[size][0] + count / of, sizes[size][1] + total / of)
     everything = math.fsum(count for count, _ in sizes.values())
     return tuple(
         Share({argument: total / count}, count / everything)
         for _, (count, total) in sorted(sizes.items())
         if count
     )
+
+
+def _amount(entries: Sequence[Entry], units: Sequence[float], level: float) -> Interval:
+    """The argument of all calls of one unit of work together, such as bytes."""
+    totals = [math.fsum(total for _, total in entry.sizes.values()) for entry in entries]
+    return mean_of([total / of for total, of in zip(totals, units, strict=True)], level)
+
+
+def _varies_more(amount: Interval, number: Interval) -> bool:
+    """Whether an argument's amount varies more than the number of calls that have it, beyond the rounding of means."""
+    return number.n > 1 and _relative(amount) > _relative(number) + 1e-9
+
+
+def _as_uncertain_as(amount: Interval, number: Interval) -> Interval:
+    """The number of calls with the relative interval of the amount of their argument, which is the wider one.
+
+    With a cost of f + p bytes a trace of n calls and b bytes takes f n + p b. The deviation of a sum is at most the sum of the
+    deviations. So Student's interval of what the traces take is, relative to their mean, at most as wide as the wider one of
+    those of n and b, and this one holds it whatever f and p (of at least 0) a system has.
+    """
+    half = _relative(amount) * number.value
+    return Interval(number.value, max(0.0, number.value - half), number.value + half, number.n)
+
+
+def _relative(number: Interval) -> float:
+    """Half the width; the upper half, for the lower may have been cut at 0."""
+    return (number.high - number.value) / number.value if number.value else 0.0
 
 
 def _told(counted: Sequence[Counted], traces: Sequence[Trace]) -> dict[str, str]:

@@ -4,11 +4,15 @@ import math
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from regatta.model.calls import Seen, Tally
+from regatta.model.vectors import Interval, LinearCost, PrimitiveCost, SystemVector
 from regatta.spec.calls import read_calls
 from regatta.spec.vector_files import read_vector, write_vector
 from regatta.trace.application import About, Trace, application_vector, mean_of, ratio_of
+from regatta.vectors.prediction import predict
 
 TABLE = read_calls(Path(__file__).parents[3] / "configs" / "primitives" / "os-calls.yml")
 
@@ -51,6 +55,65 @@ def test_sizes_of_one_power_of_two_are_their_mean_and_several_a_distribution():
         ({"bytes": 600}, 0.75),
         ({"bytes": 20000}, 0.25),
     ]
+
+
+def _reads(count: int, size: int, units: float = 100) -> Trace:
+    return Trace(
+        Tally({Seen("read", "file", "some", size=size.bit_length() - 1): (count, count * size)}), units
+    )
+
+
+def test_traces_are_weighted_alike_however_long_they_were():
+    for longer in (1, 10):
+        traces = [_reads(100, 1024), _reads(100 * longer, 1 << 20, 100 * longer)]
+        (count,) = application_vector(traces, TABLE, About("x", "request"), {}).counts
+        assert count.count.value == 1
+        assert [(share.arguments, share.share) for share in count.distribution] == [
+            ({"bytes": 1024}, 0.5),
+            ({"bytes": 1 << 20}, 0.5),
+        ]
+
+
+def test_what_varies_with_the_argument_between_traces_is_in_the_interval():
+    traces = [_reads(100, 1024), _reads(100, 1 << 20)]
+    vector = application_vector(traces, TABLE, About("x", "request"), {})
+    assert vector.provenance["varying_arguments"] == "file_read bytes"
+    cost = LinearCost("bytes", Interval.exact(100), Interval.exact(0.1))
+    system = SystemVector("s", "ns", {"file_read": PrimitiveCost("operation", cost)})
+    found = predict(vector, system).time
+    alone = [100 + 0.1 * 1024, 100 + 0.1 * (1 << 20)]
+    wanted = mean_of(alone, 0.95)
+    assert (found.value, found.low) == (pytest.approx(sum(alone) / 2), 0)
+    assert wanted.high <= found.high <= 1.01 * wanted.high
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 500), st.integers(1, 1 << 22), st.floats(1, 100)), min_size=2, max_size=5
+    ),
+    st.floats(0, 1e4),
+    st.floats(0, 10),
+)
+def test_a_prediction_holds_students_interval_of_what_the_traces_take_whatever_the_line(
+    told: list[tuple[int, int, float]], fixed: float, per: float
+):
+    vector = application_vector([_reads(*one) for one in told], TABLE, About("x", "request"), {})
+    cost = LinearCost("bytes", Interval.exact(fixed), Interval.exact(per))
+    found = predict(vector, SystemVector("s", "ns", {"file_read": PrimitiveCost("operation", cost)})).time
+    wanted = mean_of([count / units * (fixed + per * size) for count, size, units in told], 0.95)
+    assert found.value == pytest.approx(wanted.value)
+    assert found.low <= wanted.low * (1 + 1e-6) + 1e-6
+    assert found.high >= wanted.high * (1 - 1e-6)
+
+
+def test_an_argument_that_does_not_vary_leaves_the_interval_of_the_count():
+    steady = application_vector([_reads(100, 1024)] * 3, TABLE, About("x", "request"), {})
+    assert "varying_arguments" not in steady.provenance
+    assert (steady.counts[0].count.low, steady.counts[0].count.high) == (1, 1)
+    traces = [_reads(count, 1024) for count in (90, 100, 110)]
+    vector = application_vector(traces, TABLE, About("x", "request"), {})
+    assert "varying_arguments" not in vector.provenance
+    assert vector.counts[0].count == mean_of([0.9, 1.0, 1.1], 0.95)
 
 
 def test_the_vector_can_be_written_and_read_and_says_what_it_does_not_know(tmp_path):
