@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.dashboard import Dashboard, VariableOption
 
 from dashboards.changes import gauged, repeated, spread
 from dashboards.influxql import COSTS, Query, chosen, grouped, newest, tag_values, without
-from dashboards.pieces import PanelBuilder, Row, bars, board, many, one, rows_of, variable
+from dashboards.pieces import PanelBuilder, Row, bars, board, many, one, rows_of, setting, shortened, variable
 
 _EMPTY = "run `regatta run configs/experiments/system-vector.yml` on each host, then `regatta ingest system-vector`"
 _SYSTEM = "\"kind\" = 'system'"
@@ -134,19 +134,23 @@ def _ranking() -> PanelBuilder:
         "n",
         "reason",
     )
-    return rows_of(
+    panel = rows_of(
         "How long will $application take on each system?",
         "The predicted time of one unit of work, the fastest system first, with its interval, and beside it what was measured there and is not "
-        "used by the prediction. `error`: predicted / measured - 1. Systems whose intervals overlap may not be told apart: `regatta predict` says which.",
+        "used by the prediction. `error`: predicted / measured - 1. Systems whose intervals overlap may not be told apart: `regatta predict` says which. "
+        "`quantity` is `elapsed`, or `primitives` where the application's vector has no `user_time`: what its primitives take alone, which is not the "
+        "whole time, so that nothing measured stands beside it.",
         _UNPREDICTED,
-        [Query(newest("vector", fields, _total("elapsed"), _OF_SYSTEM))],
+        [Query(newest("vector", fields, _total("elapsed", "primitives"), (*_OF_SYSTEM, "parameters")))],
         "ns",
-        columns=("rank", "system", *fields[1:]),
+        columns=("rank", "system", "parameters", *fields[1:]),
         hidden=("host", "platform", "runtime"),
         units={"rank": "none", "n": "none", "error": "percentunit"},
-        names={"value": "predicted"},
+        names={"value": "predicted", "parameters": "quantity"},
         sort="rank",
     )
+    panel.override_by_name("quantity", [setting("mappings", [shortened('^\\{"time":"(.*)"\\}$')])])
+    return panel
 
 
 def _beside() -> PanelBuilder:
@@ -181,7 +185,8 @@ def _counts() -> PanelBuilder:
     where = chosen("experiment", "application", also="\"kind\" = 'application'")
     return rows_of(
         "How often does $application use each primitive?",
-        "Counts in one unit of work, with the ends of their intervals. `rule`: which calls stand behind an entry that was not counted itself, and why.",
+        "Counts in one unit of work, with the ends of their intervals; those with the same arguments are added up, and `arguments` says of how many "
+        "different ones the others are means. `rule`: which calls stand behind an entry that was not counted itself, and why.",
         _UNPREDICTED,
         [Query(newest("vector", ("low", "value", "high", "n", "rule"), where, ("primitive", "parameters")))],
         "short",
@@ -221,8 +226,8 @@ def _entries() -> PanelBuilder:
     return gauged(panel, "share")
 
 
-def _total(what: str) -> str:
-    return f'{_PREDICTED} AND "primitive" = \'none\' AND "parameters" = \'{{"time":"{what}"}}\''
+def _total(*times: str) -> str:
+    return f'{_PREDICTED} AND "primitive" = \'none\' AND "parameters" =~ /^\\{{"time":"({"|".join(times)})"\\}}$/'
 
 
 def _entry() -> str:

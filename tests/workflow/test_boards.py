@@ -5,12 +5,14 @@ Run with `-s` it prints how many. Grafana itself is not here: NOT TESTED is how 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,11 +28,15 @@ from ruamel.yaml import YAML
 from served_experiment import as_home, write_served_experiment
 from small_experiments import SmallExperiment
 
+from regatta.analysis.prediction_request import Asked, Request
+from regatta.analysis.predictions import forecast_of
+from regatta.analysis.vector_sources import Sources
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
 from regatta.cli.predict import predict
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
+from regatta.influx.prediction_points import prediction_points
 
 DOCUMENTS = {board["uid"].removeprefix("regatta-"): board for board in documents()}
 ALERTS = YAML(typ="safe").load(
@@ -313,6 +319,34 @@ def test_an_estimate_that_has_become_undefined_is_shown_so_and_alarms_nobody(mad
             middle = "ratio" if "ratio" in names else "mean time"
             sides = ("low", "high") if "low" in names else ("low time", "high time")
             assert {shown_row[name] for name in (middle, *sides)} == ends
+
+
+def test_all_entries_of_a_primitive_are_shown_and_the_primitives_where_no_whole_is_known(
+    made_of: Written,
+) -> None:
+    sources = Sources(ROOT, ROOT / "results")
+    systems = tuple(sources.systems("emulated-aarch64"))
+    traced = sources.application("apache-fastcgi")
+    assert traced is not None
+    for application, quantity in ((traced, "elapsed"), (replace(traced, user_time=None), "primitives")):
+        found = forecast_of(Request((Asked(application),), systems))
+        board = Board(
+            DOCUMENTS["vectors"], made_of(*prediction_points(found, time.time_ns())), Range(0, 2**41)
+        )
+        (counts,) = told(board, "How often does $application use each primitive?")
+        names, rows = frame_of(counts)
+        (light,) = (row for row in rows if row[names.index("primitive")] == "null_call")
+        own = [count.count.value for count in traced.counts if count.primitive == "null_call"]
+        assert len(own) > 1
+        assert light[names.index("count")] == pytest.approx(sum(own))
+        (row,) = found.applications[0].systems
+        (contributions,) = told(board, "Which primitive takes how much of $application?")
+        shown_time = sum(one["values"][0][1] for _, series in contributions.found for one in series)
+        assert shown_time == pytest.approx(row.prediction.time.value)
+        (ranking,) = told(board, "How long will $application take on each system?")
+        names, (total,) = frame_of(ranking)
+        assert total[names.index("predicted")] == pytest.approx(row.elapsed.value)
+        assert json.loads(total[names.index("quantity")]) == {"time": quantity}
 
 
 def test_an_alarm_takes_both_sides_from_one_point(made_of: Written) -> None:

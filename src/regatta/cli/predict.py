@@ -103,7 +103,11 @@ class _SeveralSystems(click.Command):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write a page with figures.",
 )
-@click.option("--ingest", is_flag=True, help="Also write the predictions into InfluxDB, for the boards.")
+@click.option(
+    "--ingest",
+    is_flag=True,
+    help="Also write the predictions into InfluxDB, for the boards; not with --what-if.",
+)
 @json_option
 def predict(
     applications: Sequence[str],
@@ -133,6 +137,8 @@ def predict(
     sources = Sources(_home(), results, summary)
     asked = _applications(applications, sources)
     _check_benchmark(benchmark, asked, replacements, sources)
+    if ingest:
+        _check_ingest(changes, sources)
     request = Request(
         tuple(asked),
         tuple(_systems(systems, sources)),
@@ -240,6 +246,16 @@ def _check_benchmark(
     sources.problems.append(Problem("--benchmark", "one application or mix, and no --replace", got, fix))
 
 
+def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
+    """What is written takes the place of earlier predictions, and nothing in it would say that a cost was changed."""
+    if changes:
+        got = " ".join(f"--what-if {text}" for text in changes)
+        fix = "leave out one of them: `--html` and `--json` tell what a change does"
+        sources.problems.append(
+            Problem("--ingest", "predictions with the costs as they are, without --what-if", got, fix)
+        )
+
+
 def _systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
     """Each system once, however many names it was given by."""
     found: list[SystemSource] = []
@@ -270,6 +286,7 @@ def _changes(given: Sequence[str], sources: Sources) -> list[Change]:
     from regatta.model.forecast import Change
     from regatta.vectors.what_if import parse_change
 
+    _check_once("--what-if", "primitive", [(text.partition("=")[0], text) for text in given], sources)
     found = []
     for text in given:
         primitive, _, change = text.partition("=")
@@ -282,12 +299,27 @@ def _changes(given: Sequence[str], sources: Sources) -> list[Change]:
     return found
 
 
+def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], sources: Sources) -> None:
+    """Of two that name the same, one would silently count for both. `named`: what each names, and how it was given."""
+    by_name: dict[str, list[str]] = {}
+    for name, text in named:
+        by_name.setdefault(name, []).append(text)
+    for name, texts in by_name.items():
+        if len(texts) > 1:
+            sources.problems.append(
+                Problem(
+                    f"{option} {name}".rstrip(), f"every {what} once", " and ".join(texts), "keep one of them"
+                )
+            )
+
+
 def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
     """Every application that holds one of the old ones, with the new ones in their place."""
     from regatta.analysis.prediction_request import Asked, Replaced
     from regatta.vectors.mixing import mixed, replaced
 
     others: dict[str, ApplicationVector] = {}
+    named: list[tuple[str, str]] = []
     known = list(dict.fromkeys(part.name for part in _parts(asked)))
     for text in given if asked else ():
         old, _, new = text.partition("=")
@@ -298,9 +330,11 @@ def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) ->
             expected = f"OLD=NEW, with OLD among {', '.join(known)}" if known else "OLD=NEW"
             sources.problems.append(Problem("--replace", expected, repr(text), fix))
             continue
+        named.append((name, text))
         vector = sources.application(new, "--replace")
         if vector is not None and _has_own_name(vector, text, [*_parts(asked), *others.values()], sources):
             others[name] = vector
+    _check_once("--replace", "application", named, sources)
     found: list[Replaced] = []
     for one in () if sources.problems else asked:
         own = {

@@ -5,100 +5,135 @@ They are of no journal: `regatta predict --ingest` writes them, instead of those
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from regatta.influx.answers import APPLICATION, PREDICTION
 from regatta.influx.client import Client
 from regatta.influx.journal import any_of
 from regatta.influx.lines import encode
-from regatta.influx.points import VECTOR, Point, apart, make_point
+from regatta.influx.points import VECTOR, Point, make_point
 from regatta.influx.rebuilding import delete
 from regatta.model.forecast import ApplicationForecast, Forecast, SystemForecast
-from regatta.model.vectors import Contribution, Interval
+from regatta.model.vectors import Contribution, Count, Interval
 from regatta.store.columns import canonical_json
+from regatta.vectors.sums import Sum, positive, spread, uncertain
 
 #: the tag `primitive` of a prediction's totals
 TOTAL = ""
 _TIMES = ("elapsed", "kernel", "user")
+#: what stands in the place of `elapsed` where the application's time in user mode is not known
+PRIMITIVES = "primitives"
 
 
 def prediction_points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
     """The counts of each application, and on each system its contributions and totals.
 
+    Each is a series of its own: entries of one primitive with the same arguments are one, their counts, times and shares added.
+
     Args:
         forecast: what was predicted.
         time_ns: UTC, of all of them.
     """
-    return apart(_points(forecast, time_ns))
-
-
-def _points(forecast: Forecast, time_ns: int) -> Iterator[Point]:
     for one in forecast.applications:
+        entries = _entries(one)
         for experiment in dict.fromkeys(system.provenance.get("experiment", "") for system in one.systems):
-            yield from _counts(one, experiment, time_ns)
+            yield from _counts(one, entries, experiment, time_ns)
         for rank, system in enumerate(one.systems, start=1):
             make = _Maker(one, system, time_ns)
-            yield from map(make.contribution, system.prediction.contributions)
+            yield from map(make.contribution, entries)
             yield from (make.total(what, rank) for what in _TIMES)
 
 
-def _counts(one: ApplicationForecast, experiment: str, time_ns: int) -> Iterator[Point]:
-    application = one.application
-    for count in application.counts:
-        arguments = dict(count.arguments)
+@dataclass(frozen=True)
+class _Entry:
+    """What the application uses one primitive with: the same arguments, whichever calls and rules stand behind it."""
+
+    primitive: str
+    parameters: str
+    #: places in the application's counts, which are those of the contributions
+    numbers: tuple[int, ...]
+
+
+def _entries(one: ApplicationForecast) -> list[_Entry]:
+    """The entries in the order of the counts, no two with the same primitive and parameters."""
+    numbers: dict[Hashable, list[int]] = {}
+    for number, count in enumerate(one.application.counts):
+        numbers.setdefault(_used_with(count), []).append(number)
+    found: dict[tuple[str, str], _Entry] = {}
+    for own in numbers.values():
+        count = one.application.counts[own[0]]
+        # Of a distribution these are the means.
+        shown = dict(one.systems[0].prediction.contributions[own[0]].arguments)
         if count.distribution:
-            arguments = {"arguments": len(count.distribution)}
+            shown["arguments"] = len(count.distribution)
+        at = (count.primitive, canonical_json(shown) or "")
+        while at in found:
+            # Other distributions with the same means may cost something else.
+            shown["distribution"] = shown.get("distribution", 1) + 1
+            at = (count.primitive, canonical_json(shown) or "")
+        found[at] = _Entry(*at, tuple(own))
+    return list(found.values())
+
+
+def _used_with(count: Count) -> Hashable:
+    distribution = sorted((sorted(part.arguments.items()), part.share) for part in count.distribution)
+    return count.primitive, repr(sorted(count.arguments.items())), repr(distribution)
+
+
+def _counts(
+    one: ApplicationForecast, entries: Sequence[_Entry], experiment: str, time_ns: int
+) -> Iterator[Point]:
+    application = one.application
+    for entry in entries:
+        rows = [application.counts[number] for number in entry.numbers]
         tags = (
-            experiment,
-            "",
-            "",
-            "",
-            APPLICATION,
-            count.primitive,
-            canonical_json(arguments),
-            "count",
-            "",
-            application.name,
-        )
-        yield make_point(
-            VECTOR,
-            tags,
-            {**_interval(count.count), "level": application.level, "rule": _rule(count)},
-            time_ns,
-        )
+            experiment, "", "", "", APPLICATION, entry.primitive, entry.parameters, "count", "", application.name,
+        )  # fmt: skip
+        fields = {**_interval(_count_of(rows)), "level": application.level, "rule": _rules(rows)}
+        yield make_point(VECTOR, tags, fields, time_ns)
 
 
 class _Maker:
     """Points of one application on one system at one time."""
 
     def __init__(self, one: ApplicationForecast, system: SystemForecast, time_ns: int) -> None:
-        self._application = one.application.name
+        self._application = one.application
         self._system = system
         self._time_ns = time_ns
 
-    def _point(self, primitive: str, parameters: Mapping[str, Any], fields: Mapping[str, Any]) -> Point:
+    def _point(self, primitive: str, parameters: str, fields: Mapping[str, Any]) -> Point:
         provenance = self._system.provenance
         tags = (
             provenance.get("experiment", ""), provenance.get("host", ""), provenance.get("platform", ""),
-            provenance.get("runtime", "native"), PREDICTION, primitive, canonical_json(dict(parameters)), "ns",
-            self._system.system, self._application,
+            provenance.get("runtime", "native"), PREDICTION, primitive, parameters, "ns",
+            self._system.system, self._application.name,
         )  # fmt: skip
         return make_point(VECTOR, tags, {"level": self._system.prediction.level, **fields}, self._time_ns)
 
-    def contribution(self, row: Contribution) -> Point:
+    def contribution(self, entry: _Entry) -> Point:
         """What one entry takes."""
+        rows = [self._system.prediction.contributions[number] for number in entry.numbers]
+        # The cost of an entry that counts nothing was not asked for.
+        cost = next((row.cost.value for row in rows if not _counts_nothing(row)), rows[0].cost.value)
         fields = {
-            **_interval(row.time), "cost": row.cost.value, "count": row.count.value, "share": row.share, "rule": _rule(row),
+            **_interval(_time_of(rows)), "cost": cost, "count": _count_of(rows).value,
+            "share": sum(row.share for row in rows), "rule": _rules(rows),
         }  # fmt: skip
-        return self._point(row.primitive, row.arguments, fields)
+        return self._point(entry.primitive, entry.parameters, fields)
 
     def total(self, what: str, rank: int) -> Point:
-        """The whole: predicted, and measured where it was."""
+        """The whole: predicted, and measured where it was.
+
+        Without the application's time in user mode `elapsed` is not known: what its primitives take is told in its place, beside
+        which nothing that was measured stands, nor beside their part in user mode.
+        """
         system = self._system
         predicted = {"elapsed": system.elapsed, "kernel": system.prediction.kernel, "user": system.user}[what]
         fields: dict[str, Any] = {**_interval(predicted), "rank": rank}
-        if system.measured is not None:
+        whole = self._application.user_time is not None
+        if system.measured is not None and (whole or what == "kernel"):
             measured: Interval = getattr(system.measured, what)
             fields |= {
                 "measured": measured.value,
@@ -107,11 +142,42 @@ class _Maker:
             }
         if what in system.ratios:
             fields["error"] = system.ratios[what].value - 1.0
-        return self._point(TOTAL, {"time": what}, fields)
+        named = what if whole or what != "elapsed" else PRIMITIVES
+        return self._point(TOTAL, canonical_json({"time": named}) or "", fields)
 
 
-def _rule(row: Contribution | Any) -> str:
-    """Which calls stand behind it, and why."""
+def _count_of(rows: Sequence[Count | Contribution]) -> Interval:
+    """How often in all; made of as many invocations as the least that is told."""
+    if len(rows) == 1:
+        return rows[0].count
+    whole = Sum(0.0)
+    for number, row in enumerate(rows):
+        whole = whole.plus(uncertain(row.count, number))
+    return replace(whole.interval(), n=min((row.count.n for row in rows if row.count.n), default=0))
+
+
+def _time_of(rows: Sequence[Contribution]) -> Interval:
+    """What all of them take, in ns. They have one cost, whose error moves them together; those of their counts are their own."""
+    if len(rows) == 1:
+        return rows[0].time
+    whole = Sum(0.0)
+    for number, row in enumerate(rows):
+        if not _counts_nothing(row):
+            terms = {**spread(row.cost, "cost", row.count.value), **spread(row.count, number, row.cost.value)}
+            whole = whole.plus(Sum(row.time.value, terms, row.time.reason))
+    return positive(whole.interval())
+
+
+def _counts_nothing(row: Contribution) -> bool:
+    return row.count.value == row.count.low == row.count.high == 0.0
+
+
+def _rules(rows: Sequence[Count | Contribution]) -> str:
+    """Which calls stand behind them, and why."""
+    return "; ".join(dict.fromkeys(text for row in rows if (text := _rule(row))))
+
+
+def _rule(row: Count | Contribution) -> str:
     calls = ", ".join(row.stands_for)
     return f"{calls}: {row.rule}" if calls and row.rule else calls or row.rule
 

@@ -109,6 +109,32 @@ def test_every_problem_of_a_call_is_told_at_once(home: Path, tmp_path: Path) -> 
             "--benchmark: expected one application or mix, and no --replace · got --replace apache-cgi=apache-fastcgi",
         ),
         (["apache-static", "--on", "sun-400", "--what-if", "tcp_conect=0.5x"], "`tcp_connect`"),
+        (
+            [
+                "apache-static",
+                "--on",
+                "sun-400",
+                "--what-if",
+                "tcp_connect=0.5x",
+                "--what-if",
+                "stat=2x",
+                "--what-if",
+                "tcp_connect=12us",
+            ],
+            "--what-if tcp_connect: expected every primitive once · got tcp_connect=0.5x and tcp_connect=12us",
+        ),
+        (
+            [
+                "apache-cgi",
+                "--on",
+                "sun-400",
+                "--replace",
+                "apache-cgi=apache-fastcgi",
+                "--replace",
+                "apache-cgi.yml=apache-static",
+            ],
+            "--replace apache-cgi: expected every application once · got apache-cgi=apache-fastcgi and apache-cgi.yml=apache-static",
+        ),
     ],
 )
 def test_a_wrong_name_weight_or_change_is_refused_with_what_mends_it(
@@ -117,6 +143,23 @@ def test_a_wrong_name_weight_or_change_is_refused_with_what_mends_it(
     problems = refused(regatta(home, "predict", *arguments))
     assert any(told in one for one in problems), problems
     assert all(" · got " in one for one in problems)
+
+
+def test_hypothetical_predictions_are_not_written_over_real_ones_and_not_even_made(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regatta.analysis import predictions
+
+    def never(*_: object) -> None:
+        raise AssertionError("predicted")
+
+    monkeypatch.setattr(predictions, "forecast_of", never)
+    done = regatta(
+        home, "predict", "apache-static", "--on", "sun-400", "--ingest", "--what-if", "stat=2x", "--what-if", "fcntl=-5%"
+    )  # fmt: skip
+    (problem,) = refused(done)
+    assert problem.startswith("--ingest: expected predictions with the costs as they are, without --what-if")
+    assert "got --what-if stat=2x --what-if fcntl=-5% · fix: leave out one of them" in problem
 
 
 def test_one_benchmark_may_be_named_for_one_mix(home: Path) -> None:
