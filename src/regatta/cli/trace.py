@@ -82,6 +82,9 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
         raise click.UsageError("--for and --ready: expected --pid beside them")
     if pid is not None and options["pairs"] and not (options["for_s"] and options["units_from"]):
         raise click.UsageError("--overhead with --pid: expected --for and --units-from beside it")
+    for option in ("name", "per"):
+        if options[option] == "":
+            raise click.UsageError(f"--{option}: expected a word at least, got nothing")
     figures = {key: _figure(_text(options.pop(key)), f"--{key.replace('_', '-')}") for key in _FIGURES}
     fingerprint = fingerprint_of(local_facts())
     wanted = Wanted(command=command, figures=figures, fingerprint=fingerprint, **options)  # type: ignore[arg-type]
@@ -107,6 +110,7 @@ def _trace(wanted: Wanted) -> None:
     tool, why = choose_tool(wanted.tool)
     if why:
         click.echo(f"traces with {tool} ({why})", err=True)
+    _check_first(wanted, tool)
     measured = measure(wanted, tool, table)
     if wanted.tally is not None:
         write_tally(measured.traces[0].tally, wanted.tally)
@@ -117,11 +121,35 @@ def _trace(wanted: Wanted) -> None:
     _show(vector.provenance, len(vector.counts), str(wanted.output))
 
 
+def _check_first(wanted: Wanted, tool: str) -> None:
+    """What the vector will say of itself and where files go: before anything runs, for a trace may take hours.
+
+    Raises:
+        SpecError: no vector may say so.
+        RegattaError: a file cannot be written.
+    """
+    from regatta.model.vectors import ApplicationVector, Count, Interval
+    from regatta.spec.vector_files import parse_vector, vector_text
+    from regatta.trace.destinations import check_replaceable, check_writable
+    from regatta.trace.windows import about_of, origin_of
+
+    about = about_of(wanted)
+    counts = (Count("null_call", Interval.exact(1.0)),)
+    blank = ApplicationVector(
+        about.name, about.per, counts, about.level, benchmark=about.benchmark, provenance=origin_of(wanted, tool)
+    )  # fmt: skip
+    parse_vector(vector_text(blank), "the vector to be")
+    if wanted.output is not None:
+        check_replaceable(wanted.output)
+    if wanted.tally is not None:
+        check_writable(wanted.tally)
+
+
 def _show(provenance: object, counts: int, path: str) -> None:
     told = dict(provenance)  # type: ignore[call-overload]
     click.echo(f"{told['calls']} calls in {told['units']} units of work: {counts} entries, in {path}")
     click.echo(f"overhead of {told['tool']}: {told['overhead']}")
-    for key in ("unknown", "remarks"):
+    for key in ("unknown", "remarks", "notes"):
         if key in told:
             click.echo(f"{key}: {told[key]}", err=True)
     sys.stdout.flush()

@@ -70,7 +70,7 @@ def read_figure(figure: Figure, printed: str) -> float:
     """The number: of the last line that is a JSON object with that key.
 
     Raises:
-        RegattaError: there is none, or it is no number above 0.
+        RegattaError: there is none, or it is no number of at least 0.
     """
     where = f"{figure.file}:{figure.key}" if figure.file != "-" else f"{figure.key} in the command's output"
     if figure.file == "-":
@@ -86,11 +86,21 @@ def read_figure(figure: Figure, printed: str) -> float:
         except ValueError:
             continue
         if isinstance(value, dict) and figure.key in value:
-            number = value[figure.key]
-            if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < math.inf:
-                raise RegattaError(where, "a number of at least 0", repr(number)[:60])
-            return float(number)
+            number = _number(value[figure.key])
+            if not 0 <= number < math.inf:
+                raise RegattaError(where, "a number of at least 0", repr(value[figure.key])[:60])
+            return number
     raise RegattaError(where, f"a line with a JSON object that has `{figure.key}`", "none", "FILE:key")
+
+
+def _number(value: object) -> float:
+    """NaN where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def run_command(command: Sequence[str], tracer: Tracer, figures: Figures) -> tuple[Run, Tally]:
@@ -164,9 +174,12 @@ def watch(
         done: ends it.
         for_s: seconds at most.
         before: what the counter told before the tracer was started; None: not asked.
+
+    Returns:
+        the window, whose user time is None where the process has ended in it, and what was seen.
     """
     first = read_figure(units, "") if units else 0.0
-    user = user_ns(tree_of(pid))
+    user_before = user_ns(tree_of(pid))
     began = time.monotonic_ns()
     while not done.wait(
         0.05 if for_s is None else max(0.0, min(0.05, for_s - (time.monotonic_ns() - began) / 1e9))
@@ -175,14 +188,16 @@ def watch(
             break
     elapsed = time.monotonic_ns() - began
     last = read_figure(units, "") if units else 0.0
-    user = user_ns(tree_of(pid)) - user
+    user_after = user_ns(tree_of(pid))
+    # What a process has used is gone with it, and what a descendant has for which nobody waits.
+    known = is_there(pid) and user_after >= user_before
     tally = tracer.stop()
     if units:
         # A process that has ended may have taken its counter with it.
         after = read_figure(units, "") if is_there(pid) else last
         beside = (first - before if before is not None else 0.0) + after - last
         tally = Tally(tally.seen, (*tally.remarks, *_units_beside(beside, last - first)))
-    return Run(last - first, elapsed, user), tally
+    return Run(last - first, elapsed, user_after - user_before if known else None), tally
 
 
 def _units_beside(beside: float, window: float) -> tuple[str, ...]:
@@ -202,6 +217,8 @@ def _run(figures: Figures, printed: str, finished: Finished, user: float | None)
     if not units:
         raise RegattaError("units of work", "at least one in a run", "0")
     elapsed = read_figure(figures.elapsed_ns, printed) if figures.elapsed_ns else float(finished.elapsed_ns)
+    if not elapsed:
+        raise RegattaError("elapsed time", "more than 0 ns in a run", "0", "`--elapsed-from` a key in ns")
     if figures.user_ns:
         user = read_figure(figures.user_ns, printed)
     return Run(units, elapsed, user)

@@ -16,10 +16,12 @@ from regatta.errors import RegattaError
 from regatta.model.calls import CallTable
 from regatta.model.vectors import ApplicationVector, Interval
 from regatta.trace.application import About, Trace, application_vector, ratio_of
+from regatta.trace.processes import is_there
 from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_command, run_driver, watch
 from regatta.trace.tools import make_tracer
 
 _PAIRS = 3
+_ENDED = "process {} has ended: windows that were to come are missing"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Measured:
     traces: list[Trace] = field(default_factory=list)
     without: list[Run] = field(default_factory=list)
     traced: list[Run] = field(default_factory=list)
+    #: sentences: what could not be measured though it was asked for
+    notes: list[str] = field(default_factory=list)
 
 
 class _Ended(Exception):
@@ -126,6 +130,9 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
         (wanted.pairs or 0) % 2
     )
     for traced in order or [True]:
+        if measured.traces and not is_there(pid):
+            measured.notes.append(_ENDED.format(pid))
+            break
         tracer = make_tracer(tool if traced else "none", table)
         try:
             before = read_figure(counter, "") if counter else None
@@ -138,6 +145,10 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
         finally:
             tracer.kill()
         units = run.units if counter else wanted.units or 1.0
+        if not units and measured.traces and not is_there(pid):
+            # What was traced before is as good as it was.
+            measured.notes.append(_ENDED.format(pid))
+            break
         if not units:
             raise RegattaError("units of work", "at least one in a window", "0", "a longer --for")
         run = Run(units, run.elapsed_ns, run.user_ns)
@@ -146,6 +157,10 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
             measured.traces.append(Trace(tally, units))
         else:
             measured.without.append(run)
+            if run.user_ns is None:
+                measured.notes.append(
+                    f"process {pid}, or a child of it, ended in a window without the tracer: its user time there is not known"
+                )
         if done.is_set():
             break
     if not measured.traces:
@@ -157,20 +172,34 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
     """The vector of what was measured, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
         raise RegattaError("trace", "a system call at least", "none", "a longer --for, or more work")
-    name = wanted.name or (Path(wanted.command[0]).name if wanted.command else f"process-{wanted.pid}")
     user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
-    about = About(name, wanted.per, wanted.benchmark, wanted.level, user)
-    kernel = os.uname()
     provenance = {
-        "made_by": "regatta trace os",
-        "tool": tool,
-        "command": " ".join(wanted.command)[:1000] if wanted.command else f"process {wanted.pid}",
-        "host": f"{platform.node()}, {kernel.sysname} {kernel.release} {kernel.machine}",
-        **({"fingerprint": wanted.fingerprint} if wanted.fingerprint else {}),
+        **origin_of(wanted, tool),
         "overhead": overhead_words(measured, wanted.level),
         **table.provenance,
+        "notes": "; ".join(dict.fromkeys(measured.notes)),
     }
-    return application_vector(measured.traces, table, about, provenance)
+    return application_vector(measured.traces, table, about_of(wanted, user), provenance)
+
+
+def about_of(wanted: Wanted, user_ns: tuple[float, ...] = ()) -> About:
+    """What the vector says of itself."""
+    name = wanted.name or (Path(wanted.command[0]).name if wanted.command else f"process-{wanted.pid}")
+    return About(name, wanted.per, wanted.benchmark, wanted.level, user_ns)
+
+
+def origin_of(wanted: Wanted, tool: str) -> dict[str, str]:
+    """What the vector says of where it comes from, as far as it is known before anything runs."""
+    kernel = os.uname()
+    # An argument may be bytes that are no text.
+    command = " ".join(wanted.command).encode(errors="backslashreplace").decode()
+    return {
+        "made_by": "regatta trace os",
+        "tool": tool,
+        "command": command[:1000] or f"process {wanted.pid}",
+        "host": f"{platform.node()}, {kernel.sysname} {kernel.release} {kernel.machine}",
+        **({"fingerprint": wanted.fingerprint} if wanted.fingerprint else {}),
+    }
 
 
 def overhead_words(measured: Measured, level: float) -> str:
