@@ -15,13 +15,22 @@ from regatta.model.vectors import (
     LinearCost,
     PiecewiseCost,
     PrimitiveCost,
+    PrimitiveUnit,
     Share,
     SystemVector,
     TableCost,
     TablePoint,
 )
 
-PRIMITIVES = ("null_call", "tcp_connect", "file_read", "mmap_read", "simple_process")
+#: with the unit that each has on every system
+UNITS: dict[str, PrimitiveUnit] = {
+    "null_call": "operation",
+    "tcp_connect": "object",
+    "file_read": "byte",
+    "mmap_read": "MiB",
+    "simple_process": "page",
+}
+PRIMITIVES = tuple(UNITS)
 
 
 def constant(
@@ -105,9 +114,8 @@ def system_vectors(
     )
     primitives = {}
     for primitive in names:
-        unit = draw(st.sampled_from(("operation", "byte", "object", "page", "MiB")))
         user = draw(intervals(st.floats(0, 1), known))
-        primitives[primitive] = PrimitiveCost(unit, draw(costs(known, beyond)), user)
+        primitives[primitive] = PrimitiveCost(UNITS[primitive], draw(costs(known, beyond)), user)
     return SystemVector(name, draw(st.sampled_from(("ns", "us", "ms", "s"))), primitives)
 
 

@@ -10,6 +10,7 @@ from regatta.analysis.words import counted, how_much, listed, measured
 from regatta.model.estimate import Estimate
 from regatta.model.forecast import (
     ApplicationForecast,
+    Beyond,
     Forecast,
     PairForecast,
     SpeedUp,
@@ -18,6 +19,8 @@ from regatta.model.forecast import (
 )
 from regatta.model.vectors import Interval
 from regatta.units import display_scale
+from regatta.vectors.prediction import LITTLE
+from regatta.vectors.times import USER_WORK
 
 #: beyond this part of the measured time in the kernel, a vector counts something twice, or with costs that the application does not pay
 MUCH = 1.5
@@ -262,6 +265,11 @@ def warnings_of(forecast: Forecast) -> tuple[str, ...]:
                 found[f"no measured time beside {name} on {system.system}: {system.unmeasured}"] = None
         if one.application.user_time is None:
             found[f"the user time of {name} was not measured: times are those of its primitives alone"] = None
+        elif one.unscaled:
+            found[
+                f"the user time of {name} is taken to be the same on {listed(list(one.unscaled))} as on {one.traced_on}, where it was measured:"
+                f" one of both has no cost of {USER_WORK}"
+            ] = None
         elif not one.traced_on:
             found[
                 f"the user time of {name} was measured on none of these systems: its own part is taken to be the same on all"
@@ -274,6 +282,8 @@ def warnings_of(forecast: Forecast) -> tuple[str, ...]:
         user = one.application.user_time
         if user is not None and user.n == 1 and math.isfinite(user.low):
             found[f"the user time of {name} is of one run: how much it varies is in no interval"] = None
+        for words in _beyond(one):
+            found[words] = None
         for system in one.systems:
             told, where = system.prediction, f"{name} on {system.system}"
             if math.isfinite(told.time.value) and math.isnan(system.elapsed.value):
@@ -288,6 +298,26 @@ def warnings_of(forecast: Forecast) -> tuple[str, ...]:
         if speed_up.unmeasured:
             found[f"no measured speed-up on {speed_up.system}: {speed_up.unmeasured}"] = None
     return tuple(found)
+
+
+def _beyond(one: ApplicationForecast) -> list[str]:
+    """Costs that are used outside of what was measured, where that is more than little of the time."""
+    found: dict[tuple[str, str], list[tuple[SystemForecast, Beyond]]] = {}
+    for system in one.systems:
+        for use in system.beyond:
+            if use.time > LITTLE * system.prediction.time.value:
+                found.setdefault((use.primitive, use.argument), []).append((system, use))
+    told = []
+    for (primitive, argument), each in found.items():
+        low, high = max(use.low for _, use in each), min(use.high for _, use in each)
+        ends = [f"down to {use.least:,.6g}" for _, use in each[:1] if use.least < low]
+        ends += [f"up to {use.largest:,.6g}" for _, use in each[:1] if use.largest > high]
+        shares = sorted(100 * use.time / system.prediction.time.value for system, use in each)
+        told.append(
+            f"{primitive} was measured with {argument} from {low:,.6g} to {high:,.6g}, and {one.application.name} uses it with {listed(ends)}:"
+            f" {_span(shares)} of the predicted time on {listed([system.system for system, _ in each])} is a guess of how it goes on"
+        )
+    return told
 
 
 def _reason(one: ApplicationForecast) -> str:

@@ -31,10 +31,11 @@ from regatta.vectors.coverage import coverage, shared_processor
 from regatta.vectors.mixing import mixed
 from regatta.vectors.optimise import optimise
 from regatta.vectors.prediction import predict
+from regatta.vectors.ranges import beyond
 from regatta.vectors.ranking import Ranking, rank
 from regatta.vectors.speedup import speedup
 from regatta.vectors.sums import positive, ratio, uncertain
-from regatta.vectors.times import Quantity, TracedOn, own_user_time, quantity
+from regatta.vectors.times import Quantity, TracedOn, brings_user_time, own_user_time, quantity
 from regatta.vectors.what_if import changed, effect, parse_change
 
 #: what is compared, what matters most first
@@ -142,6 +143,7 @@ class _Forecaster:
             self._effects(application, before, traced_on) if self.request.changes else {},
             held is not None and held.comparison.ranked_right,
             traced.name if traced else "",
+            self._unscaled(application, before, traced),
         )
 
     def _traced_on(self, application: ApplicationVector) -> SystemVector | None:
@@ -162,6 +164,18 @@ class _Forecaster:
                 and one.vector.provenance.get("configuration", "") in configurations
             ),
             None,
+        )
+
+    @staticmethod
+    def _unscaled(
+        application: ApplicationVector, systems: Mapping[str, SystemVector], traced: SystemVector | None
+    ) -> tuple[str, ...]:
+        if application.user_time is None or traced is None:
+            return ()
+        return tuple(
+            name
+            for name, system in systems.items()
+            if name != traced.name and not brings_user_time(system, traced)
         )
 
     def _system(
@@ -194,7 +208,7 @@ class _Forecaster:
         return SystemForecast(
             system.name, system.provenance, prediction, elapsed, user, measured,
             cell if isinstance(cell, str) else "", ratios,
-            covered.words if covered else "", covered.warning if covered else "",
+            covered.words if covered else "", covered.warning if covered else "", beyond(application, system),
         )  # fmt: skip
 
     def _held(
@@ -294,7 +308,7 @@ class _Forecaster:
     ) -> dict[str, Effect]:
         found = {}
         for name, system in systems.items():
-            one = effect(application, system, self._changes())
+            one = effect(application, system, self._changes(), traced_on)
             whole = self._system(application, system, traced_on, "").elapsed.value
             share = one.saved.value / whole if whole else math.nan
             found[name] = Effect(one.before, one.after, one.saved, share, one.unused)
@@ -329,8 +343,12 @@ class _Forecaster:
         shared = shared_processor(system)
         if shared:
             user = Interval(math.nan, reason=shared)
-        traced = self._traced_on(one.before.vector)
-        found = speedup(one.before.mix, one.after.mix, system, user, {system.name: traced or source.vector})
+
+        def traced(application: ApplicationVector) -> SystemVector:
+            # What the user time has in it is of systems as they are, whatever is asked for.
+            return self._traced_on(application) or source.vector
+
+        found = speedup(one.before.mix, one.after.mix, system, user, traced)
         measured, reason = NOTHING, ""
         if isinstance(before, str) or isinstance(after, str):
             reason = "; ".join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from regatta.errors import RegattaError
@@ -38,6 +38,8 @@ class Fit:
     worst: float = math.nan
     #: at which argument
     worst_at: float = math.nan
+    #: argument of the cost -> the least and the largest at which every invocation measured it
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def interval_of(
@@ -73,8 +75,15 @@ def fit(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
     fixed = interval_of([line.fixed for line in lines], level)
     per = interval_of([line.per for line in lines], level)
     costs: dict[str, Cost] = {"fixed": ConstantCost(fixed), "per": ConstantCost(per)}
-    cost = costs.get(rule.kind) or LinearCost(rule.arguments[0], fixed, per)
-    return Fit(cost, worst, worst_at)
+    if rule.kind in costs:
+        return Fit(costs[rule.kind], worst, worst_at)
+    return Fit(LinearCost(rule.arguments[0], fixed, per), worst, worst_at, _range(rule, invocations))
+
+
+def _range(rule: CostRule, invocations: Sequence[Points]) -> dict[str, tuple[float, float]]:
+    """Of the one argument of a line or of pieces."""
+    sizes = set.intersection(*({at for (at,) in points} for points in invocations))
+    return {rule.arguments[0]: (min(sizes), max(sizes))} if sizes else {}
 
 
 def _line(points: Points, begin: float = 0.0) -> Line:
@@ -128,4 +137,5 @@ def _pieces(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
         worst = max(worst, _worst(parts, lines))
         fixed = interval_of([line.fixed for line in lines], level, least=-math.inf if low > 0 else 0.0)
         pieces.append((fixed, interval_of([line.per for line in lines], level)))
-    return Fit(PiecewiseCost(rule.arguments[0], rule.breaks, tuple(pieces)), *worst)
+    cost = PiecewiseCost(rule.arguments[0], rule.breaks, tuple(pieces))
+    return Fit(cost, *worst, _range(rule, invocations))

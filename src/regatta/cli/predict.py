@@ -181,12 +181,13 @@ def predict(
 def _of_use(notes: Sequence[str], found: Forecast) -> list[str]:
     """Those that are not about a primitive of which the applications make no use."""
     from regatta.spec.primitives import OS, read_primitives
+    from regatta.vectors.times import USER_WORK
 
     home = _home()
     if home is None or not (home / OS).is_file():
         return list(dict.fromkeys(notes))
     used = {count.primitive for one in found.applications for count in one.application.counts}
-    others = set(read_primitives(home / OS).primitives) - used
+    others = set(read_primitives(home / OS).primitives) - used - {USER_WORK}
     return [note for note in dict.fromkeys(notes) if not others & set(note.replace(":", " ").split())]
 
 

@@ -20,6 +20,22 @@ NOTHING = Interval(math.nan)
 
 
 @dataclass(frozen=True)
+class Beyond:
+    """A cost that an application uses at arguments at which nobody measured it."""
+
+    primitive: str
+    argument: str
+    #: the least and the largest at which it was measured
+    low: float
+    high: float
+    #: the least and the largest, of those outside, with which it is used
+    least: float
+    largest: float
+    #: what those uses take of the predicted time, in ns
+    time: float
+
+
+@dataclass(frozen=True)
 class SystemForecast:
     """An application on one system."""
 
@@ -40,6 +56,8 @@ class SystemForecast:
     #: which part of the measured time in the kernel the vector explains, as a sentence, and why that is too little
     coverage: str = ""
     warning: str = ""
+    #: costs that are used outside of what was measured
+    beyond: tuple[Beyond, ...] = ()
 
     @property
     def explained(self) -> float:
@@ -122,6 +140,8 @@ class ApplicationForecast:
     ranked_right: bool = False
     #: the system on which the user time was measured; "" where none of them is
     traced_on: str = ""
+    #: systems to which the application's own time in user mode is not brought from there, because one of both does not tell what such work costs
+    unscaled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

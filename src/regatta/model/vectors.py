@@ -90,6 +90,8 @@ class PrimitiveCost:
     cost: Cost
     #: which part of the cost is spent in user mode, 0 to 1; the rest is the kernel's. NaN: nobody knows, and what it takes is of unknown parts
     user_share: Interval = field(default_factory=lambda: Interval.exact(0.0))
+    #: argument of the cost -> the least and the largest at which it was measured; of those of a table its points tell it
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

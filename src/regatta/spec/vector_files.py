@@ -92,7 +92,12 @@ def _cost(spec: CostSpec) -> Cost:
 
 def _system(spec: SystemFile) -> SystemVector:
     primitives = {
-        str(name): PrimitiveCost(entry.unit, _cost(entry.cost), _interval(entry.user_share))
+        str(name): PrimitiveCost(
+            entry.unit,
+            _cost(entry.cost),
+            _interval(entry.user_share),
+            {str(argument): (float(low), float(high)) for argument, (low, high) in entry.measured.items()},
+        )
         for name, entry in spec.primitives.items()
     }
     return SystemVector(
@@ -188,6 +193,8 @@ def _system_lines(system: SystemVector) -> list[str]:
         entry: dict[str, Any] = {"unit": primitive.unit, "cost": _cost_data(primitive.cost, where)}
         if primitive.user_share != Interval.exact(0.0):
             entry["user_share"] = _share_data(primitive.user_share, where)
+        if primitive.measured:
+            entry["measured"] = {argument: list(ends) for argument, ends in primitive.measured.items()}
         lines.append(f"  {_flow(name)}: {_flow(entry)}")
     return lines
 

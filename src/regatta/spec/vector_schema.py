@@ -212,6 +212,9 @@ class CostSpec(Strict):
         return {"anyOf": [{"type": "number", "minimum": 0}, handler(schema)]}
 
 
+Range = Annotated[list[NotNegative], Field(min_length=2, max_length=2)]
+
+
 class PrimitiveSpec(Strict):
     """What one primitive costs."""
 
@@ -227,7 +230,7 @@ class PrimitiveSpec(Strict):
         description="Which part of the cost is spent in user mode; the rest is the kernel's.",
         examples=[0.21],
     )
-    measured: dict[Name, tuple[NotNegative, NotNegative]] = Field(
+    measured: dict[Name, Range] = Field(
         {},
         description="Of each argument of the cost the least and the largest at which it was measured; a prediction that goes beyond is warned of.",
         max_length=8,

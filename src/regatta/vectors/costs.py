@@ -97,6 +97,8 @@ def check_not_below_zero(cost: Cost, count: Count, where: str, factor: float = 1
     found = coefficients(cost)
     for arguments in arguments_of_count(count):
         terms = [found[number].value * weight for number, weight in weights(cost, arguments, where)]
+        if any(map(math.isinf, terms)):
+            raise RegattaError(where, "a cost that is a number", "more than any number", "measure it there")
         value = math.fsum(terms)
         if value < -BELOW_ZERO * math.fsum(map(abs, terms)):
             at = ", ".join(f"{name}={arguments[name]:g}" for name in arguments_of(cost)) or "any arguments"
@@ -108,9 +110,14 @@ def check_not_below_zero(cost: Cost, count: Count, where: str, factor: float = 1
 
 def arguments_of_count(count: Count) -> list[Mapping[str, float]]:
     """All the arguments that a count has, those of a distribution that have a share."""
+    return [arguments for _, arguments in parts_of_count(count)]
+
+
+def parts_of_count(count: Count) -> list[tuple[float, Mapping[str, float]]]:
+    """Which part of a count (0 to 1) has which arguments; parts of a distribution without a share are left out."""
     if not count.distribution:
-        return [count.arguments]
-    return [part.arguments for part in count.distribution if part.share > 0.0]
+        return [(1.0, count.arguments)]
+    return [(part.share, part.arguments) for part in count.distribution if part.share > 0.0]
 
 
 def evaluate(cost: Cost, arguments: Mapping[str, float], where: str = "") -> Interval:

@@ -27,7 +27,7 @@ from regatta.model.vectors import (
     TableCost,
 )
 from regatta.vectors.costs import arguments_of_count, coefficients, weights_of_count
-from regatta.vectors.prediction import common_level, predict
+from regatta.vectors.prediction import check_units, common_level, predict
 from regatta.vectors.sums import NS
 
 Matrix = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
@@ -287,6 +287,7 @@ def predict_many(
         RegattaError: as `predict` does of any of the pairs, a cost below 0 too.
     """
     level = common_level(*applications, *systems) if applications or systems else math.nan
+    check_units(applications, systems)
     names = tuple(one.name for one in applications), tuple(one.name for one in systems)
     held = _Systems(systems)
     asked = _Applications(applications, held)

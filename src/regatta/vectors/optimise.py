@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regatta.model.vectors import ApplicationVector, Interval, SystemVector
-from regatta.vectors.prediction import Use, common_level, total_of, uses
+from regatta.vectors.prediction import Use, check_units, common_level, total_of, uses
 from regatta.vectors.sums import Sum, positive, ratio
 
 
@@ -49,6 +49,7 @@ def optimise(
         RegattaError: as `predict` does.
     """
     common_level(application, system, *others)
+    check_units([application], [system, *others])
     found = uses(application, system)
     whole = total_of(found, application.name, system.name)
     elsewhere = [(other, uses(application, other)) for other in others]

@@ -224,6 +224,29 @@ def _shown_arguments(count: Count) -> dict[str, float]:
     }
 
 
+def check_units(applications: Iterable[ApplicationVector], systems: Iterable[SystemVector]) -> None:
+    """That a count means the same on every system: what several have a cost of is of one unit.
+
+    Args:
+        applications: whose primitives are looked at.
+        systems: that are compared.
+
+    Raises:
+        RegattaError: a primitive costs so much a byte on one and so much a MiB, say, on another.
+    """
+    used = {count.primitive for application in applications for count in application.counts}
+    first: dict[str, SystemVector] = {}
+    for system in systems:
+        for name in used & system.primitives.keys():
+            other = first.setdefault(name, system)
+            units = [one.primitives[name].unit for one in (other, system)]
+            if units[0] != units[1]:
+                raise RegattaError(
+                    f"systems {other.name} and {system.name}", f"one unit of {name} on both",
+                    " and ".join(units), "make both vectors with the same table of primitives",
+                )  # fmt: skip
+
+
 def has_intervals(vector: ApplicationVector | SystemVector) -> bool:
     """Whether any number of a vector is uncertain, so that its level means something."""
     if isinstance(vector, ApplicationVector):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from regatta.errors import RegattaError
 from regatta.model.vectors import ApplicationVector, Interval, Prediction, SystemVector
-from regatta.vectors.prediction import common_level, predict
+from regatta.vectors.prediction import check_units, common_level, predict
 from regatta.vectors.sums import Sum, positive, ratio
 from regatta.vectors.times import Quantity, TracedOn, quantity
 
@@ -92,6 +92,7 @@ def rank(
     names = [system.name for system in systems]
     _check(names, reference)
     level = common_level(application, *systems)
+    check_units([application], systems)
     sums = {system.name: quantity(application, system, what, traced_on) for system in systems}
     base = sums[reference or names[0]]
     order = sorted(systems, key=lambda system: _last_if_unknown(sums[system.name].value))

@@ -7,13 +7,17 @@ r = s1 / s2 of the predicted times in the kernel, and r' = (s1 + u) / (s2 + u) w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from regatta.model.vectors import ApplicationVector, Interval, SystemVector
 from regatta.vectors.mixing import Mix, normalized
-from regatta.vectors.prediction import common_level
+from regatta.vectors.prediction import common_level, total
 from regatta.vectors.sums import Sum, positive, ratio
-from regatta.vectors.times import Quantity, TracedOn, quantity, user_time
+from regatta.vectors.times import Quantity, own_user_time, quantity, user_time
+
+#: an application -> the system on which its user time was measured; None: the one that is predicted for
+TracedWhere = Callable[[ApplicationVector], SystemVector | None]
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Speedup:
     #: s1 and s2: predicted time in the kernel before and after
     before: Interval
     after: Interval
-    #: u: user time of one unit of work before, as measured
+    #: u: user time of one unit of work before: measured there, or brought there from where the applications were traced
     user: Interval
     #: u / s1
     user_over_kernel: Interval
@@ -43,7 +47,7 @@ def speedup(
     after: Mix,
     system: SystemVector,
     user: Interval | None = None,
-    traced_on: TracedOn | None = None,
+    traced: TracedWhere = lambda _: None,
 ) -> Speedup:
     """Predict the speed-up from one workload to another on a system.
 
@@ -53,8 +57,9 @@ def speedup(
         before: applications and weights as they are, such as `[(static, 0.7), (cgi, 0.3)]`.
         after: the same with others in their place (`mixing.replaced`).
         system: what they run on. Neither formula holds between two systems: their user times differ.
-        user: user time of one unit of work before, in ns; the mean of the applications' own when None.
-        traced_on: where the applications' user times were measured.
+        user: user time of one unit of work before, in ns, as measured there; when None the mean of the applications', each
+            brought from where it was measured.
+        traced: where each application's user time was measured.
 
     Returns:
         the speed-ups; what needs the user time is NaN with a reason where that was not measured.
@@ -65,28 +70,36 @@ def speedup(
     first, second = normalized(before), normalized(after)
     level = common_level(system, *(application for application, _ in (*first, *second)))
     s1, s2 = _mean(first, system, "kernel"), _mean(second, system, "kernel")
-    u = _user(first, user)
+    u = _user(first, system, user, traced)
     whole = s1.plus(u)
-    elapsed = [_mean(mix, system, "elapsed", traced_on) for mix in (first, second)]
+    elapsed = [_mean(mix, system, "elapsed", traced) for mix in (first, second)]
     return Speedup(
         system.name, level, positive(s1.interval()), positive(s2.interval()), positive(u.interval()),
         ratio(u, s1), ratio(s1, s2), ratio(whole, s2.plus(u)), ratio(*elapsed),
     )  # fmt: skip
 
 
-def _mean(mix: Mix, system: SystemVector, what: Quantity, traced_on: TracedOn | None = None) -> Sum:
+def _mean(mix: Mix, system: SystemVector, what: Quantity, traced: TracedWhere = lambda _: None) -> Sum:
     found = Sum(0.0)
     for application, weight in mix:
-        found = found.plus(quantity(application, system, what, traced_on).times(weight))
+        there = {system.name: traced(application) or system}
+        found = found.plus(quantity(application, system, what, there).times(weight))
     return found
 
 
-def _user(mix: Mix, user: Interval | None) -> Sum:
+def _user(mix: Mix, system: SystemVector, user: Interval | None, traced: TracedWhere) -> Sum:
     if user is not None:
         return Sum(user.value, {"user": (1.0, user.value - user.low, user.high - user.value)}, user.reason)
     found = Sum(0.0)
     for application, weight in mix:
-        found = found.plus(user_time(application).times(weight))
+        there = traced(application)
+        if there is None or there.name == system.name:
+            its = user_time(application)
+        else:
+            its = own_user_time(application, system, {system.name: there}).plus(
+                total(application, system, "user")
+            )
+        found = found.plus(its.times(weight))
     return found
 
 

@@ -20,6 +20,9 @@ from regatta.model.vectors import Interval, TimeUnit
 #: nanoseconds in each unit of time: everything is computed, and reported, in ns
 NS: dict[TimeUnit, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
+#: of what is divided by: an interval that begins so little above 0 begins there, but for rounding
+_ROUNDING = 1e-12
+
 #: why a difference or ratio has no upper limit
 UNBOUNDED = "the interval of what is divided by holds 0"
 
@@ -109,7 +112,7 @@ def ratio(above: Sum, under: Sum) -> Interval:
     low = 0.0
     if ends(0.0)[0] > 0.0 and value > 0.0:
         low = _root(lambda r: ends(r)[0], 0.0, value)
-    if under.interval().low <= 0.0:
+    if under.interval().low <= _ROUNDING * under.value:
         return Interval(value, low, math.nan, reason=UNBOUNDED)
     further = max(2.0 * value, 1e-300)
     while ends(further)[1] > 0.0:

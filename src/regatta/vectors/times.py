@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Literal
 
 from regatta.model.vectors import ApplicationVector, ConstantCost, Interval, SystemVector
@@ -54,23 +54,46 @@ def own_user_time(
 
     It is what was measured less the primitives' user part there, at least 0, times what `user_work` costs on the system
     over what it costs there, so that a slower processor, or a part of one, is in it. Where one of both does not have that
-    cost the time is taken to be the same on all systems. The interval of the product is that of its differential.
+    cost the time is taken to be the same on all systems (`brings_user_time` says so). The interval of the product is that of
+    its differential.
     """
     there = (traced_on or {}).get(system.name, system)
-    found = user_time(application).minus(total(application, there, "user"))
-    if found.value < 0.0:
-        return Sum(0.0)
-    here_cost, there_cost = _user_work(system), _user_work(there)
-    if system.name == there.name or here_cost is None or there_cost is None or there_cost.value <= 0.0:
+    found = _at_least_0(
+        user_time(application).minus(total(application, there, "user")),
+        ("own user time", application.name, there.name),
+    )
+    costs = _user_work_of(system, there)
+    if costs is None:
         return found
-    factor = here_cost.value / there_cost.value
-    scaled = found.times(factor)
-    terms = {
-        **scaled.terms,
-        **spread(here_cost, ("cost", system.name, USER_WORK, 0), found.value / there_cost.value),
-        **spread(there_cost, ("cost", there.name, USER_WORK, 0), -scaled.value / there_cost.value),
-    }
-    return Sum(scaled.value, terms, scaled.reason or here_cost.reason or there_cost.reason)
+    here_cost, there_cost = costs
+    # A system that was changed, and itself as it was, have the error of this cost in common.
+    scaled = found.times(here_cost.value / there_cost.value)
+    by_here = spread(here_cost, ("cost", system.name, USER_WORK, 0), found.value / there_cost.value)
+    by_there = spread(there_cost, ("cost", there.name, USER_WORK, 0), -scaled.value / there_cost.value)
+    return scaled.plus(Sum(0.0, by_here, here_cost.reason)).plus(Sum(0.0, by_there, there_cost.reason))
+
+
+def _at_least_0(found: Sum, source: Hashable) -> Sum:
+    """The sum, or 0 with what its interval has above 0, where it is below 0."""
+    if not found.value < 0.0:
+        return found
+    high = found.interval().high
+    if high <= 0.0:
+        return Sum(0.0)
+    return Sum(0.0, {source: (1.0, 0.0, high)}, found.reason)
+
+
+def brings_user_time(system: SystemVector, there: SystemVector) -> bool:
+    """Whether both have the cost by which an application's own work in user mode is brought from one to the other."""
+    return _user_work_of(system, there) is not None
+
+
+def _user_work_of(system: SystemVector, there: SystemVector) -> tuple[Interval, Interval] | None:
+    """What `user_work` costs on each, in ns; None where they cannot be compared by it."""
+    here_cost, there_cost = _user_work(system), _user_work(there)
+    if here_cost is None or there_cost is None or there_cost.value <= 0.0:
+        return None
+    return here_cost, there_cost
 
 
 def _user_work(system: SystemVector) -> Interval | None:

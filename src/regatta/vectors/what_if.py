@@ -22,6 +22,7 @@ from regatta.model.vectors import (
 )
 from regatta.vectors.prediction import total_of, uses
 from regatta.vectors.sums import NS, Sum, positive, ratio
+from regatta.vectors.times import USER_WORK, TracedOn, own_user_time
 
 _TEXT = re.compile(r"([+-]?)(\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)\s*(x|%|ns|us|µs|μs|ms|s)")
 _EXAMPLES = "a change such as 0.5x, -10%, +10% or 12us"
@@ -91,7 +92,7 @@ def _unknown(name: str, system: SystemVector) -> RegattaError:
 
 def _changed(primitive: PrimitiveCost, change: Change, factor_ns: float) -> PrimitiveCost:
     if math.isnan(change.factor):
-        return replace(primitive, cost=ConstantCost(Interval.exact(change.time_ns / factor_ns)))
+        return replace(primitive, cost=ConstantCost(Interval.exact(change.time_ns / factor_ns)), measured={})
     return replace(primitive, cost=scaled(primitive.cost, change.factor))
 
 
@@ -114,7 +115,8 @@ def scaled(cost: Cost, factor: float) -> Cost:
 
 @dataclass(frozen=True)
 class Effect:
-    """What changes do to the predicted time of an application, in ns."""
+    """What changes do to the predicted time of an application, in ns: that of its primitives, and its own user time where
+    the cost is changed by which that is brought from system to system."""
 
     application: str
     system: str
@@ -128,16 +130,27 @@ class Effect:
     unused: tuple[str, ...] = ()
 
 
-def effect(application: ApplicationVector, system: SystemVector, changes: Mapping[str, Change]) -> Effect:
+def effect(
+    application: ApplicationVector,
+    system: SystemVector,
+    changes: Mapping[str, Change],
+    traced_on: TracedOn | None = None,
+) -> Effect:
     """What changed costs do to an application.
 
     Errors of what stays, and of counts, are on both sides and act on the difference alone; so does that of a cost that is
     multiplied. A cost that is given as a time is exact.
 
+    Args:
+        application: its vector.
+        system: what it runs on, as it is.
+        changes: primitive to change.
+        traced_on: where the application's user time was measured.
+
     Raises:
         RegattaError: no such primitive, or a missing argument.
     """
-    other = changed(system, changes, "changed")
+    other = changed(system, changes, system.name)
     found, found_other = uses(application, system), uses(application, other)
     before = total_of(found, application.name, system.name)
     parts: list[Sum] = []
@@ -153,6 +166,11 @@ def effect(application: ApplicationVector, system: SystemVector, changes: Mappin
         parts.append(part)
     after = summed(parts)
     used = {count.primitive for count in application.counts}
+    if USER_WORK in changes and application.user_time is not None:
+        used.add(USER_WORK)
+        there = {system.name: (traced_on or {}).get(system.name, system)}
+        before = before.plus(own_user_time(application, system, there))
+        after = after.plus(own_user_time(application, other, there))
     return Effect(
         application.name, system.name, positive(before.interval()), positive(after.interval()),
         before.minus(after).interval(), ratio(before, after), tuple(name for name in changes if name not in used),

@@ -139,7 +139,7 @@ def test_every_problem_is_told_at_once_by_line_and_key() -> None:
         "f.yml:7:primitives.c.cost: expected the key `cost` (What one operation or unit costs: a number, exact; or a mapping) "
         "· got nothing",
         "f.yml:8:primitives.d.cost: expected a finite number · got .inf",
-        "f.yml:8:primitives.d.colour: expected a key that is known here (cost, unit, user_share) · got 'colour'",
+        "f.yml:8:primitives.d.colour: expected a key that is known here (cost, measured, unit, user_share) · got 'colour'",
         "f.yml:9:primitives.e.cost.linear.fixed: expected a number, or a mapping with its interval · got '3'",
         "f.yml:9:primitives.e.cost.linear.per: expected a number of at least 0 · got -2",
     ]

@@ -1,0 +1,71 @@
+"""What predictions warn of: arguments that nobody measured, user time that is not brought from one system to another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from vector_examples import application_of, constant, count_of, system_of
+
+from regatta.analysis.prediction_request import Asked, Request
+from regatta.analysis.predictions import forecast_of
+from regatta.analysis.vector_sources import SystemSource
+from regatta.model.forecast import Change, Forecast
+from regatta.model.vectors import ApplicationVector, Interval, LinearCost, PrimitiveCost, SystemVector
+
+READ = PrimitiveCost(
+    "operation",
+    LinearCost("bytes", Interval.exact(100), Interval.exact(0.1)),
+    measured={"bytes": (1024.0, 16384.0)},
+)
+
+
+def on_host(system: SystemVector) -> SystemVector:
+    return replace(system, provenance={"fingerprint": system.name})
+
+
+def forecast(application: ApplicationVector, *systems: SystemVector, **more: object) -> Forecast:
+    sources = tuple(SystemSource(one) for one in systems)
+    return forecast_of(Request((Asked(application),), sources, **more))  # type: ignore[arg-type]
+
+
+def test_a_cost_that_is_used_far_from_where_it_was_measured_is_told_with_its_part_of_the_time() -> None:
+    systems = [system_of(name, read=READ, null=constant(1)) for name in ("one", "two")]
+    far = application_of(count_of("read", 1, bytes=9000), count_of("read", 1, bytes=99_000), name="far")
+    (told,) = [one for one in forecast(far, *systems).warnings if "measured with" in one]
+    assert told == (
+        "read was measured with bytes from 1,024 to 16,384, and far uses it with up to 99,000: 90.9 % of the predicted time on one and two"
+        " is a guess of how it goes on"
+    )
+    near = application_of(count_of("read", 1000, bytes=9000), count_of("read", 1, bytes=99_000))
+    small = application_of(count_of("read", 1, bytes=12), name="small")
+    assert not any("measured with" in one for one in forecast(near, *systems).warnings)
+    assert any("small uses it with down to 12" in one for one in forecast(small, *systems).warnings)
+
+
+def test_user_time_that_is_not_brought_to_a_system_is_told() -> None:
+    old = on_host(system_of("old", a=constant(1000), user_work=constant(20)))
+    new = on_host(system_of("new", a=constant(1000), user_work=constant(10)))
+    plain = on_host(system_of("plain", a=constant(1000)))
+    traced = replace(
+        application_of(count_of("a", 4), name="cgi", user=Interval.exact(4000)),
+        provenance={"fingerprint": "old"},
+    )
+    warning = "the user time of cgi is taken to be the same on plain as on old, where it was measured: one of both has no cost of user_work"
+    assert warning in forecast(traced, old, new, plain).warnings
+    assert not any("taken to be the same" in one for one in forecast(traced, old, new).warnings)
+
+
+def test_a_change_of_what_work_in_user_mode_costs_is_told_as_what_it_saves() -> None:
+    old = on_host(system_of("old", a=constant(1000), user_work=constant(20)))
+    new = on_host(system_of("new", a=constant(1000), user_work=constant(10)))
+    traced = replace(
+        application_of(count_of("a", 4), name="cgi", user=Interval.exact(4000)),
+        provenance={"fingerprint": "old"},
+    )
+    found = forecast(traced, old, new, changes=(Change("user_work", "0.5x"),))
+    times = {row.system: row.elapsed.value for row in found.applications[0].systems}
+    assert times == {"old": 6000, "new": 5000}
+    assert "with user_work 0.5x, cgi saves 2 µs per request on old, 25 % of what it takes" in found.sentences
+    assert (
+        "with user_work 0.5x, cgi saves 1 µs per request on new, 16.7 % of what it takes" in found.sentences
+    )

@@ -1,0 +1,72 @@
+"""An application's own time in user mode: what is left of it, how it goes from system to system, and what changes it."""
+
+from __future__ import annotations
+
+import pytest
+from vector_examples import application_of, constant, count_of, system_of
+
+from regatta.model.vectors import ApplicationVector, Interval, SystemVector
+from regatta.vectors.speedup import as_mix, speedup
+from regatta.vectors.times import brings_user_time, predicted_elapsed
+from regatta.vectors.what_if import changed, effect, parse_change
+
+OLD = system_of("old", a=constant(1000), user_work=constant(20, 18, 22))
+NEW = system_of("new", a=constant(1000), user_work=constant(10, 9, 11))
+CGI = application_of(count_of("a", 4), name="cgi", user=Interval.exact(4000))
+FAST = application_of(count_of("a", 2), name="fast", user=Interval.exact(1000))
+
+
+def test_what_is_left_of_it_keeps_its_upper_end_where_it_is_0() -> None:
+    system = system_of(a=constant(1000, user=0.5))
+    above = application_of(count_of("a", 1), user=Interval(501, 201, 801))
+    found = predicted_elapsed(above, system)
+    assert (found.value, found.low, found.high) == pytest.approx((1001, 701, 1301))
+    below = application_of(count_of("a", 1), user=Interval(499, 199, 799))
+    found = predicted_elapsed(below, system)
+    assert (found.value, found.low, found.high) == pytest.approx((1000, 1000, 1299))
+    none = application_of(count_of("a", 1), user=Interval(100, 50, 150))
+    found = predicted_elapsed(none, system)
+    assert (found.low, found.high) == (1000, 1000)
+
+
+def test_a_change_of_what_work_in_user_mode_costs_acts_where_it_was_traced_too() -> None:
+    changes = {"user_work": parse_change("0.5x")}
+    traced = {"old": OLD, "new": OLD}
+    found = predicted_elapsed(CGI, changed(OLD, changes, "old"), traced)
+    # The error of that cost is that of the cost before: a half is a half.
+    assert (found.value, found.low, found.high) == pytest.approx((6000, 6000, 6000))
+    assert predicted_elapsed(CGI, changed(NEW, changes, "new"), traced).value == pytest.approx(5000)
+    for system, saved in ((OLD, 2000), (NEW, 1000)):
+        told = effect(CGI, system, changes, traced)
+        assert told.saved.value == pytest.approx(saved)
+        assert told.before.value - told.after.value == pytest.approx(saved)
+        assert told.unused == ()
+    exact = effect(CGI, OLD, changes, traced).saved
+    assert (exact.low, exact.high) == pytest.approx((2000, 2000))
+    without = application_of(count_of("a", 4), name="cgi")
+    assert effect(without, OLD, changes, traced).unused == ("user_work",)
+
+
+def test_a_speed_up_of_applications_that_were_traced_on_two_systems_is_the_ratio_of_their_predictions() -> (
+    None
+):
+    traced = {"cgi": OLD, "fast": NEW}
+
+    def where(application: ApplicationVector) -> SystemVector:
+        return traced[application.name]
+
+    for system in (OLD, NEW):
+        times = [predicted_elapsed(one, system, {system.name: traced[one.name]}).value for one in (CGI, FAST)]
+        found = speedup(as_mix(CGI), as_mix(FAST), system, traced=where)
+        assert found.own_user.value == pytest.approx(times[0] / times[1]) == pytest.approx(2)
+    # CGI's 4000 on `old` are 2000 on `new`.
+    assert found.user.value == pytest.approx(2000)
+    assert found.user_stays.value == pytest.approx(6000 / 4000)
+
+
+def test_a_system_that_does_not_tell_what_work_in_user_mode_costs_has_it_as_it_was() -> None:
+    plain = system_of("plain", a=constant(1000))
+    assert brings_user_time(NEW, OLD)
+    assert not brings_user_time(plain, OLD)
+    assert not brings_user_time(OLD, plain)
+    assert predicted_elapsed(CGI, plain, {"plain": OLD}).value == pytest.approx(8000)
