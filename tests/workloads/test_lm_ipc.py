@@ -211,7 +211,9 @@ def test_each_operation_is_a_connection_and_none_stays_in_time_wait(
     lm_sources: Path, tmp_path: Path, name: str, arguments: list[str]
 ) -> None:
     opened, waiting = tcp_counter("ActiveOpens"), in_time_wait()
-    outcome = run([lm_sources / "build" / name, *arguments, "--repetitions=5"], tmp_path / "work")
+    outcome = run(
+        [lm_sources / "build" / name, *arguments, "--repetitions=5", "--interval-us=20000"], tmp_path / "work"
+    )
     assert outcome.exit_code == 0, outcome.stderr
     ((lines),) = outcome.of("latency").values()
     connections = 5 * lines[0]["operations"]

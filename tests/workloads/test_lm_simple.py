@@ -73,7 +73,7 @@ def test_a_group_with_others_tells_nothing_and_why(
 
 def test_a_parent_with_more_memory_or_mappings_takes_longer(lm_sources: Path, tmp_path: Path) -> None:
     sizes = {"resident_kib": "0,262144", "mappings": "0,2000"}
-    command = command_of("lat_simple", "quick", lm_sources, user_share_us=0, repetitions=3, **sizes)
+    command = command_of("lat_simple", "quick", lm_sources, user_share_us=0, repetitions=10, **sizes)
     outcome = run([*command], tmp_path / "work")
     assert outcome.exit_code == 0, outcome.stderr
     assert [dict(key) for key in outcome.series] == [

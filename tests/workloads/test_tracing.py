@@ -86,7 +86,7 @@ def test_mappings_and_faults_of_forking_processes_are_counted_beyond_those_of_th
 ):
     program, quick = (
         lm_sources / "build/lat_simple",
-        ("--resident-kib=0", "--interval-us=20000", "--repetitions=5", "--user-share-us=0"),
+        ("--resident-kib=0", "--interval-us=20000", "--repetitions=30", "--user-share-us=0"),
     )
     for more in (0, 100):
         tally = trace(tracing_tool, program, *quick, f"--mappings={more}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tracing_runs import HOME, REGATTA, TABLE, begin_watching, needs, wait_for
+from tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, begin_watching, needs, wait_for
 
 from regatta.cli.trace import trace as trace_group
 from regatta.errors import HostError, RegattaError
@@ -30,7 +30,7 @@ def test_a_running_server_and_its_children_are_watched_until_the_end_is_asked_fo
     watching = begin_watching(traced_server, tracing_tool, tmp_path, "--tally", tmp_path / "seen.json")
     time.sleep(0.5)
     watching.send_signal(signal.SIGINT)
-    assert watching.wait(60) == 0
+    assert watching.wait(PATIENCE_S) == 0
     watching.communicate()
     tally = read_tally(tmp_path / "seen.json")
     count, _ = tally.seen[Seen("getppid", ending="some")]
@@ -44,7 +44,7 @@ def test_a_killed_trace_leaves_no_tracer_and_the_server_goes_on(tracing_tool, tr
     tracers = [pid for pid in tree_of(watching.pid) if pid != watching.pid]
     assert tracers
     watching.kill()
-    watching.wait(60)
+    watching.wait(PATIENCE_S)
     watching.communicate()
     wait_for(lambda: not any(is_there(pid) for pid in tracers))
     assert traced_server.poll() is None
@@ -55,13 +55,13 @@ def test_a_killed_trace_leaves_no_tracer_and_the_server_goes_on(tracing_tool, tr
 
 def test_a_tracer_that_is_killed_is_an_error_and_no_vector(tracing_tool, traced_server, tmp_path):
     watching = begin_watching(traced_server, tracing_tool, tmp_path, "-o", tmp_path / "vector.yml")
-    for pid in tree_of(watching.pid):
-        if pid != watching.pid:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    time.sleep(0.2)
+    tracers = [pid for pid in tree_of(watching.pid) if pid != watching.pid]
+    for pid in tracers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(is_there(pid) for pid in tracers))
     watching.send_signal(signal.SIGINT)
-    _, said = watching.communicate(timeout=60)
+    _, said = watching.communicate(timeout=PATIENCE_S)
     assert watching.returncode == 3
     assert "expected a trace to its end" in said
     assert not (tmp_path / "vector.yml").exists()
@@ -289,7 +289,7 @@ def test_windows_of_a_server_that_counts_its_work_come_in_turns(tmp_path):
     try:
         wait_for(counter.exists)
         command = [
-            *REGATTA, "trace", "os", "--pid", str(process.pid), "--tool", "strace", "--for", "0.7", "--overhead", "2",
+            *REGATTA, "trace", "os", "--pid", str(process.pid), "--tool", "strace", "--for", "3", "--overhead", "2",
             f"--units-from={counter}:served", "--per", "request", "-o", tmp_path / "server.yml",
         ]  # fmt: skip
         done = subprocess.run(

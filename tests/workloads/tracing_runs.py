@@ -11,7 +11,7 @@ import pytest
 
 from regatta.errors import HostError
 from regatta.spec.calls import read_calls
-from regatta.trace.bpftrace import check_bpftrace
+from regatta.trace.bpftrace import START_S, STOP_S, check_bpftrace
 from regatta.trace.runs import Figures, run_command
 from regatta.trace.tools import make_tracer
 
@@ -19,6 +19,8 @@ HOME = Path(__file__).parents[2]
 TABLE = read_calls(HOME / "configs" / "primitives" / "os-calls.yml")
 REGATTA = [sys.executable, "-m", "regatta"]
 TRACING = Path("/sys/kernel/tracing")
+#: a tracer may take as long to begin or to let go, on a machine that is very busy, and some more
+PATIENCE_S = START_S + STOP_S
 
 
 def needs(tool):
@@ -46,12 +48,16 @@ def begin_watching(server, tool, folder, *options):
         text=True,
         env={**os.environ, "REGATTA_HOME": str(HOME)},
     )
-    wait_for(lambda: ready.exists() or watching.poll() is not None)
+    try:
+        wait_for(lambda: ready.exists() or watching.poll() is not None)
+    except BaseException:
+        watching.kill()
+        raise
     assert watching.poll() is None, watching.stderr.read()
     return watching
 
 
-def wait_for(what, seconds=60):
+def wait_for(what, seconds=PATIENCE_S):
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end

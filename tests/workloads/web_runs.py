@@ -35,7 +35,7 @@ log = ready.parent / "logs/access.log"
 before = 0
 while (now := len(log.read_text().splitlines())) != before:
     before = now
-    time.sleep(0.1)
+    time.sleep(0.3)
 status = pathlib.Path(f"/proc/{pid}/status").read_text()
 ready.touch()
 while not over:

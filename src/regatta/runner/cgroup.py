@@ -69,12 +69,19 @@ class _Group:
     def close(self) -> None:
         os.close(self._inside)
         os.close(self._outside)
-        for _ in range(100):
-            try:
-                self.directory.rmdir()
-                return
-            except OSError:
-                time.sleep(0.01)
+        _remove(self.directory)
+
+
+def _remove(directory: Path) -> None:
+    """Remove a group, within a second: the kernel refuses while what ended in it is on its way out."""
+    for _ in range(100):
+        try:
+            directory.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.01)
 
 
 def _read(fd: int | None) -> bytes:
@@ -319,7 +326,7 @@ def end_stale_groups() -> int:
                 continue
             with contextlib.suppress(OSError):
                 killed += _kill_members(directory)
-                directory.rmdir()
+                _remove(directory)
     return killed
 
 

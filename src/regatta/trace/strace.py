@@ -134,6 +134,8 @@ class Strace:
         said = self._said()
         self.errors.close()
         self.reading.wait(DETACH_S)
+        if self.process.returncode == -signal.SIGKILL:
+            ended_by_itself = self.process.returncode
         if ended_by_itself:
             how = f"signal {-ended_by_itself}" if ended_by_itself < 0 else f"exit code {ended_by_itself}"
             got = f"strace ended before with {how}: {said}".rstrip(": ")
@@ -168,7 +170,8 @@ class Strace:
 
     def _memory_of(self, pid: int) -> Memory:
         forks, found = self.memory.get(pid, (0, Memory()))
-        if forks % _LOOK_AGAIN == 0:
+        # A process that could not be looked at in time may be there at its next fork.
+        if forks % _LOOK_AGAIN == 0 or not found.mappings:
             now = memory_of(pid)
             found = Memory(now.resident_kib or found.resident_kib, now.mappings or found.mappings)
         if len(self.memory) > 10_000:
