@@ -34,6 +34,7 @@ static const char SINGLE[] =
 
 enum { LINE_STRIDE_BYTES = 256, CACHE_LINE_BYTES = 64, LOADS_PER_TURN = 64, CACHES_AT_LEAST = 2 };
 #define HUGE_PAGE_BYTES (UINT64_C(2) << 20)
+enum { AT_LEAST_MIB = 4, CHOSEN_MIB = 256 };
 enum { MOST_LINES_A_PIECE = 256, MOST_PIECES = 2048 };
 
 struct dram {
@@ -223,30 +224,46 @@ static uint64_t last_cache_bytes(void) {
     return largest_kib * 1024;
 }
 
+/* An area of so many bytes has lines of twice what the last cache holds. */
+static uint64_t least_bytes(void) {
+    return CACHES_AT_LEAST * last_cache_bytes() * LINE_STRIDE_BYTES / CACHE_LINE_BYTES;
+}
+
+/* A power of two, so that hosts with caches of about the same size have areas of the same. */
+static uint64_t mib_for_the_cache(void) {
+    uint64_t mib = CHOSEN_MIB;
+    while (mib << 20 < least_bytes()) {
+        mib *= 2;
+    }
+    return mib;
+}
+
 /* Lines that stay in the last cache would be measured as open and closed pages of DRAM. */
-static void check_against_cache(uint64_t touched_bytes) {
-    uint64_t cache_bytes = last_cache_bytes();
-    if (touched_bytes >= CACHES_AT_LEAST * cache_bytes) {
+static void check_against_cache(uint64_t mib) {
+    uint64_t cache_bytes = last_cache_bytes(), least = least_bytes();
+    uint64_t touched_bytes = (mib << 20) / LINE_STRIDE_BYTES * CACHE_LINE_BYTES;
+    if (mib << 20 >= least) {
         return;
     }
-    uint64_t least = CACHES_AT_LEAST * cache_bytes * LINE_STRIDE_BYTES / CACHE_LINE_BYTES;
     char expected[160], got[60];
     (void)snprintf(
         expected, sizeof expected,
         "at least %llu, so that the lines are twice what the last cache of %llu KiB holds",
-        (unsigned long long)(least >> 20), (unsigned long long)(cache_bytes / 1024));
+        (unsigned long long)((least + (1 << 20) - 1) >> 20),
+        (unsigned long long)(cache_bytes / 1024));
     (void)snprintf(got, sizeof got, "lines of %llu KiB in all",
                    (unsigned long long)(touched_bytes / 1024));
     lm_usage_error(PROGRAM, "--mib", expected, got);
 }
 
 int main(int argc, char **argv) {
-    uint64_t mib = 512, page_kib = 8;
+    uint64_t mib = 0, page_kib = 8;
     const struct lm_option options[] = {
         {.name = "--mib",
-         .help = "size of the area, in MiB; a line in 256 bytes of it is read",
+         .help = "size of the area, in MiB; a line in 256 bytes of it is read. 0: 256, or the next "
+                 "power of two that is enough for the last cache",
          .number = &mib,
-         .minimum = 4,
+         .minimum = 0,
          .maximum = UINT64_C(1) << 20},
         {.name = "--page-kib",
          .help = "size of a page of DRAM in KiB, a power of two",
@@ -266,7 +283,15 @@ int main(int argc, char **argv) {
         (void)snprintf(got, sizeof got, "%llu", (unsigned long long)page_kib);
         lm_usage_error(PROGRAM, "--page-kib", "a power of two", got);
     }
-    check_against_cache(mib * 1024 * 1024 / LINE_STRIDE_BYTES * CACHE_LINE_BYTES);
+    if (mib == 0) {
+        mib = mib_for_the_cache();
+    }
+    if (mib < AT_LEAST_MIB) {
+        char got[30];
+        (void)snprintf(got, sizeof got, "%llu", (unsigned long long)mib);
+        lm_usage_error(PROGRAM, "--mib", "0, or at least 4", got);
+    }
+    check_against_cache(mib);
     struct dram dram = {.huge_pages = mib * 1024 * 1024 / HUGE_PAGE_BYTES,
                         .piece_bytes = page_kib * 1024,
                         .seed = lm_seed(PROGRAM)};

@@ -336,6 +336,7 @@ def test_a_named_file_is_removed_after_a_failure(lm_sources: Path, tmp_path: Pat
         ("bw_mmap_rd", ["--cache", "cold", "--mapping", "kept"], "--mapping: expected fresh with"),
         ("lat_mmap", ["--kib", "many"], "--kib: expected 1 to 32 sizes"),
         ("lat_pagefault", ["--kib", "8"], "--kib: expected no less than --step-kib"),
+        ("lat_dram_page", ["--mib", "2"], "--mib: expected 0, or at least 4, got 2"),
         ("lat_dram_page", ["--page-kib", "3"], "--page-kib: expected a power of two, got 3"),
         ("par_mem", ["--kib", "1"], "--kib: expected sizes of at least 4 KiB"),
         ("tlb", ["--max-pages", "0"], "--max-pages: expected an integer from 512"),
