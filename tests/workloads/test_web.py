@@ -98,8 +98,9 @@ def test_dynamic_requests_have_their_share_and_the_classes_of_the_others(
     assert len(found.asked) == 200
     assert len(dynamic_asked) == found.told["dynamic_requests"] == 2 * percent
     for asked in dynamic_asked:
-        # head, HTML and the file: Apache's own count
-        assert 300 < asked.bytes - size_of(asked.query) < 1200, asked
+        # Apache's own count: head, HTML, the file, and the marks of its chunks, of which a busy machine makes more (one a page of a pipe)
+        size = size_of(asked.query)
+        assert 300 < asked.bytes - size < 600 + 10 * (size // 4096), asked
 
 
 # ---- answers are compared ----
