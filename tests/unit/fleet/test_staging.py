@@ -13,6 +13,7 @@ from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.here import run_bounded
 from regatta.fleet.staging import stage
 from regatta.fleet.supplying import make_stock
+from regatta.fleet.unpacking import unpack
 from regatta.model.host import Host
 from regatta.spec.load import load_spec
 
@@ -48,8 +49,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def unpacked(staged: str, target: Path) -> list[str]:
-    with tarfile.open(staged) as archive:
-        archive.extractall(target, filter="data")
+    target.mkdir()
+    unpack(Path(staged), target)
     return sorted(str(path.relative_to(target)) for path in target.rglob("*") if path.is_file())
 
 
@@ -82,6 +83,22 @@ def test_the_same_things_are_staged_under_the_same_names(home: Path) -> None:
     first = stage(make_stock(experiment, home), "x86_64").variables()
     os.utime(home / "c" / "a.txt", (1, 1))
     assert stage(make_stock(experiment, home), "x86_64").variables() == first
+
+
+def test_what_is_staged_brings_no_privileges(home: Path, tmp_path: Path) -> None:
+    (home / "files/brought/more/part").chmod(0o6777)
+    staged = stage(make_stock(load_spec(Path("spec.yml"), home), home), "x86_64")
+    ((thing, _, _),) = {
+        file[0].sha256: file for named in staged.files.values() for file in named.values()
+    }.values()
+    with tarfile.open(thing.staged) as archive:
+        assert {member.mode & 0o7022 for member in archive} == {0}
+
+
+def test_a_pipe_in_a_brought_folder_is_refused(home: Path) -> None:
+    os.mkfifo(home / "files/brought/more/pipe")
+    with pytest.raises(HostError, match="more/pipe"):
+        stage(make_stock(load_spec(Path("spec.yml"), home), home), "x86_64")
 
 
 def test_a_command_that_prints_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
