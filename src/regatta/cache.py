@@ -10,7 +10,9 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+_CHUNK_BYTES = 1 << 20
 
 
 def cache_dir() -> Path:
@@ -62,14 +64,29 @@ def remembered(kind: str, key: object, ask: Callable[[], Any]) -> Any:
     return answer
 
 
+def stream_sha256(stream: BinaryIO) -> str:
+    """SHA-256 of what is left of an open file."""
+    # Not hashlib.file_digest: hosts may have Python 3.9.
+    digest = hashlib.sha256()
+    while chunk := stream.read(_CHUNK_BYTES):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def bytes_sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as stream:
+        return stream_sha256(stream)
+
+
 def file_sha256(path: Path) -> str:
     """SHA-256 of a file, remembered by its path, size, inode and time of change."""
     path = path.resolve()
     stat = path.stat()
     key = [str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
 
-    def ask() -> str:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-    return str(remembered("sha256", key, ask))
+    return str(remembered("sha256", key, lambda: bytes_sha256(path)))

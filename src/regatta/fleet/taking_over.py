@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 import zlib
@@ -10,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from regatta.cache import bytes_sha256
 from regatta.errors import HostError
 from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
 from regatta.fleet.agent import Agent
@@ -147,8 +147,7 @@ class TakenOver:
             # A host that was made anew has its records back and not these: that is no reason to lose the rest.
             self._note(f"{kept['name']} of {folder} is not there any more: {error.problems[0].got}")
             return
-        with arriving.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = bytes_sha256(arriving)
         if digest != kept["sha256"]:
             arriving.unlink()
             self._note(f"{kept['name']} of {folder} is not what its record says: SHA-256 {digest}")

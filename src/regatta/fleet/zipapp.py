@@ -10,6 +10,7 @@ from pathlib import Path
 import regatta
 from regatta.cache import cache_dir, made_directory
 
+_PACKAGE = Path(regatta.__file__).parent
 _PARTS = (
     "__init__.py",
     "cache.py",
@@ -48,16 +49,19 @@ _MAIN = "import sys\nfrom regatta.runner.__main__ import main\nsys.exit(main())\
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
+def zipapp_sources() -> list[Path]:
+    """Every file of ours that hosts run: Python 3.9, standard library only."""
+    return [source for pattern in _PARTS for source in sorted(_PACKAGE.glob(pattern))]
+
+
 def zipapp_bytes() -> bytes:
     """The zipapp; the same sources give the same bytes."""
-    package = Path(regatta.__file__).parent
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(zipfile.ZipInfo("__main__.py", _EPOCH), _MAIN)
-        for pattern in _PARTS:
-            for source in sorted(package.glob(pattern)):
-                name = f"regatta/{source.relative_to(package)}"
-                archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes(), zipfile.ZIP_DEFLATED)
+        for source in zipapp_sources():
+            name = f"regatta/{source.relative_to(_PACKAGE)}"
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), source.read_bytes(), zipfile.ZIP_DEFLATED)
     return buffer.getvalue()
 
 

@@ -15,7 +15,7 @@ from regatta.model.isolation import Isolation
 from regatta.model.template import placeholders
 
 # Not `|`: hosts may have Python 3.9.
-Scalar = Union[str, int, float, bool]  # noqa: UP007
+Scalar = Union[str, int, float, bool]
 #: what the name of an installed program follows in a command: `{program.gzip}`
 PROGRAM = "program."
 #: what the name of a file that the user brings follows: `{file.dacapo}`
@@ -345,7 +345,7 @@ class Baseline:
         wanted = (self.runtime, self.collector, self.modifiers) if collector else (None, None, self.modifiers)
         if wanted == (None, None, None):
             return None
-        a, b, c = (value if name is None else name for name, value in zip(wanted, own, strict=True))
+        a, b, c = (value if name is None else name for name, value in zip(wanted, own))
         return a, b, c
 
 

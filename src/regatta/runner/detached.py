@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from regatta.cache import bytes_sha256
 from regatta.runner.host_folder import HostFolder, read_object, write_durably
 from regatta.runner.segment_command import run_segment
-from regatta.store.contents import bytes_sha256
 from regatta.store.journal import Damage, read_file
 
 #: how long a stopped runner may take to end what it measures

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regatta.cache import stream_sha256
 from regatta.errors import HostError, StoreError
-from regatta.store.contents import contents_sha256, stream_sha256
+from regatta.store.contents import contents_sha256
 
 PLAN_VERSION = 1
 _ROW_BYTES = 16

@@ -12,31 +12,13 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+
+from regatta.cache import bytes_sha256
 
 #: what a JVM or a machine executes
 _EXECUTED = (".jar", ".class", ".so")
 #: such as properties and configuration; of other files above it the size is told, for data can be tens of gigabytes
 _SMALL_BYTES = 1 << 20
-_CHUNK_BYTES = 1 << 20
-
-
-def stream_sha256(stream: BinaryIO) -> str:
-    """SHA-256 of what is left of an open file."""
-    digest = hashlib.sha256()
-    while chunk := stream.read(_CHUNK_BYTES):
-        digest.update(chunk)
-    return digest.hexdigest()
-
-
-def bytes_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with path.open("rb") as stream:
-        return stream_sha256(stream)
 
 
 def listing(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
