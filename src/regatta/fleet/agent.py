@@ -33,9 +33,24 @@ _WORD = re.compile(r"[A-Za-z0-9_]{1,32}")
 
 #: exit code where the zipapp is not there, or is not the one that was brought
 _NOT_OURS = 97
+#: exit code of a Python that is too old, which the last line of its standard error names
+_TOO_OLD = 96
+#: exit code of an error that the zipapp does not raise on purpose
+_FAULT = 95
 # What is measured there runs as the same user, who could have changed the file: it is run by its contents, not by its name.
+# Any Python must understand this, so that one that is too old can say so.
 _BOOT = f"""
-import hashlib, runpy, sys
+import hashlib, os, runpy, sys
+python = "Python " + sys.version.split()[0]
+if sys.version_info < (3, 9):
+    sys.stderr.write("%s (%s)" % (python, sys.executable))
+    sys.exit({_TOO_OLD})
+def fault(kind, error, trace):
+    sys.__excepthook__(kind, error, trace)
+    sys.stderr.write("%s: %s: %s" % (python, kind.__name__, error))
+    sys.stderr.flush()
+    os._exit({_FAULT})
+sys.excepthook = fault
 path, digest = sys.argv[1:3]
 try:
     with open(path, "rb") as file:
@@ -105,8 +120,15 @@ class Agent:
         if answer.returncode == _NOT_OURS:
             self.remote.put(self._zipapp, self.path)
             answer = self.remote.run(self.argv(words), stdin, timeout_s)
+        if answer.returncode == _TOO_OLD:
+            fix = "set `ansible_python_interpreter` of the host in the inventory to a newer one"
+            raise HostError(self.host.name, "Python 3.9 or newer", answer.last_line(), fix)
         if answer.returncode != 0:
-            fix = "make the host ready: `regatta provision SPEC`; it needs Python 3.9 or newer"
+            fix = "make the host ready: `regatta provision SPEC`"
+            if answer.returncode == _FAULT:
+                fix = (
+                    "report this as a fault of Regatta, or set `ansible_python_interpreter` to another Python"
+                )
             raise HostError(self.host.name, f"`{words[0]}` to succeed there", answer.last_line(), fix)
         return answer
 
