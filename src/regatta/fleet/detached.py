@@ -97,6 +97,7 @@ class DetachedSegment:
                         f"host {self.name}", "a runner that lives", "one that is killed again and again",
                         f"see {self.there}/logs there",
                     ) from None  # fmt: skip
+                self._refuse_edited_plan()
                 self._say("the runner is gone; starting it again")
             except Unreachable as error:
                 away_s = time.monotonic() - last_contact
@@ -105,6 +106,15 @@ class DetachedSegment:
                 self._say(f"{error.problems[0].got}; it measures on, trying again")
                 time.sleep(min(wait_s, max(0.1, self._patience_s - away_s)))
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+    def _refuse_edited_plan(self) -> None:
+        """Leave the host to whoever measures by the plan that has taken the place of this one."""
+        now = self.folder.host_header(self.name)["plan_id"]
+        if now != self.header["plan_id"]:
+            raise HostError(
+                f"host {self.name}", f"the plan {self.header['plan_id']}", f"the edited plan {now}",
+                "run the experiment again: what is measured stays",
+            )  # fmt: skip
 
     def _say(self, text: str) -> None:
         print(f"{self.name}: {text}", file=sys.stderr, flush=True)

@@ -68,9 +68,10 @@ class Following:
             BrokenPipeError: nobody listens any more.
         """
         while True:
-            # Looked at before the journal, so that what was written before the end is sent before it.
+            # Before the journal, so that records from before the end are sent before it. The word last: a runner leaves it
+            # before it lets go of its lock, so that one which is not alive and has left none was killed.
+            alive = running(self.folder) is not None
             ended = read_object(self.folder.ended(self.segment))
-            alive = bool(ended) or running(self.folder) is not None
             self._place()
             self._records()
             self._say()

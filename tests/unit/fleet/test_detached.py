@@ -29,6 +29,8 @@ from regatta.fleet.remote.here import Here
 from regatta.fleet.taking_over import TakenOver
 from regatta.model.host import Host
 from regatta.model.record import decode_record, encode_record
+from regatta.runner.follow import Following
+from regatta.runner.host_folder import HostFolder, write_durably
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, read_journal
 
@@ -266,17 +268,48 @@ def test_a_plan_that_is_edited_while_the_host_measures_takes_its_place(bed: Bed,
     write_plan(bed.folder, [cell("long", ["/bin/sleep", "0.4"])], rounds=200)
     thread, results = in_background(bed.measure)
     wait_until(lambda: len(bed.invocations()) >= 1, "a record here")
-    write_plan(bed.folder, [SLOW], rounds=3, plan_id="edited")
+    # It ends when it may, so that it measures however long the answer takes.
+    may_end = bed.root / "may_end"
+    waiting = sh("waiting", f"until test -e {may_end}; do sleep 0.05; done")
+    write_plan(bed.folder, [waiting], rounds=3, plan_id="edited")
     # As when the first controller was killed: the second finds a host that measures by the plan of before.
     second = bed.segment()
     second._begin()
     told = second._hello()
     assert (told["plan_id"], told["running"]["segment"]) == ("edited", 0)
+    may_end.touch()
     thread.join(60)
     assert isinstance(results[0], HostError), "the first one's plan is no more"
     assert bed.measure()["plan_id"] == "edited"
-    recorded = [one for one in bed.invocations() if one.startswith(str(SLOW["cell_id"]))]
-    assert recorded == bed.planned(3)
+    recorded = [one for one in bed.invocations() if one.startswith(str(waiting["cell_id"]))]
+    assert recorded == [f"{waiting['cell_id']}-r{number}-a0" for number in range(3)]
+
+
+def test_a_runner_that_is_killed_after_an_edit_is_not_started_by_the_plan_of_before(
+    bed: Bed, no_signals: None
+) -> None:
+    write_plan(bed.folder, [cell("long", ["/bin/sleep", "0.4"])], rounds=200)
+    thread, results = in_background(bed.measure)
+    wait_until(lambda: len(bed.invocations()) >= 1, "a record here")
+    write_plan(bed.folder, [SLOW], rounds=3, plan_id="edited")
+    bed.kill_runner()
+    thread.join(60)
+    assert isinstance(results[0], HostError)
+    assert "edited" in results[0].problems[0].got
+    assert json.loads((bed.there / "plan/plan.json").read_text())["plan_id"] == "by-hand"
+
+
+def test_an_end_between_two_looks_is_told_as_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = HostFolder(tmp_path)
+
+    def ends_now(folder: HostFolder) -> None:
+        write_durably(folder.ended(0), {"exit_code": 0})
+
+    monkeypatch.setattr("regatta.runner.follow.running", ends_now)
+    Following(folder, 0, -1).run()
+    assert capfd.readouterr().out == 'E {"exit_code": 0}\n'
 
 
 def test_what_the_runner_says_is_handed_on(
