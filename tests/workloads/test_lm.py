@@ -130,3 +130,13 @@ def test_results_that_cannot_be_written_fail_the_run(lm_sources: Path, tmp_path:
     )
     assert outcome.exit_code == 1
     assert "REGATTA_RESULTS" in outcome.stderr
+
+
+def test_a_test_is_skipped_where_the_machine_is_too_busy_for_its_program(tmp_path: Path) -> None:
+    def refusing(exit_code: int, text: str) -> list[str | Path]:
+        return ["/bin/sh", "-c", f"echo 'line: {text}' >&2; exit {exit_code}"]
+
+    with pytest.raises(pytest.skip.Exception, match=r"^machine too busy: line: "):
+        run(refusing(1, "the machine is emulated or too busy"), tmp_path / "work")
+    for exit_code, text in ((1, "no memory"), (2, "too busy"), (0, "too busy")):
+        assert run(refusing(exit_code, text), tmp_path / "work").exit_code == exit_code
