@@ -11,7 +11,7 @@ from typing import Any
 #: a statement of InfluxQL -> its series: `name`, `tags`, `columns`, `values`; times in ms
 Ask = Callable[[str], list[Mapping[str, Any]]]
 
-_VARIABLE = re.compile(r"\$\{(\w+)(?::\w+)?\}|\$(\w+)")
+_VARIABLE = re.compile(r"\$\{(\w+)(?::(\w+))?\}|\$(\w+)")
 #: as Grafana escapes what is put into a regular expression
 _SPECIAL = re.compile(r"[\\^$*+?.()|\[\]{}/]")
 #: steps of a time axis that Grafana chooses among, in s
@@ -60,17 +60,17 @@ class Answer:
 def interpolated(
     text: str, values: Mapping[str, tuple[str, ...]], when: Range, all_values: Mapping[str, str]
 ) -> str:
-    """A query as Grafana sends it.
+    """Return a query as Grafana 9 sends it: only `${variable:regex}` is escaped.
 
     Args:
-        text: with `$variable`, `$timeFilter`, `$__interval`.
+        text: with `$variable`, `${variable:regex}`, `$timeFilter`, `$__interval`.
         values: variable -> what is chosen; `ALL` where everything is.
         when: the time that the board shows.
         all_values: variable -> what stands for everything.
     """
 
     def put(found: re.Match[str]) -> str:
-        name = found[1] or found[2]
+        name = found[1] or found[3]
         if name == "timeFilter":
             return when.condition
         if name in ("__interval", "interval"):
@@ -79,8 +79,10 @@ def interpolated(
             return found[0]
         if values[name] == ALL:
             return all_values[name]
-        escaped = [_SPECIAL.sub(r"\\\g<0>", value) for value in values[name]]
-        return escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})"
+        put_in = list(values[name])
+        if found[2] == "regex":
+            put_in = [_SPECIAL.sub(r"\\\g<0>", value) for value in put_in]
+        return put_in[0] if len(put_in) == 1 else f"({'|'.join(put_in)})"
 
     return _VARIABLE.sub(put, text)
 
@@ -152,7 +154,7 @@ class Board:
         """The panel's title with its variables."""
         values = {**self.values, **({answer.panel["repeat"]: (answer.repeated,)} if answer.repeated else {})}
         text = {name: "All" if value == ALL else ", ".join(value) for name, value in values.items()}
-        return _VARIABLE.sub(lambda found: text.get(found[1] or found[2], found[0]), answer.panel["title"])
+        return _VARIABLE.sub(lambda found: text.get(found[1] or found[3], found[0]), answer.panel["title"])
 
     def annotations(self) -> list[Mapping[str, Any]]:
         """The board's own annotations."""

@@ -34,6 +34,9 @@ def document(built: Dashboard) -> dict[str, Any]:
         if panel.get("repeat"):
             # The SDK does not know it; Grafana takes 4 where it is not said.
             panel["maxPerRow"] = 3
+    for variable in found["templating"]["list"]:
+        # Grafana keeps the state of variables by their ids, or by their names: the SDK gives every variable the same id.
+        variable.pop("id", None)
     return found
 
 

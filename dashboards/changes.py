@@ -70,5 +70,6 @@ def gauged(panel: PanelBuilder, column: str, unit: str = "percentunit") -> Panel
     return panel.override_by_name(
         column,
         [setting("custom.displayMode", "gradient-gauge"), setting("unit", unit), setting("min", 0), setting("max", 1),
-         setting("color", {"mode": "fixed", "fixedColor": GREEN}), setting("decimals", 0), setting("custom.width", 180)],
+         setting("color", {"mode": "fixed", "fixedColor": GREEN}), setting("decimals", 0), setting("custom.width", 180),
+         setting("noValue", "–")],
     )  # fmt: skip

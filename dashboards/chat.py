@@ -5,7 +5,7 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from dashboards.changes import joined, repeated
-from dashboards.influxql import Query, chosen, newest, tag_values, without
+from dashboards.influxql import Query, chosen, escaped, newest, tag_values, without
 from dashboards.pieces import PanelBuilder, Row, bars, board, interval_bars, many, one, rows_of, variable
 
 _EMPTY = "run `regatta run configs/experiments/chat.yml`, then `regatta ingest chat`"
@@ -62,7 +62,7 @@ def chat() -> Dashboard:
 
 def _of(connections: str) -> str:
     """Benchmarks with so many digits in their number of connections, in the chosen ways to serve them."""
-    return f'"benchmark" =~ /connections=\\d{connections} mode=$mode( |$)/'
+    return f'"benchmark" =~ /connections=\\d{connections} mode={escaped("mode")}( |$)/'
 
 
 def _metric(metric: str, *also: str) -> str:

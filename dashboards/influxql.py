@@ -74,10 +74,18 @@ class Query(Builder[Dataquery], Dataquery):
         return {**target, "alias": self.alias} if self.alias else target
 
 
+def escaped(name: str) -> str:
+    """Return what stands in a regular expression for the values of a variable.
+
+    The data source of Grafana 9 puts a variable of one value in as it is, where a name with a `/` ends the expression.
+    """
+    return f"${{{name}:regex}}"
+
+
 def chosen(*variables: str, also: str | tuple[str, ...] = ()) -> str:
-    """Conditions: each tag is one of those chosen for the variable of its name; and others."""
+    """Return conditions: each tag is one of those chosen for the variable of its name; and others."""
     others = (also,) if isinstance(also, str) else also
-    return " AND ".join([*(f'"{name}" =~ /^${name}$/' for name in variables), *others])
+    return " AND ".join([*(f'"{name}" =~ /^{escaped(name)}$/' for name in variables), *others])
 
 
 def newest(

@@ -164,8 +164,14 @@ def variable(name: str, query: str) -> dashboard.QueryVariable:
 # Panels
 
 
-def _common(panel: PanelBuilder, title: str, how: str, empty: str, queries: Sequence[Query]) -> PanelBuilder:
-    panel.title(title).description(f"{how}\n\nEmpty? {empty}").datasource(SOURCE).no_value(empty)
+def _common(
+    panel: PanelBuilder, title: str, how: str, empty: str, queries: Sequence[Query], in_panel: bool = True
+) -> PanelBuilder:
+    """`in_panel`: whether the panel itself says why it is empty. Grafana prints that text in each gauge without a value, and
+    at each tick that it leaves out of a logarithmic axis."""
+    panel.title(title).description(f"{how}\n\nEmpty? {empty}").datasource(SOURCE)
+    if in_panel:
+        panel.no_value(empty)
     for letter, query in zip("ABCDEFGHIJ", queries, strict=False):
         panel.with_target(query.named(letter))
     return panel
@@ -185,7 +191,7 @@ def over_time(
     least: float | None = 0,
 ) -> PanelBuilder:
     """Lines over time; `band`: the columns low and high of one series become a band around its point."""
-    panel = _common(timeseries.Panel(), title, how, empty, queries)
+    panel = _common(timeseries.Panel(), title, how, empty, queries, not log)
     panel.unit(unit).line_width(1).show_points(VisibilityMode.AUTO).fill_opacity(0).legend(_legend())
     panel.tooltip(common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING))
     if points:
@@ -224,7 +230,7 @@ def bars(
     wide: bool = False,
 ) -> PanelBuilder:
     """Bars over the texts of a column. `shorten`: a regular expression, of which `shown` is shown of each."""
-    panel = _common(barchart.Panel(), title, how, empty, queries)
+    panel = _common(barchart.Panel(), title, how, empty, queries, not log)
     panel.unit(unit).x_field(x).legend(_legend()).group_width(0.8).bar_width(0.95).fill_opacity(80)
     panel.orientation(VizOrientation.HORIZONTAL if wide else VizOrientation.VERTICAL)
     panel.show_value(VisibilityMode.NEVER).x_tick_label_max_length(40)
@@ -311,7 +317,7 @@ def gauges(
     steps: Sequence[tuple[float | None, str]],
 ) -> PanelBuilder:
     """The newest value of each series as a bar."""
-    panel = _common(bargauge.Panel(), title, how, empty, queries)
+    panel = _common(bargauge.Panel(), title, how, empty, queries, False)
     panel.unit(unit).orientation(VizOrientation.HORIZONTAL).reduce_options(
         common.ReduceDataOptions().calcs(["lastNotNull"]).values(False)
     )

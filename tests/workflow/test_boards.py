@@ -289,6 +289,27 @@ def estimated(kind: str, ago_s: float, **fields: Any) -> Any:
     return make_point(ESTIMATE, (*tags, *more), {**common, **fields}, time.time_ns() - int(ago_s * 1e9))
 
 
+def test_a_name_with_characters_of_regular_expressions_is_chosen_alone(made_of: Written) -> None:
+    programs = (("vm/compress:s10", "1.5x"), ("vm/compress:s1.", "1x5x"))
+    fields = {"n": 5, "point": 1.0, "low": 0.9, "high": 1.1, "level": 0.95}
+    ask = made_of(
+        *(
+            make_point(
+                ESTIMATE,
+                (*PLACE[:3], benchmark, *PLACE[4:7], heap, "elapsed", "ns", "", "mean", ""),
+                fields,
+                time.time_ns(),
+            )
+            for benchmark, heap in programs
+        )
+    )
+    for benchmark, heap in programs:
+        board = Board(DOCUMENTS["history"], ask, Range(0, 2**41), {"benchmark": benchmark, "heap": heap})
+        assert (board.values["benchmark"], board.values["heap"]) == ((benchmark,), (heap,))
+        (answer,) = told(board, "How did $benchmark develop with $collector?")
+        assert [len(one["values"]) for _, series in answer.found for one in series] == [1]
+
+
 def test_an_estimate_that_has_become_undefined_is_shown_so_and_alarms_nobody(made_of: Written) -> None:
     older = {"n": 5, "point": 1.2, "low": 1.1, "high": 1.3}
     newer = {"n": 6, "reason": "not steady"}
