@@ -166,7 +166,7 @@ def test_a_rule_gets_rows_that_it_can_tell_apart(ask: Ask, rule: dict[str, Any])
     sets = []
     for step in rule["data"]:
         if step["datasourceUid"] == "regatta-influxdb":
-            found = ask(step["model"]["query"].replace("$$", "$"))
+            found = ask(step["model"]["query"])
             sets.append({tuple(sorted(one["tags"].items())) for one in found})
             assert sets[-1]
             assert len(sets[-1]) == len(found)
@@ -228,7 +228,7 @@ def test_failures_are_what_failed_crashed_or_took_too_long_on_boards_and_in_aler
     (answer,) = told(board, "Did invocations fail?")
     assert answer.found[0][1][0]["values"][0][1] == by_status["crashed"]
     (rule,) = (one for one in ALERTS if one["uid"] == "regatta-failures")
-    alarmed = ask(rule["data"][0]["model"]["query"].replace("$$", "$"))
+    alarmed = ask(rule["data"][0]["model"]["query"])
     assert sum(one["values"][0][1] for one in alarmed) == by_status["crashed"]
 
 
@@ -323,7 +323,7 @@ def test_an_estimate_that_has_become_undefined_is_shown_so_and_alarms_nobody(mad
         ),
     )
     (rule,) = (one for one in ALERTS if one["uid"] == "regatta-regression")
-    query = rule["data"][0]["model"]["query"].replace("$$", "$")
+    query = rule["data"][0]["model"]["query"]
     assert known(query)
     assert become(query) == []
     for ask, n, ends in ((known, 5, {1.1, 1.2, 1.3}), (become, 6, {None})):
@@ -375,7 +375,7 @@ def test_an_alarm_takes_both_sides_from_one_point(made_of: Written) -> None:
     narrow, wide = {"low": 1.04, "theta_percent": 3.0}, {"low": 1.04, "theta_percent": 5.0}
     for theta, alarmed in ((narrow, True), (wide, False)):
         ask = made_of(estimated("ratio", 60, n=5, point=1.06, high=1.08, **theta))
-        (series,) = ask(rule["data"][0]["model"]["query"].replace("$$", "$"))
+        (series,) = ask(rule["data"][0]["model"]["query"])
         assert (series["values"][0][1] > 1) is alarmed
 
 

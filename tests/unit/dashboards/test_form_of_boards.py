@@ -14,6 +14,7 @@ from dashboards.influxql import FAILED
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
+from regatta.influx.points import TAGS
 from regatta.model.record import STATUSES
 from regatta.store.events import FAILED as FAILURES_OF_EVENTS
 
@@ -240,14 +241,16 @@ def test_a_rule_says_what_to_do_and_reduces_what_it_asks(rule):
         if step["datasourceUid"] != "__expr__":
             assert step["datasourceUid"] == "regatta-influxdb"
             assert step["relativeTimeRange"]["from"] > 0
-        used = re.findall(r"\$\$(\w)", step["model"].get("expression", ""))
-        assert all(steps[name]["model"].get("type") == "reduce" for name in used)
+        if step["model"].get("type") == "math":
+            used = re.findall(r"\$(\w*)", step["model"]["expression"])
+            assert used
+            assert {steps[name]["model"].get("type") for name in used} == {"reduce"}
 
 
 def test_boards_alerts_and_events_call_the_same_a_failure():
     (rule,) = (one for one in ALERTS if one["uid"] == "regatta-failures")
     (asked,) = (step["model"]["query"] for step in rule["data"] if "query" in step["model"])
-    for text in (FAILED, asked.replace("$$", "$")):
+    for text in (FAILED, asked):
         pattern = re.search(r'"status" =~ /(.*?)/', text)[1]
         assert [status for status in STATUSES if re.search(pattern, status)] == [
             status for status in STATUSES if status in FAILURES_OF_EVENTS
@@ -261,7 +264,7 @@ def test_boards_alerts_and_events_call_the_same_a_failure():
 def test_a_host_is_not_called_unquiet_for_one_of_a_few(disturbed, recorded, alarmed):
     (rule,) = (one for one in ALERTS if one["uid"] == "regatta-perturbed")
     steps = {step["refId"]: step["model"] for step in rule["data"]}
-    text = steps[rule["condition"]]["expression"].replace("$$", "").replace("&&", "and")
+    text = steps[rule["condition"]]["expression"].replace("$", "").replace("&&", "and")
     assert bool(eval(text, {"C": disturbed, "D": recorded})) is alarmed
 
 
@@ -273,8 +276,29 @@ def test_a_rule_looks_back_for_a_day_as_points_may_come_hours_after_they_were_me
             assert step["relativeTimeRange"]["from"] == int(days) * 86400
 
 
+@pytest.mark.parametrize("rule", ALERTS, ids=[rule["uid"] for rule in ALERTS])
+def test_a_rule_uses_only_labels_that_its_query_has_and_no_doubled_dollar(rule):
+    labels = set()
+    for step in rule["data"]:
+        query = step["model"].get("query", "")
+        # In a query a dollar ends a regular expression, and nothing else.
+        assert re.findall(r"\$(.)", query) == ["/"] * query.count("$")
+        _, _, grouped = query.rpartition(" GROUP BY ")
+        measurement = re.search(r'FROM "(\w+)"', query)
+        if measurement:
+            labels |= set(TAGS[measurement[1]] if grouped == "*" else re.findall(r'"(\w+)"', grouped))
+    for text in rule["annotations"].values():
+        used = re.findall(r"\{\{ \$labels\.(\w+) \}\}", text)
+        assert text.count("$") == len(used)
+        assert set(used) <= labels
+
+
 def test_provisioning_leaves_no_single_dollar_to_the_environment_but_its_own():
-    for path in (ROOT / "dashboards" / "provisioning").glob("*/*.yml"):
+    # Grafana replaces nothing in what the rules of alerts have a dollar in.
+    folders = ("dashboards", "datasources")
+    for path in (
+        one for name in folders for one in (ROOT / "dashboards" / "provisioning" / name).glob("*.yml")
+    ):
         text = "\n".join(line for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
         found = re.findall(r"\$\{(\w+)\}|(?<!\$)\$(?!\$)(?!\{)", text.replace("$$", ""))
         assert set(found) <= {
