@@ -5,6 +5,7 @@ settings, and that what Grafana would read in the provisioning has the values th
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -33,6 +34,14 @@ class Health(http.server.BaseHTTPRequestHandler):
         self.send_response(200 if self.path == "/api/health" else 404)
         self.end_headers()
 
+    def do_POST(self):
+        with open({asked!r}, "a") as file:
+            file.write(json.dumps([self.path, self.headers["Authorization"]]) + "\\n")
+        self.send_response({reload})
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def log_message(self, *words):
         pass
 
@@ -59,15 +68,22 @@ class Machine:
         assert isinstance(noted, dict)
         return noted
 
-    def install(self, name: str = "grafana", fails: bool = False) -> None:
-        """Install it, under the name that it has since 9.4, or had."""
+    @property
+    def asked(self) -> list[list[str]]:
+        """What was posted to the program: paths and credentials."""
+        return [json.loads(line) for line in (self.folder / "asked.jsonl").read_text().splitlines()]
+
+    def install(self, name: str = "grafana", fails: bool = False, reload: int = 200) -> None:
+        """Install it, under the name that it has since 9.4, or had. `reload`: its answer when told to read data sources again."""
         home = self.folder / "grafana"
         (home / "bin").mkdir(parents=True, exist_ok=True)
         (home / "conf").mkdir(exist_ok=True)
         (home / "conf" / "defaults.ini").touch()
         program = home / "bin" / name
         note = str(self.folder / "started.json")
-        program.write_text(PROGRAM.format(python=sys.executable, note=note, fails=fails))
+        asked = str(self.folder / "asked.jsonl")
+        text = PROGRAM.format(python=sys.executable, note=note, fails=fails, asked=asked, reload=reload)
+        program.write_text(text)
         program.chmod(0o755)
 
     def run(self, *words: str, code: int = 0) -> str:
@@ -172,6 +188,13 @@ def test_it_is_started_for_this_machine_alone_with_its_own_settings_and_no_calls
     assert machine.pid == pid
 
 
+def test_it_reads_its_data_source_again_once_it_is_up(machine: Machine) -> None:
+    ((path, credentials),) = machine.asked
+    assert path == "/api/admin/provisioning/datasources/reload"
+    password = (machine.services / "passwords" / "grafana-admin").read_text().strip()
+    assert base64.b64decode(credentials.removeprefix("Basic ")).decode() == f"admin:{password}"
+
+
 def test_no_password_is_in_its_environment_or_on_its_command_line(machine: Machine) -> None:
     told = json.dumps(machine.noted)
     for account in ("admin", "writer", "reader", "grafana-admin"):
@@ -192,6 +215,19 @@ def test_it_comes_back_after_kill_9_on_the_same_port_and_goes_with_down(machine:
     pid = machine.pid
     assert "ended: Grafana, InfluxDB" in machine.run("down")
     await_end(pid)
+
+
+def test_a_data_source_that_is_not_read_again_is_a_warning_and_no_redirect_gets_the_password(
+    machine: Machine,
+) -> None:
+    machine.install(reload=307)
+    asked = len(machine.asked)
+    said = machine.run("up")
+    assert "WARNING" in said
+    assert "status 307" in said
+    assert "boards: http://127.0.0.1:" in said
+    assert [path for path, _ in machine.asked[asked:]] == ["/api/admin/provisioning/datasources/reload"]
+    machine.run("down")
 
 
 def test_one_that_fails_is_told_and_influxdb_is_up_all_the_same(machine: Machine) -> None:

@@ -33,6 +33,9 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
 
     Every command then writes its results there as well, until `regatta down`. What is up already is left as it is.
 
+    Grafana is looked for in /usr/share/grafana, /usr/local/share/grafana and /opt/grafana, or in $GF_PATHS_HOME alone where that is
+    set: the folder that holds bin/grafana and conf/defaults.ini.
+
     InfluxDB 1.x has a second port, for backups, that asks for no password and cannot be switched off: every user of this machine can
     read what is in the database, and restore into it. With --docker that port stays inside the container.
     """

@@ -12,7 +12,13 @@ from regatta.errors import HostError, RegattaError
 from regatta.influx.services.accounts import Door
 from regatta.influx.services.compose import STATE as COMPOSE
 from regatta.influx.services.compose import Compose
-from regatta.influx.services.local_grafana import LocalGrafana, data_source, in_file, installed
+from regatta.influx.services.local_grafana import (
+    LocalGrafana,
+    data_source,
+    in_file,
+    installed,
+    reload_data_source,
+)
 from regatta.influx.services.local_influx import DATABASE, LocalInflux
 from regatta.influx.services.places import Places
 from regatta.influx.settings import read_settings
@@ -108,6 +114,7 @@ def _up_here(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
                     program, wishes.grafana_port, data_source(influx.url, DATABASE, "reader", password)
                 )
                 address = grafana.url
+                _reload(address, places, say)
             except RegattaError as error:
                 why, failed = str(error), True
     return Up(influx.url, DATABASE, already, address, why, failed)
@@ -127,10 +134,19 @@ def _up_with_docker(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
             say("starts Grafana in a container; its image is fetched first where it is not there")
             try:
                 compose.start_grafana(wishes.grafana_port)
+                _reload(compose.grafana_url, places, say)
             except RegattaError as error:
                 why, failed = str(error), True
         address = None if failed else compose.grafana_url
     return Up(compose.url, DATABASE, already, address, why, failed)
+
+
+def _reload(url: str, places: Places, say: Say) -> None:
+    if reason := reload_data_source(url, places):
+        say(
+            f"WARNING: Grafana did not reload its data source ({reason}). If dashboards show status 403, run"
+            " `regatta down`, then `regatta up`"
+        )
 
 
 def _other_way(got: str) -> HostError:
