@@ -80,9 +80,9 @@ class AttemptRunner:
         self._scratch = attempts.path.parent.resolve() / "scratch"
         lock = lock_host(Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), self._scratch, "minheap", 0)
         self._stack.callback(lock.release)
-        end_what_was_left(lock, self._scratch)
         self._journal = JournalWriter(attempts.path)
         self._stack.callback(self._journal.close)
+        end_what_was_left(lock, self._scratch)
         become_subreaper()
         keep_descriptors()
         self._accounting, _ = open_accounting()

@@ -106,6 +106,8 @@ def lock_host(
 def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) -> int:
     """End processes that outlived a runner that was killed: this experiment's, and those of whoever held the lock before.
 
+    Hold the host's lock and the journal's.
+
     Args:
         contained: whether this experiment's may be in containers.
 
@@ -191,9 +193,10 @@ class SegmentRun:
             paths.lock, paths.scratch, header["experiment"], self.segment, paths.holder, contained
         )
         try:
-            orphans = end_what_was_left(lock, self.paths.scratch, contained)
+            # First: a runner that holds this journal under another host lock measures, and its process is no orphan.
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
+                orphans = end_what_was_left(lock, self.paths.scratch, contained)
                 deciding = Deciding(self.plan, self.paths.journal) if header.get("stopping") else None
                 if deciding is None or not self.blocks:
                     return self._measure(journal, orphans)

@@ -411,6 +411,24 @@ def _is_ended_by_the_next_start(place: Path) -> bool:
     return (orphans, runner.receipt()["orphans_ended"]) == ([int(told.read_text())], 1)
 
 
+def test_a_second_runner_under_another_host_lock_is_refused_and_ends_no_process_of_the_first(
+    runner: Runner, tmp_path: Path
+) -> None:
+    started, go_on = tmp_path / "started", tmp_path / "go-on"
+    script = f"echo > {started}; while [ ! -e {go_on} ]; do sleep 0.01; done"
+    write_plan(runner.folder, [sh("long", script)])
+    first = runner.start()
+    wait_until(started.exists, "the first runner to measure")
+    runner.lock = tmp_path / "other.lock"
+    second = runner.run()
+    go_on.touch()
+    _, said = first.communicate(timeout=60)
+    assert second.returncode != 0
+    assert "00000.jsonl: expected no other runner" in second.stderr
+    assert (first.returncode, said) == (0, "")
+    assert [(record["status"], record["signal"]) for record in runner.records()] == [("ok", None)]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_runner_that_is_told_to_stop_ends_the_tree_and_records_nothing_of_it(
     runner: Runner, tmp_path: Path, number: signal.Signals
