@@ -18,6 +18,7 @@ from typing import Any
 
 from regatta.fleet.plans import write_runner
 from regatta.model.experiment import Cores, PerturbationLimits, Rlimits
+from regatta.runner.scratch import results_of
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, read_journal
 
@@ -120,7 +121,7 @@ class Runner:
     def __init__(self, path: Path) -> None:
         self.folder = Folder(path)
         self.lock = path / "host.lock"
-        self.results_file = (self.folder.scratch / HOST / "results.jsonl").resolve()
+        self.results_file = results_of((self.folder.scratch / HOST).resolve())
         #: every runner that was started, to look for what they left
         self.pids: list[int] = []
         write_runner(self.folder.runner)

@@ -14,6 +14,7 @@ from typing import Any
 
 from runner_plans import measured_processes, wait_until
 
+from regatta.runner.scratch import results_of
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, read_journal
 
@@ -58,7 +59,7 @@ class SmallExperiment:
         self.spec: dict[str, Any] = copy.deepcopy({**SPEC, **spec})
         self.suite: dict[str, Any] = copy.deepcopy(SUITE)
         self.folder = Folder(root / "results" / self.spec["name"])
-        self.results_file = (self.folder.scratch / HOST / "results.jsonl").resolve()
+        self.results_file = results_of((self.folder.scratch / HOST).resolve())
         self.environment = {
             **os.environ,
             "REGATTA_HOME": str(HOME),

@@ -193,6 +193,34 @@ def test_what_a_killed_runner_left_is_removed_at_the_next_start(runner, base, do
     assert [record["status"] for record in runner.records()] == ["ok"]
 
 
+def test_a_program_that_replaces_its_folders_by_links_takes_no_file_of_the_host(runner, base, tmp_path):
+    others = tmp_path / "others"
+    others.mkdir()
+    for name in ("precious", "results.jsonl"):
+        (others / name).write_text('{"iteration": 0, "metric": "elapsed", "value": 5, "unit": "ns"}\n')
+    replace = f'cd "$HOME/.." && rmdir {{0}} && ln -s {others} {{0}}'
+    regatta = {"adapter": {"name": "regatta", "options": {}}}
+    planned = [
+        inside("work", replace.format("work"), base, keep=["precious"]),
+        inside("results", replace.format("results"), base, **regatta),
+        inside("link", f'ln -s {others}/results.jsonl "$REGATTA_RESULTS"', base, **regatta),
+        inside("pipe", 'mkfifo "$REGATTA_RESULTS"', base, **regatta),
+        inside("seen", 'ls -A "$HOME/.."; ls -A "$HOME"', base),
+        inside("own", "echo why > precious", base, keep=["precious"]),
+    ]
+    write_plan(runner.folder, planned)
+    done = runner.run(patience_s=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    work, results, link, pipe, seen, own = runner.records()
+    assert work["status"] == "failed", "what is mounted cannot be removed"
+    assert work["kept"] == []
+    for record in (results, link, pipe):
+        assert (record["status"], record["iterations"]) == ("failed", [])
+    assert printed(seen, "stdout").split() == [b"gate", b"results", b"work"]
+    assert [kept["bytes"] for kept in own["kept"]] == [4]
+    assert sorted(path.name for path in others.iterdir()) == ["precious", "results.jsonl"]
+
+
 def commands(engine, results_file):
     """What runs in the containers of a runner, as ps tells it; one may not run yet, or no more."""
     found = []

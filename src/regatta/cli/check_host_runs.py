@@ -29,6 +29,7 @@ from regatta.runner.process import (
     keep_descriptors,
     run_process,
 )
+from regatta.runner.scratch import results_of, work_of
 from regatta.runner.segment import lock_host
 
 #: for all programs together; on a quiet host of any size they take some 10 s
@@ -75,8 +76,10 @@ class HostRunner:
         # The runner is in another directory after each process.
         self._stack.callback(os.chdir, os.getcwd())
         self._scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="regatta-check-")))
-        self._work = self._scratch / "work"
-        self._work.mkdir()
+        self._work = work_of(self._scratch)
+        self._results = results_of(self._scratch)
+        for folder in (self._work, self._results.parent):
+            folder.mkdir()
         lock = lock_host(
             Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), self._scratch, "check-host", 0
         )
@@ -143,7 +146,7 @@ class HostRunner:
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
             return Answer(f"not run: the {self._budget_s:g} s for all programs were over"), 0.0
-        results = self._scratch / "results.jsonl"
+        results = self._results
         results.unlink(missing_ok=True)
         launch = Launch(
             argv=command_line(self._benchmarks[name], self._builds),

@@ -24,6 +24,7 @@ from regatta.runner.process import (
     Outcome,
     StopSignals,
 )
+from regatta.runner.scratch import results_of, work_of
 
 _RESULTS_LABEL = "regatta.results"
 #: those that Docker can set; the address space is limited by the gate
@@ -86,7 +87,7 @@ class Containers:
     ) -> None:
         """Args:
         header: of the plan.
-        scratch: folder of the working directory and of the results file; they are writable inside.
+        scratch: folder of the working directory and of the results file's folder; these two are writable inside.
         cores: CPUs to measure on; a cell may have fewer.
 
         Raises:
@@ -94,13 +95,14 @@ class Containers:
         """
         self.engine = open_engine()
         self._scratch = scratch
+        self._writable = [work_of(scratch), results_of(scratch).parent]
         self._cores = cores
         self._stop = stop
         self._labels = {
             "regatta.experiment": str(header["experiment"]),
             "regatta.host": str(header["host"]),
             "regatta.segment": str(segment),
-            _RESULTS_LABEL: str(scratch / "results.jsonl"),
+            _RESULTS_LABEL: str(results_of(scratch)),
         }
         #: The control group that holds those of containers; "": Docker's own. Where that is not systemd's, all containers in it
         #: weigh on the processor as much as one ordinary process does, so that each weighs less than a bare one beside others.
@@ -253,10 +255,10 @@ class Containers:
             "NetworkMode": isolation["network"],
             "CpusetCpus": ",".join(map(str, sorted(cores_of(cell, self._cores)))),
             "CgroupParent": self._parent,
-            "Mounts": mounts_of(cell, self._scratch, gate.directory),
+            "Mounts": mounts_of(cell, self._writable, gate.directory),
             "CapDrop": ["ALL"],
             "CapAdd": list(isolation.get("capabilities", ())),
-            # Labels are of no use where nothing is writable but scratch, and would keep it from reading what it is shown.
+            # Labels are of no use where nothing is writable but its own folders, and would keep it from reading what it is shown.
             "SecurityOpt": ["no-new-privileges", "label=disable"],
             "UsernsMode": "host",
             "GroupAdd": [str(group) for group in os.getgroups()],

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 
-def mounts_of(cell: Mapping[str, Any], scratch: Path, gate: Path) -> list[dict[str, Any]]:
-    """The engine's `Mounts`: the cell's files and folders read-only, scratch writable, the gate's folder in it read-only."""
+def mounts_of(cell: Mapping[str, Any], writable: Iterable[Path], gate: Path) -> list[dict[str, Any]]:
+    """The engine's `Mounts`: the cell's files and folders read-only, the program's own writable, the gate's read-only.
+
+    The folder that holds the program's own is not among them: what is mounted cannot be replaced by a link.
+    """
     return [
         *(_bind(path, True) for path in _read_only(cell)),
-        _bind(str(scratch), False),
+        *(_bind(str(folder), False) for folder in writable),
         # Pipes can be written to all the same; they cannot be replaced.
         _bind(str(gate), True),
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import resource
-import stat
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from regatta.runner.limits import cores_of, isolation_kind, limits_asked, set_qu
 from regatta.runner.perturbation import find_perturbation
 from regatta.runner.plan_files import Row
 from regatta.runner.process import Launch, Outcome, StopSignals, run_process
-from regatta.runner.scratch import EmptyDirectory, remove_tree
+from regatta.runner.scratch import EmptyDirectory, NotPlain, results_of, work_of
 from regatta.runner.state_file import end_orphans
 from regatta.runner.verdict import adapter_file, judge, report_of
 from regatta.store.contents import place
@@ -94,12 +93,14 @@ class Bench:
         self.accounting = accounting
         self.containers: Containers | None = None
         self.stop = stop
-        self.directory = scratch / "work"
+        self.directory = work_of(scratch)
         #: whether processes that leave their group are lost: `become_subreaper` said why
         self.strays = False
-        self._work = EmptyDirectory(self.directory)
-        self.results_path = scratch / "results.jsonl"
-        self._results_name = str(self.results_path)
+        self._scratch = scratch
+        self.work = EmptyDirectory(self.directory)
+        results_path = results_of(scratch)
+        self._results = EmptyDirectory(results_path.parent)
+        self._results_name = str(results_path)
         self._rlimits = [
             (_RLIMITS[name][0], int(value) * _RLIMITS[name][1])
             for name, value in header["rlimits"].items()
@@ -110,7 +111,7 @@ class Bench:
         self._environment.update(
             HOME=str(self.directory),
             TMPDIR=str(self.directory),
-            REGATTA_RESULTS=str(self.results_path),
+            REGATTA_RESULTS=self._results_name,
             REGATTA_SEED=str(header["seed"]),
         )
         self._padding_bound = environment["padding_bytes"]
@@ -121,10 +122,14 @@ class Bench:
         return cores_of(cell, self.cores if self.cores is not None else self.all_cores)
 
     def clear(self) -> None:
-        """Make the working directory empty and remove the results file."""
-        if os.path.lexists(self._results_name):
-            remove_tree(self.results_path)
-        self._work.make()
+        """Make the working directory and the folder of the results file empty."""
+        self._results.make()
+        self.work.make()
+
+    def close(self) -> None:
+        """Close the descriptors of both."""
+        self._results.close()
+        self.work.close()
 
     def environment_for(self, cell: Mapping[str, Any], invocation_id: str, attempt: int) -> dict[str, str]:
         """The whole environment of one invocation; its padding is drawn from seed, invocation and attempt."""
@@ -141,19 +146,18 @@ class Bench:
             file: name of a file in the working directory; "": the one that `REGATTA_RESULTS` names.
         """
         called = file or "REGATTA_RESULTS"
-        path = str(self.directory / file) if file else self._results_name
+        folder, name = (self.work, file) if file else (self._results, os.path.basename(self._results_name))
         try:
-            status = os.lstat(path)
-        except OSError:
-            return None, ""
-        if not stat.S_ISREG(status.st_mode):
-            return None, f"{called}: expected a plain file, got something else"
-        if status.st_size > _MAXIMUM_RESULTS_BYTES:
-            allowed_mib = _MAXIMUM_RESULTS_BYTES >> 20
-            return None, f"{called}: expected at most {allowed_mib} MiB, got {status.st_size >> 20} MiB"
-        try:
-            with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
+            with open(folder.open_file(name), "rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                if size > _MAXIMUM_RESULTS_BYTES:
+                    allowed_mib = _MAXIMUM_RESULTS_BYTES >> 20
+                    return None, f"{called}: expected at most {allowed_mib} MiB, got {size >> 20} MiB"
                 return stream.read(_MAXIMUM_RESULTS_BYTES), ""
+        except FileNotFoundError:
+            return None, ""
+        except NotPlain:
+            return None, f"{called}: expected a plain file, got something else"
         except OSError as error:
             return None, f"{called}: {error.strerror}"
 
@@ -168,7 +172,7 @@ class Bench:
         from regatta.runner.container import Containers
 
         cores = self.cores if self.cores is not None else self.all_cores
-        self.containers = Containers(self.header, self.results_path.parent, segment, cores, self.stop)
+        self.containers = Containers(self.header, self._scratch, segment, cores, self.stop)
         self.clear()
         self.containers.check(
             cells,
@@ -346,7 +350,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     }
     if cell.get("keep") and bench.kept is not None:
         folder = bench.kept / f"{invocation_id}-a{attempt}"
-        record["kept"] = keep_files(bench.directory, cell["keep"], folder)
+        record["kept"] = keep_files(bench.work, cell["keep"], folder)
     return record
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regatta.runner.scratch import remove_tree
+from regatta.runner.scratch import EmptyDirectory, NotPlain, remove_tree
 
 _CHUNK_BYTES = 1 << 20
 #: of one file; a larger one is not kept, for results must go on to have room
 _MAXIMUM_BYTES = 1 << 30
 
 
-def keep_files(work: Path, names: Sequence[str], target: Path) -> list[dict[str, Any]]:
+def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list[dict[str, Any]]:
     """Move the plain files among `names` from `work` to `target`, durably, before the record that names them.
 
     Args:
@@ -31,26 +29,35 @@ def keep_files(work: Path, names: Sequence[str], target: Path) -> list[dict[str,
     """
     kept: list[dict[str, Any]] = []
     for name in names:
-        source = work / name
         try:
-            status = os.lstat(source)
-        except OSError:
+            opened = work.open_file(name)
+        except (FileNotFoundError, NotPlain):
             continue
-        if stat.S_ISREG(status.st_mode):
-            kept.append({"name": name, **_kept(source, status.st_size, target, first=not kept)})
+        except OSError as error:
+            kept.append({"name": name, "error": _why(error)})
+            continue
+        try:
+            kept.append({"name": name, **_kept(work, name, opened, target, first=not kept)})
+        finally:
+            os.close(opened)
     return kept
 
 
-def _kept(source: Path, size: int, target: Path, first: bool) -> dict[str, Any]:
+def _why(error: OSError) -> str:
+    return str(error.strerror or error)
+
+
+def _kept(work: EmptyDirectory, name: str, opened: int, target: Path, first: bool) -> dict[str, Any]:
+    size = os.fstat(opened).st_size
     if size > _MAXIMUM_BYTES:
         return {"error": f"expected at most {_MAXIMUM_BYTES >> 20} MiB, got {size >> 20} MiB"}
     try:
         if first and target.exists():
             remove_tree(target)
         target.mkdir(parents=True, exist_ok=True)
-        os.chmod(source, 0o600)
-        shutil.move(str(source), str(target / source.name))
-        made = _made_durable(target / source.name)
+        work.move_file(name, opened, target / name)
+        os.chmod(target / name, 0o600)
+        made = _made_durable(target / name)
         for directory in (target, target.parent):
             fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
             try:
@@ -59,7 +66,7 @@ def _kept(source: Path, size: int, target: Path, first: bool) -> dict[str, Any]:
                 os.close(fd)
         return made
     except OSError as error:
-        return {"error": str(error.strerror or error)}
+        return {"error": _why(error)}
 
 
 def _made_durable(path: Path) -> dict[str, Any]:

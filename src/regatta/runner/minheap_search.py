@@ -123,6 +123,8 @@ class AttemptRunner:
             record = measure(bench, Row(self._number, self._number, 0, 0, planned), 0, 0)
         except Interrupted:
             raise KeyboardInterrupt from None
+        finally:
+            bench.close()
         self._number += 1
         self._journal.append(record)
         attempts.add(record)

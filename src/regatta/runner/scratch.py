@@ -1,7 +1,8 @@
-"""Emptying the working directory of a program that may have done anything to it."""
+"""The folders of a program that may do anything to them: emptied before it, and read after it by their descriptors."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -12,14 +13,30 @@ from pathlib import Path
 _SETTLED_NS = 1_000_000_000
 
 
+def work_of(scratch: Path) -> Path:
+    """The empty working directory of measured programs: their HOME and TMPDIR."""
+    return scratch / "work"
+
+
+def results_of(scratch: Path) -> Path:
+    """The file that `REGATTA_RESULTS` names. It has a folder of its own, so that a program may also replace it."""
+    return scratch / "results" / "results.jsonl"
+
+
+class NotPlain(Exception):
+    """A name that is no plain file: a link, a folder, a pipe, a device, or a file with a second name."""
+
+
 class EmptyDirectory:
-    """A directory that is made empty again and again."""
+    """A directory that is made empty again and again. Its files are reached by its descriptor: no link leads elsewhere."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._name = str(path)
         #: number and change time of the directory that was found empty; both stay while nothing is made or removed in it
         self._untouched: tuple[int, int] | None = None
+        #: the directory that was made, whatever lies in its place since
+        self._fd = -1
 
     def make(self) -> None:
         """Make it, and make it empty; when nothing has touched it since the last time, that costs one look from outside.
@@ -41,6 +58,68 @@ class EmptyDirectory:
             self._untouched = None
             remove_tree(self.path)
             self.path.mkdir(parents=True)
+        opened = os.open(self._name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if self._fd < 0:
+            self._fd = opened
+        else:
+            # The same number as before: a measured process' limit on open files counts from the lowest that is free.
+            os.dup2(opened, self._fd, inheritable=False)
+            os.close(opened)
+
+    def close(self) -> None:
+        """Close the descriptor; the directory stays."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def open_file(self, name: str) -> int:
+        """Open a plain file of the directory for reading. A file of its owner's that is closed is opened to its owner.
+
+        Returns:
+            A descriptor, which the caller closes.
+
+        Raises:
+            NotPlain: it is something else; nothing was opened, so that no pipe waits and no device notices.
+            OSError: it is not there, or cannot be opened.
+        """
+        if os.sep in name:
+            raise NotPlain(name)
+        seen = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd)
+        try:
+            status = os.fstat(seen)
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+                raise NotPlain(name)
+            # By the descriptor, not by the name, which may mean another file by now.
+            same = f"/proc/self/fd/{seen}"
+            if not status.st_mode & stat.S_IRUSR:
+                os.chmod(same, 0o600)
+            return os.open(same, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        finally:
+            os.close(seen)
+
+    def move_file(self, name: str, opened: int, target: Path) -> None:
+        """Move a file out of the directory.
+
+        Args:
+            name: of the file.
+            opened: its descriptor from `open_file`.
+            target: where it is moved to; nothing is there.
+
+        Raises:
+            OSError: it cannot be moved, or is another file by now.
+        """
+        try:
+            os.rename(name, target, src_dir_fd=self._fd)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            with open(os.dup(opened), "rb") as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy)
+            os.unlink(name, dir_fd=self._fd)
+            return
+        if not os.path.samestat(os.fstat(opened), os.lstat(target)):
+            remove_tree(target)
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), name)
 
 
 def is_empty_directory(path: Path) -> bool:

@@ -29,6 +29,7 @@ from regatta.runner.process import (
     keep_descriptors,
     reserve_descriptors,
 )
+from regatta.runner.scratch import results_of
 from regatta.runner.state_file import StateFile, end_orphans
 from regatta.runner.topology import choose_cores, read_topology
 from regatta.store.journal import read_records_of
@@ -96,7 +97,7 @@ def lock_host(
     return HostLock(
         path,
         {
-            "experiment": experiment, "segment": segment, "results_file": str(scratch / "results.jsonl"),
+            "experiment": experiment, "segment": segment, "results_file": str(results_of(scratch)),
             **({"holder": holder} if holder else {}),
             **({"contained": True} if contained else {}),
         },
@@ -117,7 +118,7 @@ def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) ->
     Raises:
         HostError: there may be containers, and Docker does not answer.
     """
-    own, before = str(scratch / "results.jsonl"), lock.previous.get("results_file")
+    own, before = str(results_of(scratch)), lock.previous.get("results_file")
     files = [own, *([before] if isinstance(before, str) and before else [])]
     ended = end_stale_groups()
     if contained or lock.previous.get("contained"):
@@ -282,6 +283,7 @@ class SegmentRun:
                 bench = Bench(
                     header, self.paths.scratch, measured, accounting, stop, self.paths.journal / "kept"
                 )
+                bench.clear()
                 bench.strays = bool(self.no_subreaper)
                 for fd in reserved:
                     os.close(fd)
@@ -296,6 +298,7 @@ class SegmentRun:
                 for block in self.blocks:
                     self._walk(block, bench, journal, state)
                 bench.clear()
+                bench.close()
         finally:
             self._state(state, None)
             state.close()

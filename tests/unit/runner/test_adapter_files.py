@@ -42,6 +42,33 @@ def test_what_is_no_plain_whole_file_is_a_failure(runner: Runner, script: str, r
     assert reason in record["reason"]
 
 
+REPLACEMENTS = {
+    "the working directory": ('cd "$HOME/.."; rmdir work; ln -s {others} work', RENAISSANCE),
+    "the folder of the results": (
+        'cd "$HOME/.."; rmdir results; ln -s {others} results',
+        {"adapter": {"name": "regatta", "options": {}}},
+    ),
+    "the results": (
+        'ln {others}/results.jsonl "$REGATTA_RESULTS"',
+        {"adapter": {"name": "regatta", "options": {}}},
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "other"), REPLACEMENTS.values(), ids=REPLACEMENTS)
+def test_a_program_that_replaces_what_is_read_gives_no_result_of_others(
+    runner: Runner, tmp_path: Path, script: str, other: dict[str, Any]
+) -> None:
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / "out.json").write_text(DOCUMENT)
+    (others / "results.jsonl").write_text('{"iteration": 0, "metric": "elapsed", "value": 5, "unit": "ns"}\n')
+    hostile = sh("hostile", script.format(others=others), **{"metric": "elapsed", **other})
+    record, after = runner.measure(hostile, sh("next", 'test -d "$HOME"'))
+    assert (record["status"], record["iterations"], after["status"]) == ("failed", [], "ok")
+    assert sorted(path.name for path in others.iterdir()) == ["out.json", "results.jsonl"]
+
+
 def test_the_exit_code_says_more_than_a_missing_file(runner: Runner) -> None:
     record = runner.one(sh("bad", "echo 'no such benchmark' >&2; exit 3", **RENAISSANCE))
     assert (record["status"], record["reason"]) == ("failed", "exit code 3: no such benchmark")

@@ -17,14 +17,15 @@ def planned(*files: Path, folders: tuple[Path, ...] = (), programs: tuple[str, .
 
 
 def read_only(cell: dict[str, Any]) -> list[str]:
-    found = mounts_of(cell, Path("/scratch"), Path("/scratch/gate"))
+    found = mounts_of(cell, [Path("/scratch/work"), Path("/scratch/results")], Path("/scratch/gate"))
     assert all(mount["Type"] == "bind" and mount["Source"] == mount["Target"] for mount in found)
-    assert [(m["Target"], m["ReadOnly"]) for m in found[-2:]] == [
-        ("/scratch", False),
+    assert [(m["Target"], m["ReadOnly"]) for m in found[-3:]] == [
+        ("/scratch/work", False),
+        ("/scratch/results", False),
         ("/scratch/gate", True),
     ]
-    assert all(mount["ReadOnly"] for mount in found[:-2])
-    return [mount["Target"] for mount in found[:-2]]
+    assert all(mount["ReadOnly"] for mount in found[:-3])
+    return [mount["Target"] for mount in found[:-3]]
 
 
 def test_each_file_is_shown_once_under_its_own_path_and_none_inside_a_shown_folder(tmp_path: Path) -> None:

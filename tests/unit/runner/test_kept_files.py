@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
+from pathlib import Path
 
+import pytest
 from runner_plans import HOST, Runner, cell, sh, write_plan
+
+from regatta.runner.kept import keep_files
+from regatta.runner.scratch import EmptyDirectory
 
 
 def test_named_files_are_moved_beside_the_record_which_names_them(runner: Runner) -> None:
@@ -34,6 +41,61 @@ def test_a_link_a_folder_and_a_pipe_are_not_kept(runner: Runner) -> None:
     assert runner.run().returncode == 0
     assert runner.records()[0]["kept"] == []
     assert not (runner.folder.journal / HOST / "kept").exists()
+
+
+REPLACEMENTS = {
+    "its folder by a link": 'cd "$HOME/.."; rmdir work; ln -s {others} work',
+    "its folder by another": 'cd "$HOME/.."; rmdir work; mv {others} work',
+    "the file by a hard link": "ln {others}/precious precious",
+    "the file by a link": "ln -s {others}/precious precious",
+}
+
+
+@pytest.mark.parametrize("script", REPLACEMENTS.values(), ids=REPLACEMENTS)
+def test_a_program_that_replaces_what_is_kept_moves_no_file_of_others(
+    runner: Runner, tmp_path: Path, script: str
+) -> None:
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / "precious").write_text("of others")
+    write_plan(
+        runner.folder, [sh("hostile", script.format(others=others), keep=["precious"]), sh("next", "ls -A")]
+    )
+    assert runner.run().returncode == 0
+    hostile, after = runner.records()
+    assert hostile["kept"] == []
+    assert not (runner.folder.journal / HOST / "kept").exists()
+    assert (after["status"], after["stdout"]["bytes"]) == ("ok", 0)
+    if others.exists():
+        assert (others / "precious").read_text() == "of others"
+
+
+def test_a_file_of_another_file_system_is_copied(tmp_path: Path) -> None:
+    shared = Path("/dev/shm")
+    if shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("NOT TESTED: no second file system")
+    with tempfile.TemporaryDirectory(dir=shared) as elsewhere:
+        work = EmptyDirectory(Path(elsewhere) / "work")
+        work.make()
+        (work.path / "log").write_text("why")
+        (kept,) = keep_files(work, ["log"], tmp_path / "kept")
+        assert list(work.path.iterdir()) == []
+        work.close()
+    assert (kept["bytes"], (tmp_path / "kept" / "log").read_text()) == (3, "why")
+
+
+def test_a_file_that_is_exchanged_while_it_is_kept_is_no_more_kept(tmp_path: Path) -> None:
+    work = EmptyDirectory(tmp_path / "work")
+    work.make()
+    (work.path / "log").write_text("why")
+    opened = work.open_file("log")
+    (work.path / "log").rename(tmp_path / "seen")
+    (work.path / "log").symlink_to("/etc/passwd")
+    with pytest.raises(OSError, match="log"):
+        work.move_file("log", opened, tmp_path / "target")
+    os.close(opened)
+    work.close()
+    assert not os.path.lexists(tmp_path / "target")
 
 
 def test_a_file_that_is_too_large_is_told_and_the_record_is_made(
