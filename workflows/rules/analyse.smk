@@ -6,6 +6,6 @@ rule analyse:
     log:
         f"{RESULTS}/{{experiment}}/logs/analyse.log",
     params:
-        folder=f"{RESULTS}/{{experiment}}",
+        folder=folder_of,
     shell:
         "regatta analyze {params.folder:q} --json > {output.answer:q} 2> {log:q}"

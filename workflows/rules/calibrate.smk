@@ -11,7 +11,7 @@ rule calibrate:
         measuring=1,
     params:
         spec=spec_of,
-        results=RESULTS,
+        results=results_of,
     shell:
         "regatta minheap {params.spec:q} --results {params.results:q} --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
@@ -26,6 +26,6 @@ rule plan:
         f"{RESULTS}/{{experiment}}/logs/plan.log",
     params:
         spec=spec_of,
-        results=RESULTS,
+        results=results_of,
     shell:
         "regatta plan {params.spec:q} --results {params.results:q} --way {resources.way:q} --write > {log:q} 2>&1"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+from regatta.cli.handover import path_for_snakemake, wanted_results, wanted_specs
 from regatta.errors import RegattaError
 from regatta.fleet.fingerprint import write_fingerprint
 from regatta.influx.settings import find_settings, hand_on
@@ -20,22 +21,20 @@ from regatta.store.receipts import (
 
 try:
     HOME = find_home()
-    PATHS = [config["spec"]] if "spec" in config else config["experiments"]
     EXPERIMENTS = {
-        e.name: e for e in (load_spec(Path(str(path)), HOME) for path in PATHS)
+        e.name: e for e in (load_spec(path, HOME) for path in wanted_specs(config))
     }
+    FOLDER = wanted_results(
+        config, {e.results_directory for e in EXPERIMENTS.values()}
+    )
     # Where the InfluxDB is, or None: then nothing of it is in the graph.
     INFLUX = find_settings(HOME)
 except RegattaError as error:
     raise WorkflowError(str(error))
 
 
-directories = {experiment.results_directory for experiment in EXPERIMENTS.values()}
-if "results" not in config and len(directories) > 1:
-    raise WorkflowError(
-        f"specs with different results ({', '.join(sorted(directories))}); name one by --config results=DIR"
-    )
-RESULTS = str(config["results"] if "results" in config else directories.pop())
+# In the files of rules the folder's name must mean nothing to Snakemake; commands get it as it is.
+RESULTS = path_for_snakemake(FOLDER)
 
 
 wildcard_constraints:
@@ -46,6 +45,14 @@ wildcard_constraints:
 
 def spec_of(wildcards):
     return EXPERIMENTS[wildcards.experiment].spec_path
+
+
+def folder_of(wildcards):
+    return str(Path(FOLDER) / wildcards.experiment)
+
+
+def results_of(wildcards):
+    return FOLDER
 
 
 # Experiments of which is sent what they measure: not those where what was sent cannot be written down, for nothing of that may

@@ -17,7 +17,7 @@ rule ingest_segment:
     resources:
         measuring=1,
     params:
-        folder=f"{RESULTS}/{{experiment}}",
+        folder=folder_of,
     shell:
         "timeout --foreground -k 5 60 regatta ingest {params.folder:q} --host {wildcards.host:q} --no-estimates --patience-s 0"
         " --receipt {output.receipt:q} > {log:q} 2>&1"
@@ -34,7 +34,7 @@ rule ingest_influx:
     log:
         f"{RESULTS}/{{experiment}}/logs/ingest-influx.log",
     params:
-        folder=f"{RESULTS}/{{experiment}}",
+        folder=folder_of,
     shell:
         "timeout --foreground -k 5 600 regatta ingest {params.folder:q} --patience-s 3"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

@@ -6,6 +6,6 @@ rule ingest:
     log:
         f"{RESULTS}/{{experiment}}/logs/ingest.log",
     params:
-        folder=f"{RESULTS}/{{experiment}}",
+        folder=folder_of,
     shell:
         "regatta store rebuild {params.folder:q} > {log:q} 2>&1"

@@ -11,7 +11,7 @@ rule measure:
     resources:
         measuring=1,
     params:
-        folder=f"{RESULTS}/{{experiment}}",
+        folder=folder_of,
         segment=lambda wildcards: int(wildcards.segment),
     shell:
         "regatta segment {params.folder:q} --host {wildcards.host:q} --segment {params.segment}"

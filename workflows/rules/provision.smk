@@ -7,7 +7,7 @@ rule provision:
         f"{RESULTS}/{{experiment}}/logs/provision.log",
     params:
         spec=spec_of,
-        results=RESULTS,
+        results=results_of,
     shell:
         "regatta provision {params.spec:q} --results {params.results:q} --way {resources.way:q}"
         " --receipt {output.receipt:q} > {log:q} 2>&1"

@@ -7,6 +7,6 @@ rule report:
     log:
         f"{RESULTS}/{{experiment}}/logs/report.log",
     params:
-        folder=f"{RESULTS}/{{experiment}}",
+        folder=folder_of,
     shell:
         "regatta report {params.folder:q} --output {output.page:q} > {log:q} 2>&1"

@@ -7,7 +7,7 @@ rule verify:
     log:
         f"{RESULTS}/{{experiment}}/logs/verify.log",
     params:
-        folder=f"{RESULTS}/{{experiment}}",
+        folder=folder_of,
     shell:
         "regatta verify {params.folder:q} --write {output.verdict:q} > {log:q} 2>&1"
 

@@ -50,8 +50,8 @@ def send_what_happened(folder: Folder) -> None:
     if is_sent(folder) or not (folder.journal.is_dir() or events_path(folder.path).exists()):
         return
     command = [
-        sys.executable, "-m", "regatta", "ingest", str(folder.path),
-        "--no-estimates", "--patience-s", "1", "--receipt", str(sent_receipt(folder)),
+        sys.executable, "-m", "regatta", "ingest",
+        "--no-estimates", "--patience-s", "1", "--receipt", str(sent_receipt(folder)), "--", str(folder.path),
     ]  # fmt: skip
     # What takes longer or cannot be started waits for the next run: the failure itself is what is to be told now.
     with (

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from regatta.cli.handover import hand_over
 from regatta.cli.progress import Watcher
 from regatta.errors import HostError, Problem, RegattaError
 from regatta.store.events import append_event, events_path, read_events
@@ -87,6 +88,7 @@ def _run(
         "PATH": f"{bin_dir}{os.pathsep}{os.environ.get('PATH', '')}",
         "REGATTA_HOME": str(home),
         "REGATTA_ERRORS": str(errors.resolve()),
+        **hand_over(spec, results),
     }
     if retry_failed:
         environment["REGATTA_RETRY_FAILED"] = "1"
@@ -95,7 +97,6 @@ def _run(
         "--snakefile", str(home / "Snakefile"),
         "--directory", str(Path.cwd()),
         "--profile", str(home / "configs" / "profiles" / profile),
-        "--config", f"spec={json.dumps(str(spec))}", f"results={json.dumps(str(results))}",
     ]  # fmt: skip
     heard = _Heard(folder)
     with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():
