@@ -31,6 +31,8 @@ PART_BYTES = 60_000
 #: Parts of the hosts come so much later than those of the experiment: a host may be called as no host is.
 _HOSTS_LATER_NS = 1_000_000
 
+#: bytes of a document's text: the plan of 10,000 cells has some 30 MB
+_LONGEST_DOCUMENT = 64 << 20
 #: bytes of a file's name
 _LONGEST_NAME = 255
 
@@ -180,14 +182,23 @@ def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]
     if _id(text) != document:
         raise StoreError(place, f"document {document}", "other contents", "run `regatta ingest` again")
     try:
-        value = dict(json.loads(zlib.decompress(base64.b64decode(text))))
-    except (ValueError, TypeError, zlib.error) as error:
+        value = dict(json.loads(_decompressed(base64.b64decode(text))))
+    except (ValueError, TypeError, RecursionError, zlib.error) as error:
         raise StoreError(place, "a document that Regatta wrote", str(error)) from error
     if value.get("v") != DOCUMENT_VERSION:
         raise StoreError(
             place, f"version {DOCUMENT_VERSION}", str(value.get("v")), "take the Regatta that wrote it"
         )
     return value
+
+
+def _decompressed(data: bytes) -> bytes:
+    """The text of a document. Raises ValueError where it is longer than `_LONGEST_DOCUMENT`: 1 MB of zlib can hold 1 GB."""
+    stream = zlib.decompressobj()
+    text = stream.decompress(data, _LONGEST_DOCUMENT)
+    if stream.unconsumed_tail or not stream.eof:
+        raise ValueError(f"a document that is cut off, or longer than {_LONGEST_DOCUMENT >> 20} MiB")
+    return text
 
 
 def _check(experiment: str, whole: Mapping[str, Any]) -> None:

@@ -210,6 +210,13 @@ def test_documents_that_are_none_of_ours_are_told(points):
         read_plan(asking(points), "made-up")
 
 
+def test_a_document_that_grows_without_bound_when_it_is_decompressed_is_refused():
+    bomb = _compressed({"v": 1, "experiment": {"pad": " " * (64 << 20)}, "hosts": {}, "counts": {}})
+    assert len(bomb) < 200_000
+    with pytest.raises(StoreError, match="longer than 64 MiB"):
+        read_plan(asking([*_parts("made-up", "", bomb, 1)]), "made-up")
+
+
 def test_the_plan_of_a_host_called_none_is_not_taken_for_that_of_the_experiment(settings, tmp_path):
     folder, one = tmp_path / "made-up", cell()
     for host in ("alpha", "none"):
