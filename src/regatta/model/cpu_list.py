@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+#: more CPUs than any kernel has; a list of outside text that asks for more would only fill memory
+_MAX_CPUS = 65_536
+
 
 def parse_cpu_list(text: str) -> list[int]:
     """Read the kernel's list form, "0-3,8" -> [0, 1, 2, 3, 8].
@@ -17,8 +20,10 @@ def parse_cpu_list(text: str) -> list[int]:
             continue
         first, _, last = part.partition("-")
         start, end = int(first), int(last or first)
-        if not 0 <= start <= end:
-            raise ValueError(f"{part!r} is no range of CPUs")
+        if not 0 <= start <= end < _MAX_CPUS:
+            raise ValueError(f"{part[:40]!r} is no range of CPUs")
+        if len(cpus) + end - start >= _MAX_CPUS:
+            raise ValueError(f"more than {_MAX_CPUS} CPUs")
         cpus.extend(range(start, end + 1))
     return cpus
 

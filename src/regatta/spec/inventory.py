@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from regatta.cache import remembered
 from regatta.errors import Problem, SpecError
+from regatta.model.cpu_list import parse_cpu_list
 from regatta.model.host import DEFAULT_ROOT, Host, SlurmPlace, SshPlace
 from regatta.spec.problems import shown_path, unknown
 
@@ -45,11 +46,7 @@ def _cpus(value: object) -> object:
         return value
     if not _CPU_LIST.fullmatch(value.replace(" ", "")):
         raise ValueError("expected CPU numbers such as 2-7,9")
-    found: list[int] = []
-    for part in value.replace(" ", "").split(","):
-        first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+    return parse_cpu_list(value.replace(" ", ""))
 
 
 Cpus = Annotated[list[Annotated[int, Field(ge=0, le=65535)]], BeforeValidator(_cpus)]

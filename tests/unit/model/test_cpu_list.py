@@ -37,6 +37,12 @@ def test_another_text_is_no_list(text: str) -> None:
         parse_cpu_list(text)
 
 
+@pytest.mark.parametrize("text", ["0-99999999999", "99999999999", ",".join(["0-65535"] * 2)])
+def test_a_list_is_no_longer_than_a_kernel_has_cpus(text: str) -> None:
+    with pytest.raises(ValueError, match="CPUs"):
+        parse_cpu_list(text)
+
+
 @pytest.mark.parametrize("text", ["", "xyz", "f,,f"])
 def test_another_text_is_no_mask(text: str) -> None:
     with pytest.raises(ValueError, match="invalid literal"):

@@ -65,6 +65,7 @@ def test_what_slurm_is_asked_for_stands_with_the_host(tmp_path: Path) -> None:
 WRONG = {
     "typo": ("regatta_cpu: 3", "`regatta_cpus`"),
     "cpus": ("regatta_cpus: two", "regatta_cpus"),
+    "endless-cpus": ('regatta_cpus: "0-99999999999"', "regatta_cpus"),
     "root": ("regatta_root: ../x", "regatta_root"),
     "node": ("regatta_slurm_node: '-wx; rm'", "regatta_slurm_node"),
     "address": ("ansible_host: '-oProxyCommand=x'", "ansible_host"),
