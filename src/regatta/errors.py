@@ -15,10 +15,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from regatta.printable import printable
+
+#: more problems than anybody reads; a spec can have thousands of one kind
+_SHOWN = 50
+
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where · expected · got · fix."""
+    """One thing that is wrong: where · expected · got · fix.
+
+    Its text is safe to show, whatever is in its parts. A part that has several lines on purpose is `printable.Lines`.
+    """
 
     where: str
     expected: str
@@ -26,8 +34,8 @@ class Problem:
     fix: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.where}: expected {self.expected} · got {self.got}"
-        return f"{text} · fix: {self.fix}" if self.fix else text
+        text = f"{printable(self.where)}: expected {printable(self.expected)} · got {printable(self.got)}"
+        return f"{text} · fix: {printable(self.fix)}" if self.fix else text
 
 
 class RegattaError(Exception):
@@ -39,6 +47,12 @@ class RegattaError(Exception):
         self.problems: tuple[Problem, ...] = (Problem(where, expected, got, fix),)
         super().__init__(str(self.problems[0]))
 
+    def shown(self) -> list[str]:
+        """Return the texts of the problems, the first 50, and how many more there are."""
+        more = len(self.problems) - _SHOWN
+        texts = [str(problem) for problem in self.problems[:_SHOWN]]
+        return [*texts, f"and {more} more"] if more > 0 else texts
+
 
 class SpecError(RegattaError):
     """The spec, or a registry or suite it names, is wrong. Carries every problem at once."""
@@ -47,7 +61,7 @@ class SpecError(RegattaError):
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = tuple(problems)
-        Exception.__init__(self, "\n".join(str(p) for p in problems))
+        Exception.__init__(self, "\n".join(self.shown()))
 
 
 class HostError(RegattaError):

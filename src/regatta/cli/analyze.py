@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option, results_option
-from regatta.cli.records import printable
 from regatta.cli.sources import INFLUX, JOURNAL, records_of
+from regatta.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

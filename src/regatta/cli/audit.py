@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from regatta.cli.options import json_option, results_option
-from regatta.cli.records import printable
 from regatta.cli.store import database_progress
+from regatta.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:

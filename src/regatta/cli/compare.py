@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option
-from regatta.cli.records import printable
 from regatta.cli.tables import plain_console, show_table
+from regatta.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,9 +12,13 @@ import click
 
 from regatta.cli.options import json_option, results_option
 from regatta.errors import StoreError
+from regatta.printable import printable
 
 if TYPE_CHECKING:
     from regatta.store.folder import Folder
+
+#: A command is shown whole: it is there to be run.
+_LONGEST_COMMAND = 1 << 20
 
 
 @click.command()
@@ -120,7 +124,7 @@ def _show(value: dict[str, Any]) -> None:
     import statistics
 
     cell = value["cell"]
-    click.echo(f"{cell['label']}  [{cell['cell_id']}]")
+    click.echo(f"{printable(cell['label'])}  [{cell['cell_id']}]")
     click.echo(
         f"  experiment {value['experiment']} on {value['host']}; order {value['order']}, seed {value['seed']}"
     )
@@ -141,11 +145,11 @@ def _show(value: dict[str, Any]) -> None:
             f"  each invocation has 0 to {value['padding_bytes']} bytes of REGATTA_PADDING more, drawn from the seed"
         )
     click.echo("run by hand:")
-    click.echo(f"  {value['command']}")
+    click.echo(f"  {printable(value['command'], _LONGEST_COMMAND)}")
     counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "none"
     click.echo(f"records: {counts}")
     for reason, count in value["reasons"].items():
-        click.echo(f"  {count} x {reason}")
+        click.echo(f"  {count} x {printable(reason)}")
     if value["elapsed_s"]:
         times = value["elapsed_s"]
         click.echo(

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import influx_settings, json_option, results_option
-from regatta.cli.records import printable
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
 from regatta.errors import VerificationError
+from regatta.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:

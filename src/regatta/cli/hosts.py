@@ -9,6 +9,7 @@ import click
 
 from regatta.cli.options import json_option, way_option
 from regatta.model.host import Wish
+from regatta.printable import Lines, printable
 
 if TYPE_CHECKING:
     from regatta.fleet.census import HostEntry
@@ -54,14 +55,14 @@ def _show(entries: list[HostEntry]) -> None:
             entry.name, ", ".join(entry.platforms), entry.way, facts.get("cpu", ""), facts.get("cpus", ""),
             facts.get("memory", ""), system, "out of reach" if entry.problem else entry.fitness,
         )  # fmt: skip
-        table.add_row(*(Text(cell) for cell in cells))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(table)
     told: dict[str, list[str]] = {}
     for entry in entries:
         for line in _lines(entry):
             told.setdefault(line, []).append(entry.name)
     for line, names in told.items():
-        console.print(f"{', '.join(names)}: {line}", markup=False, soft_wrap=True)
+        console.print(f"{', '.join(names)}: {printable(Lines(line))}", markup=False, soft_wrap=True)
 
 
 def _lines(entry: HostEntry) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option
+from regatta.printable import printable
 
 if TYPE_CHECKING:
     from regatta.imports.drafts import Imported
@@ -92,7 +93,7 @@ def _write(found: Imported, file: Path, output: Path | None, force: bool, as_jso
         click.echo(json.dumps(document, indent=1))
         return
     for item in found.items:
-        click.echo(str(item))
+        click.echo(printable(str(item)))
     left = sum(item.kind == "left out" for item in found.items)
     click.echo(
         f"{', '.join(map(str, specs))}: {left} left out, {len(found.items) - left} changed; try `regatta plan {specs[0]}`",

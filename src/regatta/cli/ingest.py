@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regatta.cli.options import influx_settings, json_option, results_option
-from regatta.cli.records import printable
 from regatta.errors import RegattaError, StoreError, VerificationError
+from regatta.printable import printable
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, find_folder, write_json
 

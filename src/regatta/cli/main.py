@@ -11,6 +11,7 @@ import click
 
 import regatta
 from regatta.errors import RegattaError
+from regatta.printable import printable
 
 #: verb -> what the first screen says of it; each is `regatta.cli.<verb>:<verb>`, a hyphen being an underscore there and
 #: a keyword of Python having one at its end
@@ -95,7 +96,7 @@ def _tell_parent(error: RegattaError) -> None:
     """A workflow hides its jobs' exit codes; `regatta run` names a file in which it looks for them."""
     path = os.environ.get("REGATTA_ERRORS")
     if path:
-        line = json.dumps({"exit_code": error.exit_code, "problems": [str(p) for p in error.problems]})
+        line = json.dumps({"exit_code": error.exit_code, "problems": error.shown()})
         # What cannot be told is in the job's log at least, unless the disk is full.
         with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -106,8 +107,8 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False)
     except RegattaError as error:
-        for problem in error.problems:
-            print(f"error: {problem}", file=sys.stderr)
+        for text in error.shown():
+            print(f"error: {text}", file=sys.stderr)
         _tell_parent(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
@@ -121,6 +122,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
-        print(f"error: {error.filename or 'this machine'}: {error.strerror or error}", file=sys.stderr)
+        where = printable(str(error.filename or "this machine"))
+        print(f"error: {where}: {printable(str(error.strerror or error))}", file=sys.stderr)
         sys.exit(3)
     sys.exit(code if isinstance(code, int) else 0)

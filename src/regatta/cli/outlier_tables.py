@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from regatta.cli.records import printable
+from regatta.printable import printable
 from regatta.units import display_scale
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import click
 from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option, way_option
 from regatta.cli.plan_series import series_of, show_series
 from regatta.model.host import Wish
+from regatta.printable import printable
 
 if TYPE_CHECKING:
     from regatta.planner.plan import HostPlan
@@ -159,11 +160,15 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         heap += f" ({cell['heap_factor']:g}x)" if cell["heap_factor"] else ""
         configuration = configuration_name(cell["runtime"], cell["collector"], cell["modifiers"])
         table.add_row(
-            cell["cell_id"], cell["benchmark"], configuration, heap, f"{cell['recorded']}/{cell['planned']}"
+            cell["cell_id"],
+            printable(cell["benchmark"]),
+            printable(configuration),
+            heap,
+            f"{cell['recorded']}/{cell['planned']}",
         )
     console.print(table)
     for label, reason in value["impossible"]:
-        console.print(f"impossible: {label}: {reason}", markup=False)
+        console.print(f"impossible: {printable(label)}: {printable(reason)}", markup=False)
     if value["excluded"]:
         console.print(f"excluded by the spec: {value['excluded']} cells")
     for host, host_plan in plans.items():
@@ -171,7 +176,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         rows = next(host_plan.rows(), None)
         for round_, block, position, cell in rows[:shown_rows].tolist() if rows is not None else []:
             console.print(
-                f"  round {round_} block {block} position {position}  {host_plan.cells[cell].label}",
+                f"  round {round_} block {block} position {position}  {printable(host_plan.cells[cell].label)}",
                 markup=False,
             )
     left = value["invocations"] - value["recorded"]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import influx_settings, json_option, results_option
-from regatta.cli.records import printable
 from regatta.errors import Problem, RegattaError, SpecError, VerificationError
+from regatta.printable import printable
 
 if TYPE_CHECKING:
     from regatta.analysis.prediction_request import Asked, Replaced, Request

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.records import printable
 from regatta.cli.tables import plain_console, show_table
+from regatta.printable import printable
 from regatta.report.prediction_tables import (
     CONTRIBUTIONS,
     EXPLAINED,

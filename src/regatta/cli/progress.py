@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from regatta.errors import RegattaError
+from regatta.printable import printable
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.store.events import FAILED
 from regatta.store.folder import Folder
@@ -33,6 +34,8 @@ STAGES = {
     "ingest_influx": "sending to InfluxDB",
 }
 
+#: of what is said beside the bar
+_LONGEST_NOTE = 300
 #: how often it is asked whether a runner is at work of which nobody has told
 _NOTICE_EVERY_S = 1.0
 #: how often a line is printed where there is no terminal
@@ -92,6 +95,7 @@ class Watcher:
 
     def say(self, text: str, style: str = "") -> None:
         """Print lines above the bar. `style` is one of rich's."""
+        text = "\n".join(map(printable, text.split("\n")))
         if self._bar is None:
             print(text, file=sys.stderr, flush=True)
             return
@@ -176,6 +180,7 @@ class Watcher:
         return known[1]
 
     def _show(self, stage: str, done: int | None, now: str) -> None:
+        now = printable(now, _LONGEST_NOTE)
         if self._bar is not None:
             # An update takes a total of None for no change.
             self._bar.tasks[0].total = self._total if done is not None else None

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from regatta.cli.options import json_option, results_option
+from regatta.printable import printable
 from regatta.store.folder import find_folder
 
 _HEADER = ("host", "invocation", "try", "round", "block", "pos", "status", "elapsed s", "reason")
@@ -42,16 +43,8 @@ def records(experiment: str, results: Path, as_json: bool) -> None:
 def _cells(record: dict[str, Any]) -> tuple[str, ...]:
     keys = ("host", "invocation_id", "attempt", "round", "block", "position", "status")
     elapsed = f"{record['elapsed_ns'] / 1e9:.6f}"
-    return (*(str(record[key]) for key in keys), elapsed, printable(record.get("reason") or ""))
+    return (*(printable(str(record[key])) for key in keys), elapsed, printable(record.get("reason") or ""))
 
 
 def _line(cells: tuple[str, ...]) -> str:
     return " ".join(cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip() + "\n"
-
-
-def printable(text: str) -> str:
-    """What a program printed, without what would steer a terminal."""
-    return "".join(
-        c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode("ascii")
-        for c in text
-    )

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import results_option
-from regatta.cli.records import printable
 from regatta.cli.store import database_progress
+from regatta.printable import printable
 from regatta.store.folder import find_folder, replacing
 
 

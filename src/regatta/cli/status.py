@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import json_option, results_option
+from regatta.printable import printable
 
 
 @click.command()
@@ -31,6 +32,6 @@ def status(experiment: str | None, results: Path, as_json: bool) -> None:
     if not values:
         click.echo(f"no experiment in {results}")
     for value in values:
-        click.echo(value.sentence())
+        click.echo(printable(value.sentence()))
         for line in value.lines():
-            click.echo(f"  {line}")
+            click.echo(f"  {printable(line)}")

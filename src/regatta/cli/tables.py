@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from regatta.cli.records import printable
+from regatta.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,7 +40,9 @@ def show_table(
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
     table = Table(box=None, header_style="bold", pad_edge=False)
     for i in used:
-        table.add_column(header[i], justify="left" if header[i] in left else "right", overflow="fold")
+        table.add_column(
+            printable(header[i]), justify="left" if header[i] in left else "right", overflow="fold"
+        )
     for row in rows:
         table.add_row(*(Text(printable(row[i])) for i in used))
     console.print()

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from regatta.cli.options import json_option, results_option
+from regatta.printable import printable
 
 
 @click.command()
@@ -64,7 +65,7 @@ def _show(value: dict[str, Any]) -> None:
         )
     lost_nothing = [] if value.get("incomplete") else value["damage"]
     for sentence in lost_nothing:
-        click.echo(f"  {sentence}; what it held is recorded elsewhere")
+        click.echo(f"  {printable(sentence)}; what it held is recorded elsewhere")
     if not value["holds"]:
         click.echo(f"{len(value['problems'])} problems")
     else:

@@ -17,6 +17,7 @@ from pathlib import Path
 from regatta.cli.handover import hand_over
 from regatta.cli.progress import Watcher
 from regatta.errors import HostError, Problem, RegattaError
+from regatta.printable import Lines, printable, with_lines
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
 from regatta.store.receipts import (
@@ -228,18 +229,19 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str) -> None:
             "make room; what is recorded is whole, and the same command goes on",
         )
     log = folder.logs / "snakemake.log"
-    tail = _last_lines(folder.logs / failed_log) if failed_log else ""
+    tail = _last_lines(folder.logs / failed_log) if failed_log else []
     tail = tail or _last_lines(_latest_log(folder, log))
     raise HostError(
-        str(log), "the workflow to succeed", f"an error:\n{tail}", "mend it, and run the same command again"
-    )
+        str(log), "the workflow to succeed", with_lines("an error:", tail),
+        "mend it, and run the same command again",
+    )  # fmt: skip
 
 
 class _Told(Problem):
     """A problem that another process has put into words already."""
 
     def __str__(self) -> str:
-        return self.where
+        return printable(Lines(self.where))
 
 
 def _latest_log(folder: Folder, fallback: Path) -> Path:
@@ -247,9 +249,9 @@ def _latest_log(folder: Folder, fallback: Path) -> Path:
     return max(logs, key=lambda p: p.stat().st_mtime_ns, default=fallback)
 
 
-def _last_lines(path: Path, count: int = 12) -> str:
+def _last_lines(path: Path, count: int = 12) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ""
-    return "\n".join(f"    {line}" for line in lines[-count:])
+        return []
+    return lines[-count:]

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from regatta.fleet.printable import printable
 from regatta.model.record import DamagedLine, decode_record
+from regatta.printable import printable
 
 #: a record holds two capped outputs and its iterations
 LONGEST_LINE_BYTES = 64 << 20

@@ -14,13 +14,13 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from regatta.errors import HostError, Problem, RegattaError
-from regatta.fleet.printable import printable
 from regatta.fleet.remote.base import Answer, Remote, Unreachable
 from regatta.fleet.zipapp import zipapp_file
 from regatta.model.cell import Cell
 from regatta.model.experiment import Experiment
 from regatta.model.host import Host
 from regatta.model.resolved import File, ResolvedHost
+from regatta.printable import Lines, printable
 
 _RESOLVED = TypeAdapter(ResolvedHost)
 _FILE = TypeAdapter(File)
@@ -174,7 +174,7 @@ class Agent:
         found = tuple(
             Problem(
                 f"host {self.host.name}: {part[0][:_LONGEST_TEXT]}",
-                *(text[:_LONGEST_TEXT] for text in part[1:4]),
+                *(Lines(text[:_LONGEST_TEXT]) for text in part[1:4]),
             )
             for part in parts
             if isinstance(part, list) and len(part) == 4 and all(isinstance(text, str) for text in part)
@@ -219,7 +219,7 @@ class Agent:
         answer = self.ask("resolve", question)
         lacks = answer.get("lacks")
         if isinstance(lacks, list):
-            return [str(item)[:_LONGEST_TEXT] for item in lacks]
+            return [printable(str(item), _LONGEST_TEXT) for item in lacks]
         try:
             refused = {
                 (label, runtime): reason for label, runtime, reason in answer.get("refused_benchmarks", [])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError
+from regatta.printable import printable, with_lines
 
 #: Ansible forks as many processes as hosts it talks to at once; each needs some 50 MB and little of a CPU.
 MOST_FORKS = 25
@@ -166,7 +167,7 @@ def _progress() -> Callable[[str], None] | None:
     """Where each role of each host is told: to a person alone."""
     if not sys.stderr.isatty():
         return None
-    return lambda line: print(line, file=sys.stderr, flush=True)
+    return lambda line: print(printable(line), file=sys.stderr, flush=True)
 
 
 def _run(argv: list[str], environment: dict[str, str], words: Path, events: _Events) -> int:
@@ -221,9 +222,7 @@ def _outcomes(
 ) -> dict[str, HostOutcome]:
     if not events.ended:
         lines = [line for line in words.read_text(errors="replace").splitlines() if line.strip()]
-        raise HostError(
-            f"playbook {playbook}", "Ansible to run it", f"exit {code}\n    " + "\n    ".join(lines[-8:])
-        )
+        raise HostError(f"playbook {playbook}", "Ansible to run it", with_lines(f"exit {code}", lines[-8:]))
     outcomes = {name: _outcome(name, events) for name in events.hosts}
     for name in limit:
         if name not in outcomes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regatta.errors import HostError
+from regatta.printable import with_lines
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Done:
         """
         if self.returncode == 0:
             return self.text
-        tail = "\n    ".join([line for line in self.text.splitlines() if line.strip()][-8:])
-        got = f"exit {self.returncode}\n    {tail}"
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        got = with_lines(f"exit {self.returncode}", lines[-8:])
         raise HostError(self.what, f"`{self.command}` to succeed", got, self.fix)
 
 

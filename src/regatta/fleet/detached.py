@@ -18,11 +18,11 @@ from regatta.errors import HostError, RegattaError
 from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.holder import holder
-from regatta.fleet.printable import printable
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.shown_state import show_state
 from regatta.fleet.stopping import Stopped, told_to_stop
 from regatta.fleet.taking_over import TakenOver
+from regatta.printable import printable
 from regatta.store.folder import Folder
 from regatta.store.identity import identity_of
 
@@ -117,7 +117,7 @@ class DetachedSegment:
             )  # fmt: skip
 
     def _say(self, text: str) -> None:
-        print(f"{self.name}: {text}", file=sys.stderr, flush=True)
+        print(f"{self.name}: {printable(text)}", file=sys.stderr, flush=True)
 
     def _words(self, *words: str) -> list[str]:
         return [*words, "--folder", self.there]

@@ -13,6 +13,7 @@ from regatta.model.experiment import Benchmark, Experiment, Runtime
 from regatta.model.resolved import ResolvedHost
 from regatta.model.template import placeholders
 from regatta.planner.cells import expand_command, named_files, template_values
+from regatta.printable import with_lines
 
 #: exit code of a probe that found that the runtime cannot run the benchmark
 _NOT_POSSIBLE = 4
@@ -63,7 +64,7 @@ def _ask(experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runti
         lines = [line.strip() for line in done.text.splitlines() if line.strip()]
         too_old = next((line for line in lines if _TOO_OLD in line), "")
         if done.returncode != _NOT_POSSIBLE and not too_old:
-            told = "\n    ".join([f"exit {done.returncode}", *lines[-4:]])
+            told = with_lines(f"exit {done.returncode}", lines[-4:])
             expected = f"exit 0, or {_NOT_POSSIBLE} where the runtime cannot run it"
             raise HostError(where, expected, told, "mend what it says, and try again")
         return too_old or (lines[-1] if lines else "its probe says that it is not possible, and not why")

@@ -22,6 +22,7 @@ from regatta.fleet.supplying import Stock, make_stock
 from regatta.model.experiment import Experiment
 from regatta.model.host import Host, Wish
 from regatta.model.resolved import ResolvedHost
+from regatta.printable import Lines, printable
 from regatta.spec.inventory import inventory_path
 
 #: hosts that are talked to at once
@@ -69,12 +70,12 @@ def make_hosts_ready(experiment: Experiment, home: Path, wish: Wish) -> Readines
     if not found.hosts:
         raise HostError(
             experiment.spec_path, "at least one host that is ready",
-            "\n  ".join(f"{name}: {reason}" for name, reason in found.left_out.items()), "see above",
+            Lines("\n  ".join(f"{name}: {reason}" for name, reason in found.left_out.items())), "see above",
         )  # fmt: skip
     # In the order of the inventory, whoever answered first.
     found.hosts = {host.name: found.hosts[host.name] for host in experiment.hosts if host.name in found.hosts}
     for name, reason in found.left_out.items():
-        print(f"left out: {name}: {reason}", file=sys.stderr, flush=True)
+        print(f"left out: {name}: {printable(Lines(reason))}", file=sys.stderr, flush=True)
     return found
 
 

@@ -22,6 +22,7 @@ from regatta.model.experiment import Build, Cores, Experiment
 from regatta.model.host import Host
 from regatta.model.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.model.supplies import Supplies
+from regatta.printable import Lines
 
 #: where programs are found, by Regatta and by what it measures; a terminal's own PATH would differ from the next one's
 MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -103,7 +104,10 @@ def provision_runtimes(
             missing[runtime.name] = str(error)
     if not there:
         raise HostError(
-            experiment.spec_path, "at least one of the runtimes", "\n  ".join(missing.values()), "see above"
+            experiment.spec_path,
+            "at least one of the runtimes",
+            Lines("\n  ".join(missing.values())),
+            "see above",
         )
     return there, missing
 

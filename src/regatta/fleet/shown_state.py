@@ -7,6 +7,7 @@ import os
 import time
 from typing import Any
 
+from regatta.printable import printable
 from regatta.store.folder import Folder, write_json
 from regatta.store.runner_state import process_start
 
@@ -25,10 +26,10 @@ def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
             "segment": segment,
             "total": int(state["total"]),
             "started_utc_s": int(state["started_utc_s"]),
-            "cell": None if state.get("cell") is None else str(state["cell"])[:200],
+            "cell": None if state.get("cell") is None else printable(str(state["cell"]), 200),
             "index": None if state.get("index") is None else int(state["index"]),
             "since_utc_s": float(state["since_utc_s"]),
-            "counts": {str(k)[:20]: int(v) for k, v in dict(state["counts"]).items()},
+            "counts": {printable(str(k), 20): int(v) for k, v in dict(state["counts"]).items()},
             "pid": os.getpid(),
             "pid_start": process_start(os.getpid()),
             "written_utc_s": int(time.time()),

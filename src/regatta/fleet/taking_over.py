@@ -13,9 +13,9 @@ from regatta.cache import bytes_sha256
 from regatta.errors import HostError
 from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
 from regatta.fleet.agent import Agent
-from regatta.fleet.printable import printable
 from regatta.fleet.remote.base import Unreachable
 from regatta.model.record import DamagedLine
+from regatta.printable import printable
 from regatta.store.decisions import DECISIONS, DECISIONS_VERSION, read_decisions
 from regatta.store.folder import Folder, write_json
 from regatta.store.journal import Damage, read_file

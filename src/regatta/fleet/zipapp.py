@@ -16,6 +16,7 @@ _PARTS = (
     "cache.py",
     "engine.py",
     "errors.py",
+    "printable.py",
     "units.py",
     "adapters/*.py",
     "fleet/__init__.py",

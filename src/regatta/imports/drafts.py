@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import textwrap
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from regatta.errors import Problem, SpecError
 from regatta.imports.ledger import Item
+from regatta.printable import printable
 from regatta.spec.flow import flow_yaml
 
 _WIDTH = 120
@@ -155,7 +155,7 @@ def _in_order(body: dict[str, Any]) -> dict[str, Any]:
 def _comment(lines: list[str]) -> str:
     wrapped = []
     for line in lines:
-        text = "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
+        text = printable(line)
         wrapped += textwrap.wrap(
             text, _WIDTH - 2, subsequent_indent="  " if text.startswith("- ") else "", break_long_words=False,
             break_on_hyphens=False,

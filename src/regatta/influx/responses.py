@@ -9,6 +9,8 @@ import re
 import time
 from collections.abc import Mapping
 
+from regatta.printable import printable
+
 #: what InfluxDB says of a retention policy that it does not have
 NO_POLICY = "retention policy not found"
 
@@ -20,8 +22,7 @@ _PARTIAL = re.compile(r"(?:partial write: )?(.*?)\s*dropped=(\d+)\s*$", re.DOTAL
 
 def shown(said: str) -> str:
     """The database's words for a message: not too many, and none that steer a terminal."""
-    text = "".join(one if one.isprintable() else " " for one in said)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return printable(said, _SHOWN)
 
 
 def reason(said: str) -> tuple[str, int]:
@@ -71,9 +72,9 @@ def plain(error: Exception) -> str:
     while isinstance(deeper := cause.__cause__ or getattr(cause, "reason", None), Exception):
         cause = deeper
     if isinstance(cause, OSError) and cause.strerror:
-        return cause.strerror
+        return shown(cause.strerror)
     text = re.sub(r"<[^>]*>:? ?|\w+(Connection|Pool)\([^)]*\):? ?", "", str(cause))
-    return text or type(cause).__name__
+    return shown(text) or type(cause).__name__
 
 
 def integer(text: str) -> int | float:

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError
+from regatta.printable import printable
 
 DEFAULT_LOCK = "/tmp/regatta-measuring.lock"
+#: characters of the text about the holder, which every user of the host can write
+_LONGEST_HOLDER = 300
 
 
 class HostLock:
@@ -89,7 +92,8 @@ class HostLock:
         if not holder:
             return "another process"
         who = f" of {holder['holder']}" if holder.get("holder") else ""
-        return f"process {holder.get('pid')}{who} ({holder.get('experiment')}, since {holder.get('since')})"
+        text = f"process {holder.get('pid')}{who} ({holder.get('experiment')}, since {holder.get('since')})"
+        return printable(text, _LONGEST_HOLDER)
 
     def release(self) -> None:
         """Give the lock up."""

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 from synthetic_journal import cell, record, write_experiment
 
 from regatta.cli.analyze import analyze
-from regatta.cli.records import printable, records
+from regatta.cli.records import records
 from regatta.cli.store import store
 from regatta.errors import SpecError, StoreError
+from regatta.printable import printable
 
 
 @pytest.fixture

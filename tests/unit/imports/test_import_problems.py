@@ -175,7 +175,7 @@ def test_a_comment_cannot_end_before_its_line_does(tmp_path: Path) -> None:
     found = of_rebench(tmp_path / "in.conf")
     (experiment,) = load(found, tmp_path / "out").values()
     assert experiment.name == "in"
-    assert "new\\nname: key" in (tmp_path / "out" / "in.yml").read_text()
+    assert "new name: key" in (tmp_path / "out" / "in.yml").read_text()
 
 
 def test_merge_keys_count_as_in_yaml_1_1(tmp_path: Path) -> None:
