@@ -16,9 +16,8 @@ from typing import Any
 from regatta.errors import Problem, SpecError
 from regatta.imports.yaml_1_1 import read_yaml_1_1
 from regatta.spec.problems import shown
-from regatta.spec.yaml_lines import Document, KeyPath, as_text
+from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text
 
-MAX_FILES = 64
 PACKAGE_DATA = "RUNNING_NG_PACKAGE_DATA"
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
@@ -39,10 +38,10 @@ def read_configuration(path: Path, package_data: Path | None) -> Document:
 class _Reader:
     def __init__(self, package_data: Path | None) -> None:
         self.package_data = package_data
-        self.files = 0
+        self.budget = Budget()
 
     def read(self, path: Path, name: str, above: tuple[Path, ...]) -> Document:
-        own = read_yaml_1_1(path, name)
+        own = read_yaml_1_1(path, name, self.budget)
         if not isinstance(own.value, dict):
             raise _wrong(own, (), "a running-ng configuration: a mapping", own.value)
         included = own.value.get("includes")
@@ -62,8 +61,8 @@ class _Reader:
             other, shown_name = self.found(own, ("includes", index), entry, path, name)
             if other.resolve() in (*above, path.resolve()):
                 raise _wrong(own, ("includes", index), "no file that includes itself", entry)
-            self.files += 1
-            if self.files > MAX_FILES:
+            self.budget.files -= 1
+            if self.budget.spent:
                 raise _wrong(own, ("includes", index), f"at most {MAX_FILES} includes", "more")
             _combine(base, self.read(other, shown_name, (*above, path.resolve())))
         self.override(base, own)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from regatta.spec.yaml_lines import Document, read_yaml
+from regatta.spec.yaml_lines import Budget, Document, read_yaml
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _TRUE = re.compile(r"(?:y|Y)es|YES|(?:t|T)rue|TRUE|(?:o|O)n|ON")
@@ -30,9 +30,9 @@ _DATE = re.compile(
 _MAXIMUM_DIGITS = 100
 
 
-def read_yaml_1_1(path: Path, name: str | None = None) -> Document:
+def read_yaml_1_1(path: Path, name: str | None = None, budget: Budget | None = None) -> Document:
     """Read a file of another tool: YAML 1.1, `<<` included. Raises what `read_yaml` raises."""
-    return read_yaml(path, name, merge_keys=True, resolve=resolve_plain_1_1)
+    return read_yaml(path, name, merge_keys=True, resolve=resolve_plain_1_1, budget=budget)
 
 
 def resolve_plain_1_1(text: str) -> str | int | float | bool | None:

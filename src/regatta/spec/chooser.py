@@ -15,7 +15,7 @@ from regatta.spec.problems import shown, unknown
 from regatta.spec.registries import read_registry
 from regatta.spec.spec_schema import BenchmarkChoice, Spec
 from regatta.spec.suites import Suite, check_suite, resolve_benchmark
-from regatta.spec.yaml_lines import Document, KeyPath
+from regatta.spec.yaml_lines import Budget, Document, KeyPath
 
 
 class Chooser:
@@ -66,6 +66,7 @@ class Chooser:
 
     def read_extra(self) -> None:
         """The suite files that the spec brings."""
+        budget = Budget()
         for index, text in enumerate(self.spec.suites):
             where = self.document.where(self.item("suites", index))
             file = self.beside / text
@@ -76,10 +77,12 @@ class Chooser:
                 self.incomplete = True
                 continue
             before = len(self.problems)
-            document = read_registry(file, self.problems)
+            document = read_registry(file, self.problems, budget)
             suite = document and check_suite(document, self.problems, root=str(file.parent.resolve()))
             if not suite:
                 self.incomplete = True
+                if budget.spent:
+                    return
                 raw = document.value.get("suite") if document and isinstance(document.value, dict) else None
                 if isinstance(raw, str):
                     self.suites[raw] = None

@@ -9,10 +9,7 @@ from typing import Any
 
 from regatta.errors import Problem, SpecError
 from regatta.spec.problems import shown
-from regatta.spec.yaml_lines import Document, KeyPath, as_text, read_yaml
-
-#: enough for any sensible tree of specs; a fork bomb of files is not one
-MAX_FILES = 64
+from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text, read_yaml
 
 
 def read_with_includes(path: Path, name: str | None = None) -> Document:
@@ -41,11 +38,11 @@ def read_with_includes(path: Path, name: str | None = None) -> Document:
 class _Reader:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
-        self.files = 0
+        self.budget = Budget()
 
     def read(self, path: Path, name: str, above: tuple[Path, ...]) -> Document | None:
         try:
-            own = read_yaml(path, name)
+            own = read_yaml(path, name, budget=self.budget)
         except SpecError as error:
             self.problems.extend(error.problems)
             return None
@@ -81,10 +78,11 @@ class _Reader:
     def include(
         self, path: Path, name: str, where: str, text: str, above: tuple[Path, ...]
     ) -> Document | None:
-        self.files += 1
-        if self.files > MAX_FILES:
-            if self.files == MAX_FILES + 1:
-                self.problems.append(Problem(where, f"at most {MAX_FILES} includes", "more", ""))
+        if self.budget.spent:
+            return None
+        self.budget.files -= 1
+        if self.budget.spent:
+            self.problems.append(Problem(where, f"at most {MAX_FILES} includes", "more", ""))
             return None
         try:
             resolved = path.resolve()

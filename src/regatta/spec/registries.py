@@ -25,7 +25,7 @@ from regatta.spec.registry_schema import (
     RuntimesFile,
     RuntimeSpec,
 )
-from regatta.spec.yaml_lines import Document, KeyPath, read_yaml
+from regatta.spec.yaml_lines import Budget, Document, KeyPath, read_yaml
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -71,12 +71,12 @@ def read_registries(home: Path, problems: list[Problem]) -> Registries:
     return found
 
 
-def read_registry(path: Path, problems: list[Problem]) -> Document | None:
+def read_registry(path: Path, problems: list[Problem], budget: Budget | None = None) -> Document | None:
     """Read one file of the home; None when it is missing or is not YAML (then with a problem)."""
     if not os.path.lexists(path):
         return None
     try:
-        return read_yaml(path, shown_path(path))
+        return read_yaml(path, shown_path(path), budget=budget)
     except SpecError as error:
         problems.extend(error.problems)
         return None

@@ -7,7 +7,9 @@ because `-9` in a command is an argument and `1.10` in a version is not 1.1.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,8 +36,12 @@ Resolve = Callable[[str], Any]
 #: A spec is some 30 lines and a suite some 300; past this it is not one, and the pure Python parser would take seconds.
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
-#: after aliases are replaced by what they name
+#: as they are written, and after aliases are replaced by what they name
 MAX_VALUES = 20_000
+#: of a spec and all that it includes, together: files, bytes, and values as they are written and as they are expanded
+MAX_FILES = 64
+_ALL_BYTES = 4 * MAX_BYTES
+_ALL_VALUES = 3 * MAX_VALUES
 
 _NULL = re.compile(r"~|null|Null|NULL|")
 _BOOL = re.compile(r"true|True|TRUE|false|False|FALSE")
@@ -64,6 +70,33 @@ class Mark:
     file: str
     line: int
     column: int
+
+
+class Budget:
+    """What may still be read for one spec or configuration, with all files that it includes."""
+
+    def __init__(self) -> None:
+        self.files = MAX_FILES
+        self.bytes = _ALL_BYTES
+        self.values = _ALL_VALUES
+
+    @property
+    def spent(self) -> bool:
+        """Whether there is none left."""
+        return min(self.files, self.bytes, self.values) < 0
+
+    def take(self, file: str, line: int, size: int = 0, values: int = 0) -> None:
+        """Take bytes and values. Raises SpecError where there are not so many left."""
+        self.bytes -= size
+        self.values -= values
+        if self.spent:
+            raise _wrong(
+                file,
+                line,
+                f"at most {_ALL_BYTES >> 10} KiB and some {_ALL_VALUES // 2} values in a file and all that it includes",
+                "more",
+                "include less",
+            )
 
 
 @dataclass
@@ -103,7 +136,11 @@ def dotted_path(path: KeyPath) -> str:
 
 
 def read_yaml(
-    path: Path, name: str | None = None, merge_keys: bool = False, resolve: Resolve | None = None
+    path: Path,
+    name: str | None = None,
+    merge_keys: bool = False,
+    resolve: Resolve | None = None,
+    budget: Budget | None = None,
 ) -> Document:
     """Read one YAML file.
 
@@ -112,6 +149,7 @@ def read_yaml(
         name: what problems call it; the path as given when None.
         merge_keys: `<<` merges mappings, as in YAML 1.1, for files of other tools.
         resolve: what plain scalars mean; as in YAML 1.2 when None.
+        budget: shared by files that include each other; one of its own when None.
 
     Returns:
         its values and their places.
@@ -121,18 +159,35 @@ def read_yaml(
     """
     shown = name or str(path)
     try:
-        if not path.is_file():
-            raise FileNotFoundError
-        with path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
+        data = _read(path)
     except (OSError, ValueError) as error:
         got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise SpecError([Problem(shown, "a YAML file that can be read", got, "check the path")]) from error
-    return parse_yaml(data, shown, merge_keys, resolve)
+    return parse_yaml(data, shown, merge_keys, resolve, budget)
 
 
-def parse_yaml(data: bytes, file: str, merge_keys: bool = False, resolve: Resolve | None = None) -> Document:
+def _read(path: Path) -> bytes:
+    """The beginning of a plain file, which is looked at before it is opened: opening or reading another can wait for ever."""
+    if not path.is_file():
+        raise FileNotFoundError
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise FileNotFoundError
+        # Files of /proc are plain and have no size; /proc/kmsg waits for the kernel's next message.
+        return stream.read(MAX_BYTES + 1) if status.st_size else b""
+
+
+def parse_yaml(
+    data: bytes,
+    file: str,
+    merge_keys: bool = False,
+    resolve: Resolve | None = None,
+    budget: Budget | None = None,
+) -> Document:
     """Read YAML from bytes; `file` is the name that problems carry. Raises what `read_yaml` raises."""
+    budget = budget or Budget()
+    budget.take(file, 1, size=min(len(data), MAX_BYTES))
     if len(data) > MAX_BYTES:
         raise _wrong(
             file,
@@ -148,10 +203,10 @@ def parse_yaml(data: bytes, file: str, merge_keys: bool = False, resolve: Resolv
         raise _wrong(
             file, line, "UTF-8 text", f"byte 0x{data[error.start]:02x}", "save the file as UTF-8"
         ) from error
-    root = _Builder(file, merge_keys, resolve or resolve_plain).build(text)
+    root = _Builder(file, merge_keys, resolve or resolve_plain, budget).build(text)
     document = Document(file, None)
     if root is not None:
-        document.value = _Expander(document).expand(root, (), 0)
+        document.value = _Expander(document, budget).expand(root, (), 0)
     return document
 
 
@@ -172,8 +227,10 @@ class _Node:
 class _Builder:
     """Makes a graph of nodes from parser events, with a stack of its own."""
 
-    def __init__(self, file: str, merge_keys: bool, resolve: Resolve) -> None:
+    def __init__(self, file: str, merge_keys: bool, resolve: Resolve, budget: Budget) -> None:
         self.file = file
+        self.budget = budget
+        self.count = 0
         self.resolve = resolve
         self.merge_keys = merge_keys
         self.anchors: dict[str, _Node] = {}
@@ -230,10 +287,16 @@ class _Builder:
 
     def place(self, node: _Node) -> None:
         """Put a node where it belongs: root, list item, key, or value of the waiting key."""
-        if not self.stack:
+        parent = self.stack[-1] if self.stack else None
+        if parent is None or isinstance(parent.value, list) or self.pending[-1] is not None:
+            # While it is parsed, because parsing is what takes long; a key is no value.
+            self.count += 1
+            if self.count > MAX_VALUES:
+                raise _wrong(self.file, node.line, f"at most {MAX_VALUES} values", "more")
+            self.budget.take(self.file, node.line, values=1)
+        if parent is None:
             self.root = node
             return
-        parent = self.stack[-1]
         if isinstance(parent.value, list):
             parent.value.append(node)
             return
@@ -315,8 +378,9 @@ class _Builder:
 class _Expander:
     """Turns nodes into plain values and fills the document's marks; counts, so that aliases cannot explode."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, budget: Budget) -> None:
         self.document = document
+        self.budget = budget
         self.count = 0
 
     def expand(self, node: _Node, path: KeyPath, depth: int, key: _Node | None = None) -> Any:
@@ -325,6 +389,7 @@ class _Expander:
         file = self.document.file
         if self.count > MAX_VALUES:
             raise _wrong(file, at.line, f"at most {MAX_VALUES} values", "more, aliases included")
+        self.budget.take(file, at.line, values=1)
         if depth > MAX_DEPTH:
             raise _wrong(file, at.line, f"at most {MAX_DEPTH} levels of nesting", "more, aliases included")
         self.document.marks[path] = Mark(file, at.line, at.column)

@@ -9,6 +9,7 @@ import pytest
 from spec_examples import JAVA, MINIMAL, write
 
 from regatta.errors import Problem, SpecError
+from regatta.imports.running_ng_files import read_configuration
 from regatta.model.experiment import Experiment, Heap
 from regatta.spec.include import read_with_includes
 
@@ -121,3 +122,30 @@ def test_a_file_may_be_included_twice_but_not_without_end(load: Load, home: Path
         write(home / f"l{level}.yml", f"include: [l{level - 1}.yml, l{level - 1}.yml]\n")
     with pytest.raises(SpecError, match="at most 64 includes"):
         load(MINIMAL, "include: l11.yml")
+
+
+@pytest.mark.parametrize("part", ["[" + "x," * 15_000 + "]", "[" + "x," * 15_000, f'"{"x" * 250_000}"'])
+def test_all_includes_of_a_spec_share_one_budget(wrong: Wrong, home: Path, part: str) -> None:
+    for i in range(40):
+        write(home / f"base{i}.yml", f"key{i}: {part}\n")
+    names = ", ".join(f"base{i}.yml" for i in range(40))
+    problems = [p for p in wrong(MINIMAL, f"include: [{names}]") if "all that it includes" in p.expected]
+    assert len(problems) == 1
+    assert problems[0].where.startswith(("base1.yml", "base2.yml", "base3.yml", "base4.yml"))
+
+
+def test_a_configuration_of_another_tool_has_the_same_budget(tmp_path: Path) -> None:
+    for i in range(40):
+        write(tmp_path / f"base{i}.yml", f"key{i}: [{'x,' * 15_000}]\n")
+    main = tmp_path / "main.yml"
+    write(main, f"includes: [{', '.join(f'base{i}.yml' for i in range(40))}]\n")
+    with pytest.raises(SpecError, match="all that it includes"):
+        read_configuration(main, None)
+
+
+def test_the_suites_of_a_spec_share_a_budget_too(wrong: Wrong, home: Path) -> None:
+    for i in range(40):
+        write(home / f"s{i}.suite.yml", f"suite: s{i}\nkey: [{'x,' * 15_000}]\n")
+    names = ", ".join(f"s{i}.suite.yml" for i in range(40))
+    problems = [p for p in wrong(MINIMAL, f"suites: [{names}]") if "all that it includes" in p.expected]
+    assert len(problems) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regatta.errors import SpecError
+from regatta.spec import yaml_lines
 from regatta.spec.yaml_lines import MAX_BYTES, Mark, as_text, dotted_path, parse_yaml, read_yaml
 
 
@@ -138,6 +140,22 @@ def test_characters_that_are_none_are_errors(text: str) -> None:
 
 def test_a_huge_file_is_refused_before_it_is_parsed() -> None:
     assert "at most 256 KiB" in problem_of(b"#" * (MAX_BYTES + 1))
+
+
+def test_values_are_counted_while_they_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = []
+    take = yaml_lines._Builder.take
+    monkeypatch.setattr(
+        yaml_lines._Builder, "take", lambda self, event: (events.append(event), take(self, event))[1]
+    )
+    assert "at most 20000 values" in problem_of("[" + "x," * 130_000 + "]")
+    assert len(events) < 20_010
+
+
+def test_a_file_of_proc_is_not_waited_for() -> None:
+    # Who may not open it gets an error; nobody waits.
+    with suppress(SpecError):
+        assert read_yaml(Path("/proc/kmsg")).value is None
 
 
 def test_two_documents_are_one_too_many() -> None:
