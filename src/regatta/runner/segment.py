@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -87,25 +87,31 @@ class History:
 
 
 def lock_host(
-    path: Path, scratch: Path, experiment: str, segment: int, holder: str = "", contained: bool = False
+    path: Path,
+    scratch: Path,
+    experiment: str,
+    segment: int,
+    holder: str = "",
+    contained: bool = False,
+    waiting: Callable[[dict[str, str]], None] = lambda holder: None,
 ) -> HostLock:
     """Take the host's lock, leaving word where the processes to be measured can be told from others.
 
     Args:
         contained: whether some of them will be in containers.
+        waiting: see `HostLock`.
     """
     return HostLock(
         path,
-        {
-            "experiment": experiment, "segment": segment, "results_file": str(results_of(scratch)),
-            **({"holder": holder} if holder else {}),
-            **({"contained": True} if contained else {}),
-        },
-    )  # fmt: skip
+        {"experiment": experiment, "segment": segment, **({"holder": holder} if holder else {})},
+        {"results_file": str(results_of(scratch)), "contained": contained},
+        waiting=waiting,
+    )
 
 
 def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) -> int:
-    """End processes that outlived a runner that was killed: this experiment's, and those of whoever held the lock before.
+    """End processes that outlived a runner that was killed: this experiment's, and those of this user's last
+    holder of the lock.
 
     Hold the host's lock and the journal's.
 
