@@ -11,7 +11,7 @@ import pytest
 from synthetic_journal import cell, write_facts, write_plan
 
 from regatta.cli.progress import Watcher
-from regatta.model.record import STATUSES
+from regatta.model.record_shape import STATUSES
 from regatta.store.folder import Folder
 from regatta.store.runner_state import process_start
 

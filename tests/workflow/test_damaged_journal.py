@@ -17,6 +17,7 @@ from small_experiments import SmallExperiment
 from regatta.analysis.verification import verify_experiment
 from regatta.model.record import encode_record
 from regatta.store.folder import Folder
+from regatta.store.progress import read_progress
 from regatta.store.receipts import withdraw_receipts, withdraw_receipts_of_touched_journals
 
 ROUNDS = 6
@@ -109,6 +110,37 @@ def test_a_torn_last_line_is_named_cut_off_and_measured_again(copy: Runner, plac
     assert copy.receipt()["torn_bytes_dropped"] == end - start
     assert path.read_bytes()[:start] == whole[:start]
     assert len(invocations(copy)) == CELLS * ROUNDS
+    assert_everything_is_there(copy)
+
+
+#: values that a checksum cannot tell from right ones
+OTHER_SHAPES = {
+    "no identity": {"cell_id": None, "invocation_id": None},
+    "text for a number": {"round": "0", "attempt": "0"},
+    "a list for a name": {"host": []},
+    "a status that does not exist": {"status": "excellent"},
+    "no measurement": {"iterations": [5]},
+    "a number beyond all": {"sequence": 10**400},
+}
+
+
+@pytest.mark.parametrize("values", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
+def test_a_whole_line_of_another_shape_is_damage_to_every_reader_and_is_measured_again(
+    copy: Runner, values: dict[str, object]
+) -> None:
+    path = journal(copy)
+    lines = path.read_bytes().splitlines(keepends=True)
+    record = json.loads(lines[2])
+    del record["crc32"]
+    lines[2] = encode_record({**record, **values})
+    path.write_bytes(b"".join(lines))
+    verdict = verify_experiment(copy.folder)
+    assert verdict.damage[0].startswith(f"{path}:3: damaged line")
+    assert sum(verdict.statuses.values()) == CELLS * ROUNDS - 1
+    (host,) = read_progress(copy.folder).hosts
+    assert (host.recorded, host.damaged) == (CELLS * ROUNDS - 1, 1)
+    assert again(copy) == 1
+    assert path.read_bytes().startswith(b"".join(lines))
     assert_everything_is_there(copy)
 
 

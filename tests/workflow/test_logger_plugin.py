@@ -18,7 +18,7 @@ from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
-from regatta.model.record import STATUSES
+from regatta.model.record_shape import STATUSES
 from regatta.store.events import Event, append_event, events_path, read_events
 from snakemake_logger_plugin_regatta import LogHandler
 

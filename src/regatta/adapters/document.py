@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from regatta.adapters.result import Left
@@ -37,10 +36,3 @@ def part(value: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(found, kind):
         raise BadDocument(f"{where}: expected `{key}`, got {found!r:.80}")
     return found
-
-
-def is_number(value: object) -> bool:
-    """A finite number that any reader of records can hold."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63

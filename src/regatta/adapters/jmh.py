@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from regatta.adapters.document import BadDocument, document, is_number, part
+from regatta.adapters.document import BadDocument, document, part
 from regatta.adapters.latency import percentiles
 from regatta.adapters.result import Left, Reported
 from regatta.adapters.text import lines_of
+from regatta.model.record_shape import is_number
 from regatta.units import UNITS
 
 #: what an iteration's value is, by JMH's mode

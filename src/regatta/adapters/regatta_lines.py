@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from regatta.adapters.latency import latency_rows
 from regatta.adapters.result import Left, Reported
+from regatta.model.record_shape import is_number, is_plain
 from regatta.units import UNITS
 
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
@@ -34,22 +34,6 @@ def _whole(value: object, name: str, least: int) -> int:
     return value
 
 
-def _is_number(value: object) -> bool:
-    """A finite number that every reader of records can hold: 64 bits."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
-
-
-def _is_plain(value: object, depth: int) -> bool:
-    """Whether any reader of records can read this again: no number beyond 64 bits, no nesting beyond `depth`."""
-    if isinstance(value, dict):
-        return depth > 0 and all(_is_plain(item, depth - 1) for item in value.values())
-    if isinstance(value, list):
-        return depth > 0 and all(_is_plain(item, depth - 1) for item in value)
-    return value is None or isinstance(value, (str, bool)) or _is_number(value)
-
-
 def _measurement(line: dict[str, Any]) -> list[Any]:
     unknown = set(line) - _MEASUREMENT_KEYS
     if unknown:
@@ -57,7 +41,7 @@ def _measurement(line: dict[str, Any]) -> list[Any]:
     metric, value, unit = line["metric"], line.get("value"), line.get("unit")
     if not isinstance(metric, str) or not _METRIC.match(metric):
         raise _BadLine(f"metric must be a lower-case name, got {metric!r:.80}")
-    if not _is_number(value):
+    if not is_number(value):
         raise _BadLine(f"value of {metric} must be a finite number, got {value!r:.80}")
     if not isinstance(unit, str) or unit not in UNITS:
         raise _BadLine(f"unit of {metric} must be one of {', '.join(UNITS)}, got {unit!r:.80}")
@@ -69,7 +53,7 @@ def _measurement(line: dict[str, Any]) -> list[Any]:
         if not isinstance(parameters, dict) or not parameters:
             raise _BadLine(f"parameters must be an object with names, got {parameters!r:.80}")
         for name, item in parameters.items():
-            if not _METRIC.match(name) or not (isinstance(item, (str, bool)) or _is_number(item)):
+            if not _METRIC.match(name) or not (isinstance(item, (str, bool)) or is_number(item)):
                 raise _BadLine(f"parameter {name!r:.80} must be a lower-case name with a plain value")
         parameters = dict(sorted(parameters.items()))
     return [_whole(line.get("iteration"), "iteration", 0), metric, value, unit, operations, parameters]
@@ -108,7 +92,7 @@ def _take(line: dict[str, Any], reported: Reported, requests: _Requests) -> None
     elif "error" in line:
         reported.error = reported.error or f"the workload says: {line['error']!s:.500}"
     elif isinstance(line.get("info"), dict):
-        if not _is_plain(line["info"], _MAXIMUM_INFO_DEPTH):
+        if not is_plain(line["info"], _MAXIMUM_INFO_DEPTH):
             raise _BadLine(f"info must have finite numbers and at most {_MAXIMUM_INFO_DEPTH} levels")
         reported.info.update(line["info"])
     else:

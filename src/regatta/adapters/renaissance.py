@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from regatta.adapters.document import BadDocument, document, is_number, part
+from regatta.adapters.document import BadDocument, document, part
 from regatta.adapters.result import Left, Reported
+from regatta.model.record_shape import is_number
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regatta.errors import Problem, VerificationError
-from regatta.model.record import STATUSES
+from regatta.model.record_shape import STATUSES
 from regatta.store.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, journal_files, read_file
@@ -203,7 +203,7 @@ def verify_experiment(folder: Folder) -> Verdict:
             ledger.attempts[place] = item["attempt"]
             ledger.status[place] = STATUSES.index(item["status"])
         if item["status"] not in ("ok", "perturbed"):
-            ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item["reason"])))
+            ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item.get("reason"))))
     statuses = {
         name: sum(int(np.count_nonzero(ledger.status == k)) for ledger in ledgers.values())
         for k, name in enumerate(STATUSES)

@@ -99,7 +99,7 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
     from regatta.store.journal import read_records
 
     records = [r for r in read_records(folder.path) if r["cell_id"] == cell["cell_id"] and r["host"] == host]
-    cores = records[-1]["cores"] if records else None
+    cores = records[-1].get("cores") if records else None
     wanted = header["cores"]
     chosen = wanted["use"] != "all" or wanted["housekeeping"] or wanted["count"]
     pinned = cores if chosen or cell.get("isolation", {}).get("processors") else None
@@ -114,7 +114,7 @@ def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[s
         "padding_bytes": header["environment"]["padding_bytes"],
         "command": command_by_hand(header, cell, pinned),
         "statuses": dict(Counter(r["status"] for r in records)),
-        "reasons": dict(Counter(r["reason"] for r in records if r["reason"])),
+        "reasons": dict(Counter(r["reason"] for r in records if r.get("reason"))),
         "elapsed_s": sorted(r["elapsed_ns"] / 1e9 for r in records if r["status"] == "ok"),
         "last": records[-1] if records else None,
     }

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regatta.store.columns import INVOCATION_COLUMNS, Kind
+from regatta.model.record_shape import Kind
+from regatta.store.columns import INVOCATION_COLUMNS
 
 Field = bool | int | float | str
 

@@ -10,17 +10,19 @@ import re
 import zlib
 from typing import Any
 
+from regatta.model.record_shape import shape_problem
+
 RECORD_VERSION = 1
 
-#: every status an invocation can end with
-STATUSES = ("ok", "failed", "timeout", "oom", "crashed", "perturbed", "skipped")
-#: those that say something went wrong with the program (not with its surroundings)
+#: statuses that say something went wrong with the program (not with its surroundings)
 FAILURES = ("failed", "timeout", "oom", "crashed", "skipped")
 
 _CRC_KEY = b',"crc32":"'
 _TAIL_LENGTH = len(_CRC_KEY) + 8 + len(b'"}')
 
 _BEGINNING = re.compile(rb'\{"v":%d,"invocation_id":"([^"\\]+)"' % RECORD_VERSION)
+#: a lone or paired surrogate, escaped or as its bytes
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -28,8 +30,19 @@ class DamagedLine(ValueError):
     """A line of a journal that is not what was written."""
 
 
+def without_surrogates(value: Any) -> Any:
+    """The value with lone surrogates in its text, keys included, as `\\udcff`: UTF-8 and readers of JSON have none."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_surrogates(item) for item in value]
+    return value
+
+
 def encode_record(record: dict[str, Any]) -> bytes:
-    """Make the line of a record, its checksum last, its newline included.
+    """Make the line of a record, its checksum last, its newline included, lone surrogates as text.
 
     Args:
         record: JSON values only; no key `crc32`; must not be empty.
@@ -37,7 +50,10 @@ def encode_record(record: dict[str, Any]) -> bytes:
     Raises:
         ValueError: a number is not finite.
     """
-    body = _encode(record).encode("utf-8", "backslashreplace")[:-1]
+    try:
+        body = _encode(record).encode()[:-1]
+    except UnicodeEncodeError:
+        body = _encode(without_surrogates(record)).encode()[:-1]
     return b'%b%b%08x"}\n' % (body, _CRC_KEY, zlib.crc32(body))
 
 
@@ -62,17 +78,34 @@ def id_in_line(line: bytes) -> str:
     return match.group(1).decode("ascii", "replace") if match else ""
 
 
-def decode_record(line: bytes) -> dict[str, Any]:
-    """Check a line and read it.
+def decode_line(line: bytes) -> dict[str, Any]:
+    """Check a line of a journal, of records or of events, and read it.
 
     Raises:
         DamagedLine: see `check_line`; also when the line is not a JSON object of this version.
     """
     body = check_line(line)
     try:
-        record = json.loads(body + b"}")
+        value = json.loads(body + b"}")
+        if _SURROGATE.search(body):
+            value = without_surrogates(value)
     except ValueError as error:
         raise DamagedLine(f"not JSON: {error}") from error
-    if not isinstance(record, dict) or record.get("v") != RECORD_VERSION:
+    except RecursionError:
+        raise DamagedLine("nested too deeply") from None
+    if not isinstance(value, dict) or value.get("v") != RECORD_VERSION:
         raise DamagedLine(f"not a record of version {RECORD_VERSION}")
+    return value
+
+
+def decode_record(line: bytes) -> dict[str, Any]:
+    """Check a line and read the record that it is, whose values have the types of `regatta.model.record_shape`.
+
+    Raises:
+        DamagedLine: see `decode_line`; also when a value is missing or has another type.
+    """
+    record = decode_line(line)
+    problem = shape_problem(record)
+    if problem:
+        raise DamagedLine(problem)
     return record

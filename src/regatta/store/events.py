@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import StoreError
-from regatta.model.record import RECORD_VERSION, DamagedLine, decode_record, encode_record
+from regatta.model.record import RECORD_VERSION, DamagedLine, decode_line, encode_record, without_surrogates
 
 #: kind -> what has happened
 KINDS = {
@@ -140,7 +140,8 @@ def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
             value = float(value)
         if wanted is None or not isinstance(value, wanted) or isinstance(value, bool):
             raise ValueError(f"no field of an event: {name}={value!r}")
-        told[name] = value[:MAXIMUM_TEXT] if isinstance(value, str) else value
+        # Cut last: a surrogate is longer as text.
+        told[name] = without_surrogates(value)[:MAXIMUM_TEXT] if isinstance(value, str) else value
     return told
 
 
@@ -152,7 +153,7 @@ def _whole(fd: int) -> tuple[int, int]:
     end = tail.rfind(b"\n") + 1
     for line in reversed(tail[:end].split(b"\n")[:-1]):
         with suppress(DamagedLine, KeyError, TypeError):
-            return beginning + end, int(decode_record(line)["utc_ns"])
+            return beginning + end, int(decode_line(line)["utc_ns"])
     return beginning + end, 0
 
 
@@ -191,7 +192,7 @@ def read_events(path: Path, offset: int = 0) -> Iterator[Event]:
 
 def _event(line: bytes, offset: int) -> Event | None:
     try:
-        told = decode_record(line)
+        told = decode_line(line)
         utc_ns, kind, host = int(told["utc_ns"]), told["kind"], told["host"]
     except (DamagedLine, KeyError, TypeError, ValueError):
         return None

@@ -1,7 +1,7 @@
 """Reading the journal: the only truth about what was measured. Standard library only, for the runner resumes from it.
 
 A journal is `journal/<host>/<segment>.jsonl` in an experiment's folder. A last line without its end is torn and is no
-record; a whole line with a wrong checksum is damaged and is no record either, but is told.
+record; a whole line with a wrong checksum, or with values of other types, is damaged and is no record either, but is told.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ class Damage:
     offset: int
     reason: str
     torn: bool = False
+
+    @property
+    def host(self) -> str:
+        """Whose journal it is in."""
+        return self.path.parent.name
 
 
 def journal_files(experiment_dir: Path) -> list[Path]:

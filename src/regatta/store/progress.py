@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from regatta.model.record import FAILURES
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.store.folder import Folder
-from regatta.store.journal import read_records
+from regatta.store.journal import Damage, read_journal
 from regatta.store.left_out import hosts_left_out
 from regatta.store.runner_state import read_state
 
@@ -34,10 +35,17 @@ class RecordedCell:
         return statistics.median(self.elapsed_s)
 
 
-def recorded_cells(folder: Folder) -> dict[tuple[str, str], RecordedCell]:
-    """(host, cell_id) -> what is recorded."""
+def recorded_cells(
+    folder: Folder, damaged: Counter[str] | None = None
+) -> dict[tuple[str, str], RecordedCell]:
+    """(host, cell_id) -> what is recorded. `damaged` is given the damaged lines of each host."""
     found: dict[tuple[str, str], RecordedCell] = {}
-    for record in read_records(folder.path):
+    for record in read_journal(folder.path):
+        if isinstance(record, Damage):
+            # The next run cuts a torn line off.
+            if damaged is not None and not record.torn:
+                damaged[record.host] += 1
+            continue
         cell = found.setdefault((record["host"], record["cell_id"]), RecordedCell())
         cell.statuses[record["round"]] = record["status"]
         cell.elapsed_s.append(record["elapsed_ns"] / 1e9)
@@ -57,6 +65,8 @@ class HostProgress:
     #: and what remains is then the most that there can be
     adaptive: int = 0
     undecided: int = 0
+    #: lines of its journal that are no records
+    damaged: int = 0
     #: what is measured now; empty when nothing is
     cell: str = ""
     since_s: float = 0.0
@@ -90,6 +100,8 @@ class Progress:
         lines = []
         for h in self.hosts:
             line = f"{h.host}: {h.recorded}/{h.planned}, {h.failed} failed"
+            if h.damaged:
+                line += f", {h.damaged} damaged lines (see `regatta verify`)"
             if h.left_out:
                 line += f"; left out: {h.left_out}"
             elif h.recorded < h.planned and h.remaining_s is not None:
@@ -108,7 +120,8 @@ def read_progress(folder: Folder) -> Progress:
     Raises:
         StoreError: the plan cannot be read.
     """
-    recorded = recorded_cells(folder)
+    damaged: Counter[str] = Counter()
+    recorded = recorded_cells(folder, damaged)
     left_out = hosts_left_out(folder)
     hosts = []
     for host in folder.planned_hosts():
@@ -134,6 +147,7 @@ def read_progress(folder: Folder) -> Progress:
             remaining_s += unknown * statistics.fmean(times)
         progress = HostProgress(host, sum(planned), done, failed, remaining_s if known else None)
         progress.left_out = left_out.pop(host, "")
+        progress.damaged = damaged[host]
         progress.adaptive = len(groups_of(header))
         progress.undecided = len(undecided_groups(header, decisions))
         state = read_state(folder.state / f"{host}.json")

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from regatta.model.experiment import SUMMARIES
-from regatta.store.columns import INVOCATION_COLUMNS, Kind, canonical_json
+from regatta.model.record_shape import Kind
+from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 
 #: part of the database's fingerprint: raise it when a column changes, and old databases are made again
 TABLES_VERSION = 4
@@ -68,11 +69,7 @@ CELLS = pa.schema(
 
 
 def invocation_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Table:
-    """Rows of `INVOCATIONS` for records whose numbers count from `first_record`.
-
-    Raises:
-        pyarrow.ArrowException, TypeError, ValueError, OverflowError: a value has not the type of its column.
-    """
+    """Rows of `INVOCATIONS` for records, as `decode_record` gives them, whose numbers count from `first_record`."""
     columns = [pa.array(range(first_record, first_record + len(records)), _INT)]
     for kind, read in INVOCATION_COLUMNS.values():
         columns.append(pa.array([read(record) for record in records], _TYPES[kind]))
@@ -80,11 +77,7 @@ def invocation_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Tabl
 
 
 def iteration_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Table:
-    """Rows of `ITERATIONS` for the same records.
-
-    Raises:
-        pyarrow.ArrowException, TypeError, ValueError, OverflowError: a value has not the type of its column.
-    """
+    """Rows of `ITERATIONS` for the same records."""
     numbers: list[int] = []
     measured: list[list[Any]] = []
     for number, record in enumerate(records, first_record):

@@ -18,7 +18,7 @@ from regatta.influx.client import Client, Unreachable
 from regatta.influx.following import follow
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
-from regatta.model.record import STATUSES
+from regatta.model.record_shape import STATUSES
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
 from regatta.store.runner_state import process_start

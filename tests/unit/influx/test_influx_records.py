@@ -14,7 +14,8 @@ from regatta.influx.labels import NOT_PLANNED, HostLabels, cell_label, heap_text
 from regatta.influx.lines import encode, tag_text
 from regatta.influx.points import ITERATION, make_point
 from regatta.influx.records import PIECE_POINTS, RecordLines
-from regatta.model.record import STATUSES, decode_record, encode_record
+from regatta.model.record import decode_record, encode_record
+from regatta.model.record_shape import STATUSES
 from regatta.store.columns import canonical_json
 from regatta.store.folder import Folder
 

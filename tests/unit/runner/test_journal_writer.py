@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic_journal import cell
+from synthetic_journal import record as made_up
 
 from regatta.errors import StoreError
 from regatta.model.record import encode_record
@@ -17,7 +19,7 @@ from regatta.store.journal import Damage, read_file
 
 
 def record(number: int, attempt: int = 0) -> dict[str, Any]:
-    return {"v": 1, "invocation_id": f"c-r{number}", "attempt": attempt, "sequence": -1}
+    return {**made_up(cell(), number, attempt=attempt), "invocation_id": f"c-r{number}"}
 
 
 @pytest.fixture
@@ -57,8 +59,8 @@ def test_each_record_is_on_the_disk_before_append_returns(
     monkeypatch.setattr(os, "fdatasync", sync)
     writer.append(record(0))
     writer.append(record(1))
-    size = len(encode_record({**record(0), "sequence": 0}))
-    assert synced == [size, 2 * size]
+    first, second = (len(encode_record({**record(number), "sequence": number})) for number in (0, 1))
+    assert synced == [first, first + second]
     writer.close()
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic_journal import cell
+from synthetic_journal import record as made_up
 
-from regatta.model.record import RECORD_VERSION, encode_record, id_in_line
+from regatta.model.record import encode_record, id_in_line
 from regatta.store import journal
 from regatta.store.journal import read_records_of
 
 
 def record(invocation_id: str, attempt: int = 0) -> dict[str, Any]:
-    return {"v": RECORD_VERSION, "invocation_id": invocation_id, "attempt": attempt, "status": "ok"}
+    return {**made_up(cell(), 0, attempt=attempt), "sequence": 0, "invocation_id": invocation_id}
 
 
 @pytest.fixture
