@@ -11,9 +11,11 @@ import pytest
 from synthetic_journal import cell, write_facts, write_plan
 
 from regatta.cli.progress import Watcher
+from regatta.fleet.shown_state import show_state
 from regatta.model.record_shape import STATUSES
 from regatta.store.folder import Folder
-from regatta.store.runner_state import process_start
+from regatta.store.progress import read_progress
+from regatta.store.runner_state import process_start, read_state, waits_for
 
 HOST = "alpha"
 
@@ -39,6 +41,58 @@ def test_running_out_of_memory_is_told_apart_from_failing(
         watcher.stage = "measure"
         watcher.look()
     assert "a cell · 3 failed · 4 oom · 1 perturbed" in capsys.readouterr().err
+
+
+def test_for_whom_a_runner_waits_is_told_until_it_measures(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder.state / f"{HOST}.json"
+    measuring = json.loads(path.read_text())
+    holder = {"pid": "7", "experiment": "other", "holder": "ada@lab", "since": "noon"}
+    path.write_text(json.dumps({**measuring, "cell": None, "index": None, "waiting_for": holder}))
+    (host,) = read_progress(folder).hosts
+    assert host.waiting == f"waiting for host {HOST}: other (ada@lab), since noon"
+    with Watcher(folder) as watcher:
+        watcher.stage = "measure"
+        watcher.look()
+        assert capsys.readouterr().err.splitlines()[-1] == host.waiting
+        watcher.look()
+        assert capsys.readouterr().err == "", "it is told once"
+        path.write_text(json.dumps(measuring))
+        watcher.look()
+    assert capsys.readouterr().err.startswith("measuring 5/20")
+    assert read_progress(folder).hosts[0].waiting == ""
+
+
+@pytest.mark.parametrize(
+    ("holder", "who"),
+    [
+        ({}, "another process"),
+        ({"pid": "7"}, "process 7"),
+        ({"experiment": "demo", "since": "2001-02-03T04:05:06Z"}, "demo, since 2001-02-03 05:05"),
+    ],
+)
+def test_who_is_waited_for_is_named_by_what_is_known(
+    holder: dict[str, str], who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert waits_for({"host": "local", "waiting_for": holder}) == f"waiting for host local: {who}"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_what_a_host_says_of_its_holder_is_shown_bounded_and_printable(folder: Folder) -> None:
+    told = {"total": 20, "started_utc_s": 1, "since_utc_s": 1, "counts": {}}
+    holder = {"experiment": "\x1b]0;x\n" + "x" * 1000, "since": {}, "more": "unknown"}
+    show_state(folder, HOST, 0, json.dumps({**told, "waiting_for": holder}).encode())
+    state = read_state(folder.state / f"{HOST}.json")
+    assert state is not None
+    assert waits_for(state).isprintable()
+    assert len(waits_for(state)) < 200
+    assert set(state["waiting_for"]) == {"experiment", "since"}
 
 
 def test_a_runner_of_which_no_event_tells_is_seen_and_left_alone(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 from runner_plans import measured_processes, wait_until
 from small_experiments import REGATTA, SmallExperiment, read_terminal
+
+from regatta.store.runner_state import read_state
 
 
 def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> None:
@@ -43,6 +46,44 @@ def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> N
     assert "\r" not in err
     told = small.regatta("status", "small").stdout
     assert told.startswith("small: complete, 6 of 6 invocations recorded\n")
+
+
+def made_folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def test_a_run_that_waits_for_the_host_says_for_whom(tmp_path: Path) -> None:
+    go_on = tmp_path / "go on"
+    first = SmallExperiment(made_folder(tmp_path / "first"), name="before", invocations={"fixed": 2})
+    second = SmallExperiment(made_folder(tmp_path / "second"), invocations={"fixed": 2})
+    for small in (first, second):
+        small.suite["benchmarks"] = {
+            "nap": {"command": ["sh", "-c", f"until [ -e '{go_on}' ]; do sleep 0.02; done"]}
+        }
+        small.write()
+    second.environment["REGATTA_HOST_LOCK"] = first.environment["REGATTA_HOST_LOCK"]
+    holder = first.start_run()
+    try:
+        wait_until(lambda: measured_processes(first.results_file), "a measured process", 60)
+        waiter = second.start_run()
+        state = second.folder.state / "local.json"
+        wait_until(lambda: "waiting_for" in (read_state(state) or {}), "the second run to wait", 60)
+        told = second.regatta("status").stdout
+        since = re.fullmatch(
+            r"small: (waiting for host local: before, since \d\d:\d\d), 0 of 6 .*", told.splitlines()[0]
+        )
+        assert since, told
+        ((host,),) = [value["hosts"] for value in json.loads(second.regatta("status", "--json").stdout)]
+        assert (host["waiting"], host["cell"], host["recorded"]) == (since[1], "", 0)
+    finally:
+        go_on.touch()
+    holder.communicate(timeout=60)
+    assert holder.returncode == 0
+    _, err = waiter.communicate(timeout=60)
+    assert waiter.returncode == 0, err
+    assert since[1] in err.splitlines()
+    assert second.regatta("status").stdout.startswith("small: complete, 6 of 6")
 
 
 def test_a_terminal_sees_a_bar(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from regatta.printable import printable
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.store.events import FAILED
 from regatta.store.folder import Folder
-from regatta.store.runner_state import read_state
+from regatta.store.runner_state import read_state, waits_for
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -79,7 +79,7 @@ class Watcher:
             )
 
             self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(),
+                TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(),
                 TextColumn("left"), TimeRemainingColumn(compact=True), TextColumn("{task.fields[now]}", markup=False),
                 console=Console(stderr=True), auto_refresh=False, transient=True,
             )  # fmt: skip
@@ -125,9 +125,11 @@ class Watcher:
             self.stage = "measure"
 
     def _runners(self) -> list[dict[str, Any]]:
-        """What runners say that measure a cell now."""
+        """What runners say that measure a cell now, or that wait for their host."""
         states = [read_state(path) for path in sorted(self.folder.state.glob("*.json"))]
-        return [state for state in states if state and state["alive"] and state.get("cell")]
+        return [
+            state for state in states if state and state["alive"] and (state.get("cell") or waits_for(state))
+        ]
 
     def _look_at_minheap(self) -> None:
         try:
@@ -139,11 +141,16 @@ class Watcher:
             self._show(STAGES["calibrate"], None, lines[-1].removeprefix("minheap  "))
 
     def _look_at_runners(self) -> None:
-        alive = self._runners()
-        seen = tuple((s["host"], s["index"], s["segment"]) for s in alive)
-        if not alive or seen == self._seen:
+        runners = self._runners()
+        waiting = [text for text in map(waits_for, runners) if text]
+        alive = [state for state in runners if not waits_for(state)]
+        seen = (*waiting, *((s["host"], s["index"], s["segment"]) for s in alive))
+        if not runners or seen == self._seen:
             return
         self._seen = seen
+        if not alive:
+            self._show("; ".join(waiting), None, "")
+            return
         try:
             hosts = {host: self._host(host) for host in self.folder.planned_hosts()}
         except RegattaError:
@@ -161,7 +168,11 @@ class Watcher:
             "oom": counts["oom"],
             "perturbed": counts["perturbed"],
         }
-        notes = [alive[0]["cell"], *(f"{count} {what}" for what, count in told.items() if count)]
+        notes = [
+            alive[0]["cell"],
+            *(f"{count} {what}" for what, count in told.items() if count),
+            *waiting,
+        ]
         self._show(STAGES["measure"], done, " · ".join(notes))
 
     def _host(self, host: str) -> tuple[int, list[int], bool]:

@@ -11,6 +11,9 @@ from regatta.printable import printable
 from regatta.store.folder import Folder, write_json
 from regatta.store.runner_state import process_start
 
+#: the runner there has bounded them so already
+_LONGEST = 80
+
 
 def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
     """Write a host's state; what is not of the agreed form is passed over, for it only informs.
@@ -29,6 +32,7 @@ def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
             "cell": None if state.get("cell") is None else printable(str(state["cell"]), 200),
             "index": None if state.get("index") is None else int(state["index"]),
             "since_utc_s": float(state["since_utc_s"]),
+            **_waiting(state.get("waiting_for")),
             "counts": {printable(str(k), 20): int(v) for k, v in dict(state["counts"]).items()},
             "pid": os.getpid(),
             "pid_start": process_start(os.getpid()),
@@ -37,3 +41,10 @@ def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
     write_json(folder.state / f"{host}.json", shown, indent=None)
+
+
+def _waiting(holder: Any) -> dict[str, dict[str, str]]:
+    if not isinstance(holder, dict):
+        return {}
+    keys = ("pid", "experiment", "holder", "since")
+    return {"waiting_for": {key: printable(str(holder[key]), _LONGEST) for key in keys if key in holder}}

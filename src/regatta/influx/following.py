@@ -13,7 +13,7 @@ from regatta.influx.ingesting import Ingest
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions
 from regatta.store.events import FAILED, append_event, events_path, read_events
 from regatta.store.folder import Folder
-from regatta.store.runner_state import read_state
+from regatta.store.runner_state import read_state, waits_for
 
 #: Looking costs a `stat` a journal file; the machine belongs to the measurement.
 _LOOK_EVERY_S = 2.0
@@ -62,6 +62,8 @@ class _Following:
         self._events: tuple[int, int] | None = None
         self._told: dict[str, tuple[float, Any]] = {}
         self._paces: dict[str, tuple[float, int]] = {}
+        #: host -> for whom it waits
+        self._waiting: dict[str, str] = {}
         self._events_offset = 0
         #: whether a workflow has begun and not ended; None: none has said so
         self._begun: bool | None = None
@@ -136,7 +138,10 @@ class _Following:
         now = time.monotonic()
         for state in self._states():
             host, index = state.get("host"), state.get("index")
-            if not isinstance(host, str) or not isinstance(index, int):
+            if not isinstance(host, str):
+                continue
+            self._tell_waiting(host, waits_for(state))
+            if not isinstance(index, int):
                 continue
             at, seen = self._told.get(host, (-_PROGRESS_EVERY_S, None))
             if now - at < _PROGRESS_EVERY_S or seen == index:
@@ -146,6 +151,19 @@ class _Following:
                 append_event(self._folder.path, "progress", host, **self._progress(host, index, state, now))
             except StoreError as error:
                 self._say(str(error))
+
+    def _tell_waiting(self, host: str, now: str) -> None:
+        """Write an event when a host begins to wait, waits for another run, or waits no more."""
+        if self._waiting.get(host, "") == now:
+            return
+        self._waiting[host] = now
+        try:
+            if now:
+                append_event(self._folder.path, "waiting", host, text=now)
+            else:
+                append_event(self._folder.path, "waiting_ended", host)
+        except StoreError as error:
+            self._say(str(error))
 
     def _progress(self, host: str, index: int, state: dict[str, Any], now: float) -> dict[str, Any]:
         header = self._folder.host_header(host)

@@ -33,6 +33,7 @@ from regatta.runner.scratch import results_of
 from regatta.runner.state_file import StateFile, end_orphans
 from regatta.runner.topology import choose_cores, read_topology
 from regatta.store.journal import read_records_of
+from regatta.store.runner_state import read_state
 
 
 @dataclass
@@ -197,9 +198,17 @@ class SegmentRun:
         paths = self.paths
         contained = bool(in_containers(header.get("cells", ())))
         lock = lock_host(
-            paths.lock, paths.scratch, header["experiment"], self.segment, paths.holder, contained
+            paths.lock,
+            paths.scratch,
+            header["experiment"],
+            self.segment,
+            paths.holder,
+            contained,
+            self._say_that_it_waits,
         )
         try:
+            if lock.waited_for:
+                self._say_that_it_waits(None)
             # First: a runner that holds this journal under another host lock measures, and its process is no orphan.
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
@@ -218,6 +227,26 @@ class SegmentRun:
                 journal.close()
         finally:
             lock.release()
+
+    def _say_that_it_waits(self, holder: dict[str, str] | None) -> None:
+        """Write into the state file for whom it waits for the host; None: no more."""
+        told = read_state(self.paths.state)
+        if told and told["alive"] and told["pid"] != os.getpid():
+            return  # that runner measures, and says so itself
+        with contextlib.suppress(OSError):
+            state = self._state_file(sum(len(block) for block in self.blocks))
+            self._state(state, None, **({} if holder is None else {"waiting_for": holder}))
+            state.close()
+
+    def _state_file(self, total: int) -> StateFile:
+        header = self.plan.header
+        return StateFile(
+            self.paths.state,
+            {
+                "experiment": header["experiment"], "host": header["host"], "segment": self.segment,
+                "started_utc_s": int(time.time()), "total": total,
+            },
+        )  # fmt: skip
 
     def _leave_out(self, deciding: Deciding) -> None:
         """Leave out the blocks of rounds that their comparisons do not need."""
@@ -277,13 +306,7 @@ class SegmentRun:
         keep_descriptors()
         reserved = reserve_descriptors()
         accounting, self.no_accounting = open_accounting(wants_quota(cells))
-        state = StateFile(
-            self.paths.state,
-            {
-                "experiment": header["experiment"], "host": header["host"], "segment": self.segment,
-                "started_utc_s": int(time.time()), "total": self.total,
-            },
-        )  # fmt: skip
+        state = self._state_file(self.total)
         try:
             with StopSignals() as stop:
                 bench = Bench(
@@ -332,12 +355,13 @@ class SegmentRun:
         self.history.add(record)
         self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
 
-    def _state(self, state: StateFile, row: Any) -> None:
+    def _state(self, state: StateFile, row: Any, **more: Any) -> None:
         state.write(
             cell=row.cell["label"] if row else None,
             index=row.index if row else None,
             since_utc_s=round(time.time(), 3),
             counts=self.counts,
+            **more,
         )
 
 

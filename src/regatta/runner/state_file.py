@@ -31,6 +31,9 @@ class StateFile:
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        if os.fstat(self._fd).st_size > _WIDTH:
+            # What is written in place would leave the end of a longer line.
+            os.ftruncate(self._fd, 0)
         self._constant = {**constant, "pid": os.getpid(), "pid_start": process_start(os.getpid())}
 
     def write(self, **changing: Any) -> None:

@@ -27,6 +27,8 @@ KINDS = {
     "stage": "a step of the workflow has begun: `text` is its rule",
     "segment_started": "a host begins to measure a segment",
     "segment_ended": "a host has measured a segment",
+    "waiting": "a host is measured by another run: `text` says by which one",
+    "waiting_ended": "the host is no longer measured by another run",
     "job_failed": "a step of the workflow has failed: `text` is its rule, and why",
     "progress": "how far a host is",
     "verified": "the verdict over all that is recorded",

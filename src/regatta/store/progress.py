@@ -13,7 +13,7 @@ from regatta.store.decisions import groups_of, planned_rounds, read_decisions, u
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, read_journal
 from regatta.store.left_out import hosts_left_out
-from regatta.store.runner_state import read_state
+from regatta.store.runner_state import read_state, waits_for
 
 
 @dataclass
@@ -70,6 +70,8 @@ class HostProgress:
     #: what is measured now; empty when nothing is
     cell: str = ""
     since_s: float = 0.0
+    #: for whom its runner waits; empty when it does not
+    waiting: str = ""
     pid: int | None = None
     #: why it was left out; empty where it was not
     left_out: str = ""
@@ -89,10 +91,11 @@ class Progress:
     def sentence(self) -> str:
         """One line for people."""
         planned, recorded = sum(h.planned for h in self.hosts), sum(h.recorded for h in self.hosts)
-        running = any(h.pid for h in self.hosts)
+        measuring = any(h.pid and not h.waiting for h in self.hosts)
+        waiting = "; ".join(h.waiting for h in self.hosts if h.waiting)
         undecided = any(h.undecided for h in self.hosts)
         complete = planned == recorded and not undecided
-        state = "measuring" if running else "complete" if complete else "not running"
+        state = "measuring" if measuring else waiting or ("complete" if complete else "not running")
         return f"{self.experiment}: {state}, {recorded} of {'at most ' if undecided else ''}{planned} invocations recorded"
 
     def lines(self) -> list[str]:
@@ -110,6 +113,8 @@ class Progress:
                 line += f"; rounds decided for {h.adaptive - h.undecided} of {h.adaptive} block groups"
             if h.cell:
                 line += f"; now {h.cell} since {h.since_s:.0f} s (process {h.pid})"
+            if h.waiting:
+                line += f"; {h.waiting} (process {h.pid})"
             lines.append(line)
         return lines
 
@@ -153,6 +158,7 @@ def read_progress(folder: Folder) -> Progress:
         state = read_state(folder.state / f"{host}.json")
         if state and state["alive"]:
             progress.pid = state["pid"]
+            progress.waiting = waits_for(state)
             if state.get("cell"):
                 progress.cell = state["cell"]
                 progress.since_s = max(0.0, time.time() - state["since_utc_s"])

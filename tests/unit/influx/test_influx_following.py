@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from influx_ingests import CELLS, write_big_experiment
 from influx_server import InfluxServer
+from runner_plans import wait_until
 
 from regatta.errors import StoreError
 from regatta.influx import client, following
@@ -33,12 +34,16 @@ def work(influx_server: InfluxServer, tmp_path: Path) -> Ingest:
     return Ingest(Folder(folder), Client(settings))
 
 
-def say_how_far(work: Ingest, index: int, **counts: int) -> None:
-    """As a runner that measures does; it is this process."""
+def say_how_far(
+    work: Ingest, index: int | None, waiting_for: dict[str, str] | None = None, **counts: int
+) -> None:
+    """As a runner that measures or waits does; it is this process."""
     state = {"host": "alpha", "segment": 0, "cell": "a cell", "index": index, "since_utc_s": time.time(), "counts": counts,
-             "pid": os.getpid(), "pid_start": process_start(os.getpid())}  # fmt: skip
+             "pid": os.getpid(), "pid_start": process_start(os.getpid()), "waiting_for": waiting_for}  # fmt: skip
     work.folder.state.mkdir(exist_ok=True)
-    (work.folder.state / "alpha.json").write_text(json.dumps(state))
+    new = work.folder.state / "alpha.json.new"
+    new.write_text(json.dumps(state))
+    new.replace(work.folder.state / "alpha.json")
 
 
 def in_a_thread(work: Ingest, said: list[str]) -> threading.Thread:
@@ -89,6 +94,31 @@ def test_a_workflow_that_was_killed_is_not_followed_for_ever(
     assert not thread.is_alive()
     assert "whose workflow has told of no end" in said[-1]
     assert work.written.records == 30
+
+
+def test_a_host_that_waits_for_another_run_is_told_until_it_measures(
+    work: Ingest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "_PROGRESS_EVERY_S", 0.0)
+
+    def told() -> list[tuple[str, str, str]]:
+        found = [
+            (e.kind, e.host, e.fields.get("text", "")) for e in read_events(events_path(work.folder.path))
+        ]
+        return [event for event in found if event[0].startswith("waiting")]
+
+    append_event(work.folder.path, "experiment_started")
+    say_how_far(work, None, waiting_for={"experiment": "demo", "since": "noon"})
+    stop = threading.Event()
+    thread = threading.Thread(target=follow, args=(work, stop, print, None, 0.01))
+    thread.start()
+    waiting = ("waiting", "alpha", "waiting for host alpha: demo, since noon")
+    wait_until(lambda: told() == [waiting], "word that it waits")
+    say_how_far(work, 3)
+    wait_until(lambda: told() == [waiting, ("waiting_ended", "alpha", "")], "word that it waits no more")
+    stop.set()
+    thread.join(30)
+    assert not thread.is_alive()
 
 
 def test_a_workflow_that_began_again_is_waited_for(work: Ingest) -> None:
