@@ -22,9 +22,7 @@ from dashboards.pieces import (
 
 _WHERE = chosen("experiment", "host")
 _RUN = "choose a longer time, or start one with `regatta run SPEC`; with InfluxDB configured its points come by themselves"
-_SEGMENTS = (
-    '"kind" =~ /^(provisioned|segment_started|segment_ended|job_failed|experiment_started|experiment_ended)$/'
-)
+_SEGMENTS = '"kind" =~ /^(provisioned|waiting|waiting_ended|segment_started|segment_ended|job_failed|experiment_started|experiment_ended)$/'
 
 
 def fleet_now() -> Dashboard:
@@ -157,8 +155,8 @@ def _hosts() -> PanelBuilder:
     )
     return rows_of(
         "What happened last on each host?",
-        "The newest event in the chosen time of each experiment on each host: made ready (`provisioned`), measuring (`segment_started`), "
-        "between two segments (`segment_ended`), failed. Host `none`: of the experiment as a whole.",
+        "The newest event in the chosen time of each experiment on each host: made ready (`provisioned`), measuring (`segment_started`, "
+        "`waiting_ended`), waiting for another run on the same host (`waiting`), between two segments (`segment_ended`), failed. Host `none`: of the experiment as a whole.",
         _RUN,
         [Query(query)],
         "none",
