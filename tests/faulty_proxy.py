@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-#: every way to fail; `pass` forwards
+#: every way to fail that passes; `pass` forwards, `hang` never answers
 FAULTS = (
     "500", "503", "429", "400 of nobody", "400 of the database", "cut", "half", "lost answer", "late",
 )  # fmt: skip
@@ -32,6 +32,8 @@ class FaultyProxy(ThreadingHTTPServer):
         self.done: Counter[str] = Counter()
         self.headers: list[dict[str, str]] = []
         self.retry_after = "0.05"
+        #: set: what hangs goes on
+        self.ended = threading.Event()
         #: further actions: what is answered then, as a success
         self.bodies: dict[str, bytes] = {}
         self._lock = threading.Lock()
@@ -79,6 +81,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._cut()
         elif action == "half":
             self._half(body)
+            self._cut()
+        elif action == "hang":
+            self.server.ended.wait()
             self._cut()
         elif action == "lost answer":
             self._forward(body)
@@ -131,6 +136,7 @@ def faulty_proxy(port: int, plan: Iterable[str] = ()) -> Iterator[FaultyProxy]:
     try:
         yield proxy
     finally:
+        proxy.ended.set()
         proxy.shutdown()
         proxy.server_close()
         thread.join()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from regatta.model.host import WISHES, Wish
 
 if TYPE_CHECKING:
     from regatta.errors import Problem
+    from regatta.influx.settings import Settings
     from regatta.model.host import Host
     from regatta.store.folder import Folder
 
@@ -86,7 +88,34 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
         "--scratch", str((place.scratch / name).resolve()),
         "--receipt", str(receipt),
     ]  # fmt: skip
+    settings = _influx()
+    if settings is not None:
+        from regatta.influx.live import start_sender
+
+        argv += ["--pauses", str(start_sender(place, name, number, settings))]
     os.execv(sys.executable, [*argv, *(["--retry-failed"] if retry_failed else [])])
+
+
+def _sent_meanwhile(place: Folder, name: str) -> AbstractContextManager[None]:
+    settings = _influx()
+    if settings is None:
+        return nullcontext()
+    from regatta.influx.live import sent_beside
+
+    return sent_beside(place, name, settings, lambda text: click.echo(text, err=True))
+
+
+def _influx() -> Settings | None:
+    """Where to send what is measured while it is; None where there is no InfluxDB. Wrong settings end no measurement."""
+    from regatta.errors import RegattaError
+    from regatta.influx.settings import find_settings
+    from regatta.spec.home import find_home
+
+    try:
+        return find_settings(find_home())
+    except RegattaError as error:
+        click.echo(f"not sent to InfluxDB until the segment ends: {error}", err=True)
+        return None
 
 
 def _measure_elsewhere(
@@ -97,17 +126,18 @@ def _measure_elsewhere(
     from regatta.store.receipts import ask_hosts_again
 
     try:
-        if host.way(way) == "slurm":
-            from regatta.fleet.slurm_segments import SlurmSegment
+        with _sent_meanwhile(place, host.name):
+            if host.way(way) == "slurm":
+                from regatta.fleet.slurm_segments import SlurmSegment
 
-            SlurmSegment(place, host, number, receipt, retry_failed).run()
-            return 0
-        from regatta.fleet.agent import Agent
-        from regatta.fleet.detached import DetachedSegment
-        from regatta.fleet.remote.connect import connect
-        from regatta.store.folder import write_json
+                SlurmSegment(place, host, number, receipt, retry_failed).run()
+                return 0
+            from regatta.fleet.agent import Agent
+            from regatta.fleet.detached import DetachedSegment
+            from regatta.fleet.remote.connect import connect
+            from regatta.store.folder import write_json
 
-        told = DetachedSegment(place, Agent(connect(host, way)), number, retry_failed).run()
+            told = DetachedSegment(place, Agent(connect(host, way)), number, retry_failed).run()
     except Stopped:
         click.echo("stopped; what was measured is recorded, and the same command goes on", err=True)
         return 130

@@ -22,12 +22,15 @@ HELD_S = 600.0
 _SOON_S = 1.0
 
 
-def _mark(folder: Folder, host: str) -> Path:
-    return sent_receipt(folder, host).with_name("trying")
+_MARK = "trying"
+
+
+def _mark(folder: Folder, host: str, name: str) -> Path:
+    return sent_receipt(folder, host).with_name(name)
 
 
 @contextmanager
-def attempt(folder: Folder, host: str, url: str, identity: str) -> Iterator[None]:
+def attempt(folder: Folder, host: str, url: str, identity: str, name: str = _MARK) -> Iterator[None]:
     """Send what is in the block, unless that was tried in vain less than `HELD_S` ago.
 
     Args:
@@ -35,11 +38,12 @@ def attempt(folder: Folder, host: str, url: str, identity: str) -> Iterator[None
         host: whose journal is sent.
         url: where the database is.
         identity: which database it is; a mark of another one does not count.
+        name: the mark's own; others do not count.
 
     Raises:
         Unreachable: it was tried in vain a moment ago; the block is not entered.
     """
-    mark = _mark(folder, host)
+    mark = _mark(folder, host, name)
     left_s = _left_s(mark, identity)
     if left_s > 0:
         raise Unreachable(
@@ -68,7 +72,7 @@ def forget_attempts(folder: Folder, hosts: Sequence[str]) -> None:
     """The database answers again."""
     for host in hosts:
         with suppress(OSError):
-            _mark(folder, host).unlink()
+            _mark(folder, host, _MARK).unlink()
 
 
 def _left_s(mark: Path, identity: str) -> float:

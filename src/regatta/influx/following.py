@@ -12,7 +12,6 @@ from regatta.influx.client import Say
 from regatta.influx.ingesting import Ingest
 from regatta.store.decisions import groups_of, planned_rounds, read_decisions
 from regatta.store.events import FAILED, append_event, events_path, read_events
-from regatta.store.folder import Folder
 from regatta.store.runner_state import read_state, waits_for
 
 #: Looking costs a `stat` a journal file; the machine belongs to the measurement.
@@ -39,24 +38,23 @@ def follow(
     Raises:
         StoreError: the account is refused, or the journal is another one than before.
     """
-    following = _Following(ingest.folder, say)
+    following = Following(ingest, say, hosts)
     while True:
         # Asked first: what is written before the end is seen afterwards.
         ended = following.ended()
-        following.tell_progress()
-        for host in following.grown(ingest, hosts):
-            ingest.host(host)
-        if following.events_grew():
-            ingest.events()
+        following.look()
         if ended or stop.wait(look_every_s):
             return
 
 
-class _Following:
+class Following:
     """What was seen of an experiment so far."""
 
-    def __init__(self, folder: Folder, say: Say) -> None:
-        self._folder = folder
+    def __init__(self, ingest: Ingest, say: Say, hosts: Sequence[str] | None = None) -> None:
+        """`hosts`: which are followed; None: all."""
+        self._ingest = ingest
+        self._folder = ingest.folder
+        self._hosts = hosts
         self._say = say
         self._sizes: dict[str, _Seen] = {}
         self._events: tuple[int, int] | None = None
@@ -71,29 +69,29 @@ class _Following:
         #: when something was last seen to happen
         self._busy_at = time.monotonic()
 
-    def grown(self, ingest: Ingest, hosts: Sequence[str] | None) -> list[str]:
-        """Hosts whose journal has changed since they were asked about last."""
-        changed = []
-        for host in ingest.hosts() if hosts is None else hosts:
+    def look(self) -> None:
+        """Write what is new, and how far each host is. Raises what `Ingest.host` does; the next look then tries again."""
+        self._tell_progress()
+        for host in self._ingest.hosts() if self._hosts is None else self._hosts:
             seen: _Seen = {}
-            for path in ingest.files(host):
+            for path in self._ingest.files(host):
                 stat = path.stat()
                 seen[path.name] = (stat.st_size, stat.st_ino)
             if self._sizes.get(host) != seen:
-                self._sizes[host] = seen
                 self._busy_at = time.monotonic()
-                changed.append(host)
-        return changed
+                self._ingest.host(host)
+                self._sizes[host] = seen
+        events = self._events_size()
+        if events != self._events:
+            self._ingest.events()
+            self._events = events
 
-    def events_grew(self) -> bool:
-        """Whether there are new events."""
+    def _events_size(self) -> tuple[int, int] | None:
         try:
             stat = events_path(self._folder.path).stat()
         except OSError:
-            return False
-        now = (stat.st_size, stat.st_ino)
-        grew, self._events = now != self._events, now
-        return grew
+            return None
+        return (stat.st_size, stat.st_ino)
 
     def ended(self) -> bool:
         """Whether the workflow has ended; where none tells of itself, whether nothing has measured for a while."""
@@ -133,12 +131,12 @@ class _Following:
         states = [read_state(path) for path in sorted(self._folder.state.glob("*.json"))]
         return [state for state in states if state and state["alive"]]
 
-    def tell_progress(self) -> None:
+    def _tell_progress(self) -> None:
         """Write an event of every host that has come further, now and then."""
         now = time.monotonic()
         for state in self._states():
             host, index = state.get("host"), state.get("index")
-            if not isinstance(host, str):
+            if not isinstance(host, str) or (self._hosts is not None and host not in self._hosts):
                 continue
             self._tell_waiting(host, waits_for(state))
             if not isinstance(index, int):

@@ -21,6 +21,7 @@ from regatta.runner.host_lock import HostLock
 from regatta.runner.invocation import Bench, in_containers, measure
 from regatta.runner.journal_writer import JournalWriter
 from regatta.runner.limits import check_limits, wants_quota
+from regatta.runner.pauses import Pauses
 from regatta.runner.plan_files import HostPlan, Row, check_files, read_plan
 from regatta.runner.process import (
     Interrupted,
@@ -173,8 +174,9 @@ def check_host(header: Mapping[str, Any]) -> None:
 class SegmentRun:
     """One segment, from the lock to the receipt."""
 
-    def __init__(self, paths: Paths, segment: int, retry_failed: bool) -> None:
+    def __init__(self, paths: Paths, segment: int, retry_failed: bool, pauses: Pauses | None = None) -> None:
         self.paths = paths
+        self.pauses = pauses or Pauses()
         self.segment = segment
         self.retry_failed = retry_failed
         self.plan: HostPlan = read_plan(paths.plan)
@@ -329,6 +331,7 @@ class SegmentRun:
                 bench.clear()
                 bench.close()
         finally:
+            self.pauses.close()
             self._state(state, None)
             state.close()
             if accounting is not None:
@@ -347,10 +350,12 @@ class SegmentRun:
                 self._one(row, bench, journal, state)
 
     def _one(self, row: Row, bench: Bench, journal: JournalWriter, state: StateFile) -> None:
+        self._state(state, row)
+        paused_ns = self.pauses.offer((row.round, row.block), bench.stop)
         if bench.stop.received:
             raise Interrupted
-        self._state(state, row)
         record = measure(bench, row, self.history.next_attempt(row.invocation_id), self.segment)
+        record["runner"]["before_ns"] += paused_ns
         journal.append(record)
         self.history.add(record)
         self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from regatta.errors import RegattaError
 from regatta.runner.host_lock import DEFAULT_LOCK
+from regatta.runner.pauses import Pauses
 from regatta.runner.process import Interrupted
 from regatta.runner.segment import Paths, SegmentRun, write_receipt
 
@@ -30,6 +31,9 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--scratch", type=Path, required=True, help="folder for the empty working directory")
     found.add_argument("--receipt", type=Path, required=True, help="written when the segment is done")
     found.add_argument("--retry-failed", action="store_true", help="run failed invocations once more")
+    found.add_argument(
+        "--pauses", type=int, help="descriptor of a socket of a process that works between blocks"
+    )
     found.add_argument("--holder", default="", help="who measures, for those who wait for the host")
     return found
 
@@ -47,7 +51,9 @@ def run_segment(argv: Sequence[str]) -> int:
     )
     receipt = arguments.receipt.resolve()
     try:
-        write_receipt(receipt, SegmentRun(paths, arguments.segment, arguments.retry_failed).run())
+        pauses = Pauses(arguments.pauses)
+        run = SegmentRun(paths, arguments.segment, arguments.retry_failed, pauses)
+        write_receipt(receipt, run.run())
     except RegattaError as error:
         return tell(str(error), error.exit_code)
     except (Interrupted, KeyboardInterrupt):

@@ -1,0 +1,109 @@
+"""Sending beside what follows a host that is another machine: what is measured is in the database before the block ends."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+from faulty_proxy import faulty_proxy
+from influx_ingests import database_values, journal_values, write_big_experiment
+from influx_server import InfluxServer
+from runner_plans import wait_until
+
+from regatta.influx import live
+from regatta.influx.live import send_in_pauses, sent_beside
+from regatta.influx.settings import Settings, read_settings
+from regatta.store.events import append_event
+from regatta.store.folder import Folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(write_big_experiment(tmp_path / "made-up", hosts=("alpha",), segments=1))
+    made.logs.mkdir(exist_ok=True)
+    return made
+
+
+def settings_of(server: InfluxServer, tmp_path: Path, url: str = "") -> tuple[Settings, str]:
+    database = server.new_database()
+    return read_settings(server.write_settings(tmp_path / "settings", database, url=url)), database
+
+
+def test_what_a_host_elsewhere_measures_is_sent_while_it_is_followed(
+    folder: Folder, influx_server: InfluxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "_EVERY_S", 0.05)
+    settings, database = settings_of(influx_server, tmp_path)
+    (path,) = (folder.journal / "alpha").glob("0*.jsonl")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"")
+    said: list[str] = []
+    with sent_beside(folder, "alpha", settings, said.append):
+        for count in (10, 20, 30):
+            with path.open("ab") as file:
+                file.write(b"".join(lines[count - 10 : count]))
+            append_event(folder.path, "segment_started", "alpha", segment=count)
+            wait_until(
+                lambda: database_values(influx_server, database) == journal_values(folder.path), "the records"
+            )
+            wait_until(lambda wanted=count: segments(influx_server, database)[-1:] == [wanted], "the event")
+    assert said == []
+
+
+def segments(server: InfluxServer, database: str) -> list[int]:
+    """What the events in the database say of segments, in their order."""
+    return [row[1] for one in server.query("SELECT segment FROM event", database) for row in one["values"]]
+
+
+def test_a_database_that_hangs_or_refuses_holds_up_no_host_elsewhere(
+    folder: Folder, influx_server: InfluxServer, tmp_path: Path
+) -> None:
+    for fault in ("hang", "503", "400 of nobody"):
+        with faulty_proxy(influx_server.port, repeat(fault)) as proxy:
+            settings, _ = settings_of(influx_server, tmp_path, proxy.url)
+            with sent_beside(folder, "alpha", settings, lambda text: None):
+                wait_until(lambda proxy=proxy, fault=fault: proxy.done[fault], "a request")
+    settings, _ = settings_of(influx_server, tmp_path)
+    (tmp_path / "settings" / "writer.password").write_text("wrong")
+    said: list[str] = []
+    with sent_beside(folder, "alpha", settings, said.append):
+        wait_until(lambda: said, "the refusal")
+    assert "write.password_file" in said[0]
+
+
+def test_nothing_is_sent_for_a_runner_that_no_longer_waits(
+    folder: Folder, influx_server: InfluxServer, tmp_path: Path
+) -> None:
+    settings, database = settings_of(influx_server, tmp_path)
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.sendall(b"p")
+        ours.close()
+        send_in_pauses(theirs.fileno(), folder, "alpha", settings, print)
+    assert influx_server.counts(database) == {}
+
+
+def test_events_and_records_are_sent_in_a_pause(
+    folder: Folder, influx_server: InfluxServer, tmp_path: Path
+) -> None:
+    settings, database = settings_of(influx_server, tmp_path)
+    append_event(folder.path, "segment_started", "alpha", segment=7)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+
+        def runner() -> None:
+            for _ in range(2):
+                ours.sendall(b"p")
+                assert ours.recv(1) == b"d"
+            ours.shutdown(socket.SHUT_RDWR)
+
+        thread = threading.Thread(target=runner)
+        thread.start()
+        send_in_pauses(os.dup(theirs.fileno()), folder, "alpha", settings, print)
+        thread.join(30)
+    assert database_values(influx_server, database) == journal_values(folder.path)
+    assert segments(influx_server, database) == [7]

@@ -1,0 +1,93 @@
+"""What is in InfluxDB while a segment is measured, and that no trouble with it holds measuring up or stops it."""
+
+from __future__ import annotations
+
+import subprocess
+from itertools import repeat
+from pathlib import Path
+
+from faulty_proxy import faulty_proxy
+from influx_server import InfluxServer
+from runner_plans import wait_until
+from small_experiments import HOST, SmallExperiment
+
+from regatta.store.receipts import sent_receipt
+
+#: records after which the last round waits; the naps before it take longer than from one pause to the next
+HELD_AT = 20
+
+
+def held(small: SmallExperiment, hold: Path) -> None:
+    """One segment that does not end for as long as `hold` is there."""
+    small.spec.update(invocations={"fixed": 6}, segment={"rounds": 6})
+    late = f'[ "$(cat {small.journal()} 2>/dev/null | wc -l)" -ge {HELD_AT} ]'
+    small.suite["benchmarks"]["nap"]["command"] = [
+        "sh", "-c", f"sleep 0.6; while [ -e {hold} ] && {late}; do sleep 0.05; done",
+    ]  # fmt: skip
+    small.write()
+    hold.touch()
+
+
+def wait_for_the_hold(small: SmallExperiment, process: subprocess.Popen[str]) -> None:
+    """Wait until the last round waits."""
+    wait_until(lambda: small.lines() >= HELD_AT or process.poll() is not None, "the last round", 120)
+    assert process.poll() is None
+
+
+def test_events_and_records_are_in_influxdb_before_the_segment_ends(
+    tmp_path: Path, influx_server: InfluxServer
+) -> None:
+    small = SmallExperiment(tmp_path)
+    database, hold = influx_server.new_database(), tmp_path / "hold"
+    small.environment["REGATTA_INFLUX"] = str(influx_server.write_settings(tmp_path / "settings", database))
+    held(small, hold)
+    process = small.start_run()
+    try:
+        wait_for_the_hold(small, process)
+        kinds = {
+            one["tags"]["kind"]
+            for one in influx_server.query("SELECT count(text) FROM event GROUP BY kind", database)
+        }
+        assert {"segment_started", "progress"} <= kinds
+        (counted,) = influx_server.query("SELECT count(iteration_rows) FROM invocation", database)
+        assert counted["values"][0][1] > 0
+        assert not small.receipt(0).exists()
+    finally:
+        hold.unlink()
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    verified = small.regatta("ingest", "small", "--verify")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_a_database_that_hangs_is_waited_for_once_in_a_segment(
+    tmp_path: Path, influx_server: InfluxServer
+) -> None:
+    small = SmallExperiment(tmp_path)
+    database, hold = influx_server.new_database(), tmp_path / "hold"
+    with faulty_proxy(influx_server.port, repeat("hang")) as proxy:
+        settings = influx_server.write_settings(tmp_path / "settings", database, url=proxy.url)
+        small.environment["REGATTA_INFLUX"] = str(settings)
+        held(small, hold)
+        process = small.start_run()
+        try:
+            wait_for_the_hold(small, process)
+            asked = proxy.done["hang"]
+        finally:
+            hold.unlink()
+            _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        assert asked == 1
+        small.assert_complete()
+        assert (
+            "expected an InfluxDB that answers" in (small.folder.logs / f"live-{HOST}-00000.log").read_text()
+        )
+        assert sent_receipt(small.folder, HOST).exists()
+        # Waiting is no part of any invocation, and is told as the runner's own time.
+        before_ns = [record["runner"]["before_ns"] for record in small.records()]
+        assert max(before_ns) == before_ns[0] > 10**9
+        proxy.plan = iter(())
+        done = small.regatta("ingest", "small")
+        assert done.returncode == 0, done.stderr
+        verified = small.regatta("ingest", "small", "--verify")
+        assert verified.returncode == 0, verified.stdout + verified.stderr
