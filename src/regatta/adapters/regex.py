@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from regatta.adapters.bounded import OverLimit, bounded
 from regatta.adapters.result import Left, Reported
 from regatta.units import UNITS
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Match over the whole of standard output, line by line anchors (`^`, `$`) allowed."""
+    """Match over the whole of standard output, line by line anchors (`^`, `$`) allowed. In a child: a pattern may take for ever."""
     if left.stdout_cut:
         return Reported(error="standard output is longer than what was kept; raise output_kib")
     output, streams = left.stdout, "standard output"
@@ -25,23 +26,36 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
         if left.stderr_cut:
             return Reported(error="standard error is longer than what was kept; raise output_kib")
         output, streams = b"\n".join([left.stdout, left.stderr]), "standard output and error"
-    pattern = re.compile(str(options["pattern"]), re.MULTILINE)
+    pattern = str(options["pattern"])
+    try:
+        rows, error = bounded(lambda: _rows(pattern, output, options))
+    except OverLimit as over:
+        rows, error = [], f"the pattern {pattern!r:.200} takes {over} on {streams}"
+    if not rows and not error:
+        error = f"no result: the pattern matches nothing in {streams}"
+    return Reported(iterations=rows, error=error)
+
+
+def _rows(pattern: str, output: bytes, options: Mapping[str, object]) -> tuple[list[list[Any]], str]:
+    """The rows of all matches; or none, and why."""
+    try:
+        compiled = re.compile(pattern, re.MULTILINE)
+    except (re.error, RecursionError, OverflowError) as error:
+        return [], f"the pattern {pattern!r:.200} is none for the Python of this host: {error}"
     counts: dict[str, int] = {}
     rows: list[list[Any]] = []
-    for match in pattern.finditer(output.decode("utf-8", "replace")):
+    for match in compiled.finditer(output.decode("utf-8", "replace")):
         groups = match.groupdict()
         metric = str(groups.get("metric") or options.get("metric", "elapsed"))
         unit = str(groups.get("unit") or options.get("unit", "ns"))
         try:
             value = float(groups["value"])
         except (KeyError, TypeError, ValueError):
-            return Reported(error=f"the pattern found no number in {match.group(0)!r:.80}")
+            return [], f"the pattern found no number in {match.group(0)!r:.80}"
         if not math.isfinite(value):
-            return Reported(error=f"not a finite number: {match.group(0)!r:.80}")
+            return [], f"not a finite number: {match.group(0)!r:.80}"
         if unit not in UNITS:
-            return Reported(error=f"unknown unit {unit!r:.40} in {match.group(0)!r:.80}")
+            return [], f"unknown unit {unit!r:.40} in {match.group(0)!r:.80}"
         rows.append([counts.get(metric, 0), metric, value, unit, None, None])
         counts[metric] = counts.get(metric, 0) + 1
-    if not rows:
-        return Reported(error=f"no result: the pattern matches nothing in {streams}")
-    return Reported(iterations=rows)
+    return rows, ""

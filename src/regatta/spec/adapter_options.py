@@ -85,7 +85,7 @@ def _check_regex(
         try:
             if "value" not in re.compile(pattern).groupindex:
                 add(Problem(where, _PATTERN, shown(pattern), "name the group that holds the number `value`"))
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             add(Problem(where, "a regular expression of Python", f"{shown(pattern)} ({error})", ""))
     unit = options.get("unit", "ns")
     if unit not in UNITS:
