@@ -150,7 +150,7 @@ def test_failures_are_told_by_name_and_run_again_only_when_asked(small: SmallExp
     failed = small.regatta("run", "spec.yml")
     assert failed.returncode == 1
     assert "tiny/own:default" in failed.stderr
-    assert "4 failed (exit code 1)" in failed.stderr
+    assert "3 failed (exit code 1); given up, 1 not run" in failed.stderr
     count = len(small.records())
     again = small.regatta("run", "spec.yml")
     assert again.returncode == 1
@@ -161,4 +161,30 @@ def test_failures_are_told_by_name_and_run_again_only_when_asked(small: SmallExp
     new = small.records()
     assert Counter((r["status"], r["attempt"]) for r in new if r["attempt"]) == {("ok", 1): 2 * ROUNDS}
     assert len(new) == count + 2 * ROUNDS
+    assert small.verify().returncode == 0
+
+
+def test_a_cell_that_always_fails_is_given_up_until_the_spec_or_the_user_brings_it_back(
+    small: SmallExperiment,
+) -> None:
+    broken = small.root / "broken"
+    broken.touch()
+    small.suite["benchmarks"]["own"] = {"command": ["sh", "-c", f"! [ -e {broken} ]"]}
+    small.spec["give_up_after"] = 2
+    small.write()
+    before = len(small.records())
+    failed = small.regatta("run", "spec.yml")
+    assert failed.returncode == 1
+    assert failed.stderr.count("given up, 2 not run") == 2
+    new = small.records()[before:]
+    assert Counter(r["status"] for r in small.records()) == {"ok": before, "failed": 4, "skipped": 4}
+    assert "2 cells given up" in small.regatta("status", "small").stdout
+    small.spec["give_up_after"] = None
+    small.write()
+    assert small.regatta("run", "spec.yml").returncode == 1
+    assert Counter(r["status"] for r in small.records()) == {"ok": before, "failed": 8, "skipped": 4}
+    assert len(small.records()) == before + len(new) + 4, "only what was skipped is run"
+    broken.unlink()
+    retried = small.regatta("run", "spec.yml", "--retry-failed")
+    assert retried.returncode == 0, retried.stderr
     assert small.verify().returncode == 0

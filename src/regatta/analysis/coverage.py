@@ -34,7 +34,10 @@ def coverage_words(
     for failure in failures:
         kinds.setdefault(failure.status, set()).add(f"{failure.host} {failure.cell_id}")
     for status, whose in kinds.items():
-        words.append(f"{counted(len(whose), 'cell')} had an invocation that ended as {status}")
+        what = f"had an invocation that ended as {status}"
+        if status == "skipped":
+            what = "was given up" if len(whose) == 1 else "were given up"
+        words.append(f"{counted(len(whose), 'cell')} {what}")
     reasons: dict[str, list[str]] = {}
     for label, reason in impossible:
         reasons.setdefault(reason, []).append(label)

@@ -22,9 +22,16 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
     )
     if missing:
         warnings.append(f"{counted(missing, 'planned invocation')} not recorded yet")
-    failed = sum(failure.count for failure in samples.failures)
+    failed = sum(failure.count for failure in samples.failures if failure.status != "skipped")
     if failed:
         warnings.append(f"{counted(failed, 'invocation')} failed and are in no estimate; see the failures")
+    skipped = [failure for failure in samples.failures if failure.status == "skipped"]
+    if skipped:
+        cells = len({(failure.host, failure.cell_id) for failure in skipped})
+        warnings.append(
+            f"{counted(cells, 'cell')} given up, because the first invocations all failed alike: "
+            f"{counted(sum(failure.count for failure in skipped), 'invocation')} not run"
+        )
     perturbed = sum(statuses.get("perturbed", 0) for statuses in samples.statuses.values())
     if perturbed:
         warnings.append(f"{counted(perturbed, 'invocation')} perturbed and left out of the estimates")

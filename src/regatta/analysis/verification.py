@@ -79,10 +79,17 @@ class Verdict:
             where = f"{cell.host}: {cell.label} [{cell.cell_id}]"
             if cell.missing and cell.host not in self.silent:
                 found.append(f"{where}: {cell.missing} planned invocations have no record")
-            for status, count in cell.statuses.items():
-                if status not in ("ok", "perturbed"):
-                    reason = f" ({cell.reasons[0]})" if cell.reasons else ""
-                    found.append(f"{where}: {count} {status}{reason}")
+            reason = f" ({cell.reasons[0]})" if cell.reasons else ""
+            failed = [
+                f"{count} {status}{reason}"
+                for status, count in cell.statuses.items()
+                if status not in ("ok", "perturbed", "skipped")
+            ]
+            if skipped := cell.statuses.get("skipped", 0):
+                # The last of the sentence before: one sentence per cell that was given up.
+                given_up = f"given up, {skipped} not run (`--retry-failed` runs them)"
+                failed[-1:] = ["; ".join([*failed[-1:], given_up])]
+            found += [f"{where}: {one}" for one in failed]
             disturbed = cell.statuses.get("perturbed", 0)
             if disturbed and cell.statuses.get("ok", 0) < _LEAST_UNDISTURBED:
                 found.append(
@@ -202,7 +209,7 @@ def verify_experiment(folder: Folder) -> Verdict:
         if item["attempt"] >= ledger.attempts[place]:
             ledger.attempts[place] = item["attempt"]
             ledger.status[place] = STATUSES.index(item["status"])
-        if item["status"] not in ("ok", "perturbed"):
+        if item["status"] not in ("ok", "perturbed", "skipped"):
             ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item.get("reason"))))
     statuses = {
         name: sum(int(np.count_nonzero(ledger.status == k)) for ledger in ledgers.values())

@@ -394,6 +394,8 @@ class Experiment:
     results_directory: str = "results"
     #: what was measured in the user's words, such as commit and build
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: invocations of a cell that fail alike before the rest is skipped; None: none is skipped
+    give_up_after: int | None = 3
     #: of the cells whose modifiers say nothing else
     isolation: Isolation = field(default_factory=Isolation)
 

@@ -30,6 +30,7 @@ def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any
         "rlimits": vars(experiment.rlimits),
         "cores": {**vars(host.cores), "cpus": list(host.cores.cpus)},
         "output_kib": experiment.output_kib,
+        "give_up_after": experiment.give_up_after,
     }
 
 

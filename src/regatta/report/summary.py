@@ -17,6 +17,9 @@ class Counts:
     recorded: int
     failed: int
     perturbed: int
+    #: not run, for their cells were given up
+    skipped: int = 0
+    given_up_cells: int = 0
 
     @property
     def missing(self) -> int:
@@ -41,8 +44,16 @@ def count(answer: Answer) -> Counts:
     perturbed = {
         (cell.host, cell.cell_id, s.invocation_id, s.started_utc_ns) for cell, s in _perturbed_samples(answer)
     }
-    failed = sum(failure.count for failure in answer.failures)
-    return Counts(answer.planned, answer.recorded, failed, len(perturbed))
+    skipped = [failure for failure in answer.failures if failure.status == "skipped"]
+    failed = sum(failure.count for failure in answer.failures if failure.status != "skipped")
+    return Counts(
+        answer.planned,
+        answer.recorded,
+        failed,
+        len(perturbed),
+        sum(failure.count for failure in skipped),
+        len({(failure.host, failure.cell_id) for failure in skipped}),
+    )
 
 
 def measured_when(answer: Answer) -> str:

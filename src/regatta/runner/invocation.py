@@ -288,11 +288,79 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         if perturbation:
             status = "perturbed"
             reason = "; ".join(f"{p['limit']} {p['measured']:g} > {p['allowed']:g}" for p in perturbation)
-    record = {
+    record = _unmeasured(header, row, attempt, segment)
+    record.update(
+        started_utc_ns=outcome.started_utc_ns,
+        started_monotonic_ns=outcome.started_monotonic_ns,
+        elapsed_ns=outcome.elapsed_ns,
+        status=status,
+        reason=reason,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        rusage=run.rusage
+        or {
+            "user_s": usage.ru_utime,
+            "system_s": usage.ru_stime,
+            "max_rss_kib": max_rss_kib,
+            "minor_faults": usage.ru_minflt,
+            "major_faults": usage.ru_majflt,
+            "voluntary_switches": usage.ru_nvcsw,
+            "involuntary_switches": usage.ru_nivcsw,
+        },
+        cgroup=None
+        if tree is None
+        else {
+            "version": tree.version,
+            "cpu_ns": tree.cpu_ns,
+            "memory_peak_bytes": tree.memory_peak_bytes,
+            "oom_kills": tree.oom_kills,
+        },
+        isolation=run.isolation,
+        left_behind=outcome.left_behind,
+        iterations=reported.iterations,
+        digest=reported.digests[-1] if reported.digests else outcome.stdout.sha256,
+        info=reported.info,
+        host_before=before,
+        host_after=after,
+        perturbation=perturbation,
+        cores=bench.cores_of(cell),
+        padding_bytes=len(environment.get("REGATTA_PADDING", "")),
+        stdout=outcome.stdout.to_json(),
+        stderr=outcome.stderr.to_json(),
+        runner={
+            "version": regatta.__version__,
+            "before_ns": outcome.started_monotonic_ns - entered_ns,
+            "after_ns": time.monotonic_ns() - run.ended_ns,
+        },
+    )
+    if cell.get("keep") and bench.kept is not None:
+        folder = bench.kept / f"{invocation_id}-a{attempt}"
+        record["kept"] = keep_files(bench.work, cell["keep"], folder)
+    return record
+
+
+def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> dict[str, Any]:
+    """Make the record of an invocation that is not run (without `sequence`). Nothing is started.
+
+    Args:
+        header: of the plan.
+        row: which invocation; it has no record yet.
+        segment: the number of the segment.
+        reason: for people.
+    """
+    record = _unmeasured(header, row, 0, segment)
+    record.update(status="skipped", reason=reason)
+    return record
+
+
+def _unmeasured(header: Mapping[str, Any], row: Row, attempt: int, segment: int) -> dict[str, Any]:
+    """A record with every key in its order, of an invocation of which nothing is measured."""
+    nothing = {"bytes": 0, "head": ""}
+    return {
         "v": RECORD_VERSION,
-        "invocation_id": invocation_id,
+        "invocation_id": row.invocation_id,
         "attempt": attempt,
-        "cell_id": cell["cell_id"],
+        "cell_id": row.cell["cell_id"],
         "experiment": header["experiment"],
         "host": header["host"],
         "platform": header["platform"],
@@ -305,53 +373,29 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         "position": row.position,
         "planned_index": row.index,
         "sequence": -1,
-        "started_utc_ns": outcome.started_utc_ns,
-        "started_monotonic_ns": outcome.started_monotonic_ns,
-        "elapsed_ns": outcome.elapsed_ns,
-        "status": status,
-        "reason": reason,
-        "exit_code": outcome.exit_code,
-        "signal": outcome.signal,
-        "rusage": run.rusage
-        or {
-            "user_s": usage.ru_utime,
-            "system_s": usage.ru_stime,
-            "max_rss_kib": max_rss_kib,
-            "minor_faults": usage.ru_minflt,
-            "major_faults": usage.ru_majflt,
-            "voluntary_switches": usage.ru_nvcsw,
-            "involuntary_switches": usage.ru_nivcsw,
-        },
-        "cgroup": None
-        if tree is None
-        else {
-            "version": tree.version,
-            "cpu_ns": tree.cpu_ns,
-            "memory_peak_bytes": tree.memory_peak_bytes,
-            "oom_kills": tree.oom_kills,
-        },
-        "isolation": run.isolation,
-        "left_behind": outcome.left_behind,
-        "iterations": reported.iterations,
-        "digest": reported.digests[-1] if reported.digests else outcome.stdout.sha256,
-        "info": reported.info,
-        "host_before": before,
-        "host_after": after,
-        "perturbation": perturbation,
-        "cores": bench.cores_of(cell),
-        "padding_bytes": len(environment.get("REGATTA_PADDING", "")),
-        "stdout": outcome.stdout.to_json(),
-        "stderr": outcome.stderr.to_json(),
-        "runner": {
-            "version": regatta.__version__,
-            "before_ns": outcome.started_monotonic_ns - entered_ns,
-            "after_ns": time.monotonic_ns() - run.ended_ns,
-        },
+        "started_utc_ns": time.time_ns(),
+        "started_monotonic_ns": time.monotonic_ns(),
+        "elapsed_ns": 0,
+        "status": "",
+        "reason": None,
+        "exit_code": None,
+        "signal": None,
+        "rusage": {},
+        "cgroup": None,
+        "isolation": {},
+        "left_behind": 0,
+        "iterations": [],
+        "digest": None,
+        "info": {},
+        "host_before": {},
+        "host_after": {},
+        "perturbation": [],
+        "cores": [],
+        "padding_bytes": 0,
+        "stdout": nothing,
+        "stderr": nothing,
+        "runner": {"version": regatta.__version__},
     }
-    if cell.get("keep") and bench.kept is not None:
-        folder = bench.kept / f"{invocation_id}-a{attempt}"
-        record["kept"] = keep_files(bench.work, cell["keep"], folder)
-    return record
 
 
 def peak_rss_kib(usage: resource.struct_rusage) -> int | None:

@@ -17,6 +17,11 @@ PLAN_VERSION = 1
 _ROW_BYTES = 16
 
 
+def invocation_id_of(cell_id: str, round_: int) -> str:
+    """The id of the invocation of a cell in a round."""
+    return f"{cell_id}-r{round_}"
+
+
 @dataclass
 class Row:
     """One planned invocation."""
@@ -30,7 +35,7 @@ class Row:
     @property
     def invocation_id(self) -> str:
         """Unique on its host."""
-        return f"{self.cell['cell_id']}-r{self.round}"
+        return invocation_id_of(self.cell["cell_id"], self.round)
 
 
 @dataclass

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,15 +14,15 @@ from typing import Any
 
 from regatta.errors import HostError, StoreError
 from regatta.fleet.facts import changes, fingerprint, local_facts
-from regatta.model.record import FAILURES
 from regatta.runner.cgroup import end_stale_groups, open_accounting
 from regatta.runner.decisions import Deciding
+from regatta.runner.history import History
 from regatta.runner.host_lock import HostLock
-from regatta.runner.invocation import Bench, in_containers, measure
+from regatta.runner.invocation import Bench, in_containers, measure, skip
 from regatta.runner.journal_writer import JournalWriter
 from regatta.runner.limits import check_limits, wants_quota
 from regatta.runner.pauses import Pauses
-from regatta.runner.plan_files import HostPlan, Row, check_files, read_plan
+from regatta.runner.plan_files import HostPlan, Row, check_files, invocation_id_of, read_plan
 from regatta.runner.process import (
     Interrupted,
     StopSignals,
@@ -48,44 +48,6 @@ class Paths:
     lock: Path
     #: who measures, for those who wait for the host: `user@machine`
     holder: str = ""
-
-
-class History:
-    """What earlier attempts of an invocation ended with, from every journal file of the host."""
-
-    def __init__(self, records: Iterable[dict[str, Any]], retries: int, retry_failed: bool) -> None:
-        #: invocation_id -> attempt -> status
-        self._statuses: dict[str, dict[int, str]] = {}
-        self._retries = retries
-        # Failures that were there at the start are run once more; one that comes now is final.
-        self._again: set[str] = set()
-        for record in records:
-            self.add(record)
-        if retry_failed:
-            self._again = {i for i in self._statuses if self.status(i) in FAILURES}
-
-    def add(self, record: dict[str, Any]) -> None:
-        """Note one more record."""
-        self._statuses.setdefault(record["invocation_id"], {})[record["attempt"]] = record["status"]
-        self._again.discard(record["invocation_id"])
-
-    def next_attempt(self, invocation_id: str) -> int:
-        """One above the highest there is: records between may be lost, and no number is given twice."""
-        return max(self._statuses.get(invocation_id, ()), default=-1) + 1
-
-    def status(self, invocation_id: str) -> str:
-        """The status of the last attempt; empty when there is none."""
-        statuses = self._statuses.get(invocation_id)
-        return statuses[max(statuses)] if statuses else ""
-
-    def due(self, invocation_id: str) -> bool:
-        """Whether its first try is still to come (or failed, and is to be run again)."""
-        return invocation_id not in self._statuses or invocation_id in self._again
-
-    def disturbed(self, invocation_id: str) -> bool:
-        """Whether its last try was perturbed and another is allowed."""
-        tries = list(self._statuses.get(invocation_id, {}).values())
-        return self.status(invocation_id) == "perturbed" and tries.count("perturbed") <= self._retries
 
 
 def lock_host(
@@ -183,6 +145,8 @@ class SegmentRun:
         self.blocks = self.plan.blocks(segment)
         #: planned invocations that no comparison needs any more
         self.not_needed = 0
+        #: records that this run wrote without running anything
+        self.skipped_now = 0
         self.counts: dict[str, int] = {}
         #: why there is no control group; empty when there is
         self.no_accounting = ""
@@ -257,11 +221,19 @@ class SegmentRun:
         self.not_needed = planned - sum(len(block) for block in self.blocks)
 
     def _history(self, journal: JournalWriter) -> History:
-        """What the host's whole journal has of this segment's invocations: its rounds may have been cut otherwise before."""
+        """What the host's whole journal has of this segment's invocations: its rounds may have been cut otherwise before.
+
+        The first invocations of its cells belong to it as well: they decide whether a cell is given up.
+        """
+        give_up_after = self.plan.header.get("give_up_after")
         ids = {row.invocation_id for block in self.blocks for row in block}
+        cells = {row.cell["cell_id"] for block in self.blocks for row in block}
+        first = range(give_up_after or 0)
+        ids |= {invocation_id_of(cell_id, round_) for cell_id in cells for round_ in first}
         others = (path for path in sorted(self.paths.journal.glob("*.jsonl")) if path != journal.path)
         records = chain(journal.records, chain.from_iterable(read_records_of(p, ids) for p in others))
-        return History(records, self.plan.header["limits"]["retries"], self.retry_failed)
+        retries = self.plan.header["limits"]["retries"]
+        return History(records, retries, self.retry_failed, give_up_after)
 
     def _measure(self, journal: JournalWriter, orphans: int) -> dict[str, Any]:
         header = self.plan.header
@@ -271,13 +243,17 @@ class SegmentRun:
             row.cell["cell_id"]: row.cell
             for block in self.blocks
             for row in block
-            if self.history.due(row.invocation_id) or self.history.disturbed(row.invocation_id)
+            if self._due(row) or self.history.disturbed(row.invocation_id)
         }
         started_with = journal.sequence
         if due_cells:
             check_host(header)
             check_files(list(due_cells.values()))
             self._with_bench(journal, list(due_cells.values()))
+        else:
+            for block in self.blocks:
+                for row in block:
+                    self._skip(row, journal)
         statuses: dict[str, int] = {}
         for block in self.blocks:
             for row in block:
@@ -290,7 +266,7 @@ class SegmentRun:
             "plan_id": header["plan_id"],
             "planned": self.total,
             "not_needed": self.not_needed,
-            "measured_now": journal.sequence - started_with,
+            "measured_now": journal.sequence - started_with - self.skipped_now,
             "statuses": statuses,
             "torn_bytes_dropped": journal.torn_bytes,
             "orphans_ended": orphans,
@@ -340,14 +316,29 @@ class SegmentRun:
     def _walk(self, block: list[Row], bench: Bench, journal: JournalWriter, state: StateFile) -> None:
         """One block: what is due, then what was disturbed."""
         for row in block:
-            if self.history.due(row.invocation_id):
+            if self._due(row):
                 self._one(row, bench, journal, state)
+            else:
+                self._skip(row, journal)
         while True:
             disturbed = [row for row in block if self.history.disturbed(row.invocation_id)]
             if not disturbed:
                 return
             for row in disturbed:
                 self._one(row, bench, journal, state)
+
+    def _due(self, row: Row) -> bool:
+        """Whether the row is to be run: its cell is not given up."""
+        return self.history.due(row.invocation_id) and not self.history.given_up(row.cell["cell_id"])
+
+    def _skip(self, row: Row, journal: JournalWriter) -> None:
+        """Record that a row is not run, where its cell is given up and the row has no record."""
+        reason = self.history.given_up(row.cell["cell_id"])
+        if reason and not self.history.status(row.invocation_id):
+            record = skip(self.plan.header, row, self.segment, reason)
+            journal.append(record)
+            self.history.add(record)
+            self.skipped_now += 1
 
     def _one(self, row: Row, bench: Bench, journal: JournalWriter, state: StateFile) -> None:
         self._state(state, row)

@@ -145,6 +145,7 @@ class Resolver:
             rounds_per_segment=spec.segment.rounds,
             timeout_s=float(spec.timeout_s),
             output_kib=spec.output_kib,
+            give_up_after=spec.give_up_after,
             cores=Cores(spec.cores.use, tuple(spec.cores.cpus), spec.cores.housekeeping, spec.cores.count),
             limits=PerturbationLimits(**spec.perturbation.model_dump()),
             environment=ProcessEnvironment(

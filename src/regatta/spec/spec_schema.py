@@ -340,6 +340,14 @@ class Spec(Strict):
     timeout_s: float = Field(
         300.0, description="Seconds after which an invocation is ended.", gt=0, le=604800, examples=[60]
     )
+    give_up_after: int | None = Field(
+        3,
+        description="Invocations of a cell that fail before the cell is given up: where all its attempts end with the same "
+        "status, the rest is recorded as `skipped`. `null`: each is run. `--retry-failed` runs what was skipped.",
+        ge=1,
+        le=1000,
+        examples=[5],
+    )
     output_kib: int = Field(
         32,
         description="KiB of standard output and of standard error kept a record.",

@@ -31,8 +31,8 @@ class RecordedCell:
 
     @property
     def median_elapsed_s(self) -> float:
-        """Median wall time of its processes."""
-        return statistics.median(self.elapsed_s)
+        """Median wall time of its processes; 0 where all were skipped."""
+        return statistics.median(self.elapsed_s) if self.elapsed_s else 0.0
 
 
 def recorded_cells(
@@ -48,7 +48,8 @@ def recorded_cells(
             continue
         cell = found.setdefault((record["host"], record["cell_id"]), RecordedCell())
         cell.statuses[record["round"]] = record["status"]
-        cell.elapsed_s.append(record["elapsed_ns"] / 1e9)
+        if record["status"] != "skipped":
+            cell.elapsed_s.append(record["elapsed_ns"] / 1e9)
     return found
 
 
@@ -67,6 +68,8 @@ class HostProgress:
     undecided: int = 0
     #: lines of its journal that are no records
     damaged: int = 0
+    #: cells that are not run any more, for their first invocations failed alike
+    given_up: int = 0
     #: what is measured now; empty when nothing is
     cell: str = ""
     since_s: float = 0.0
@@ -105,6 +108,8 @@ class Progress:
             line = f"{h.host}: {h.recorded}/{h.planned}, {h.failed} failed"
             if h.damaged:
                 line += f", {h.damaged} damaged lines (see `regatta verify`)"
+            if h.given_up:
+                line += f", {h.given_up} {'cell' if h.given_up == 1 else 'cells'} given up"
             if h.left_out:
                 line += f"; left out: {h.left_out}"
             elif h.recorded < h.planned and h.remaining_s is not None:
@@ -133,7 +138,7 @@ def read_progress(folder: Folder) -> Progress:
         header = folder.host_header(host)
         decisions = read_decisions(folder.decisions(host))
         planned = planned_rounds(header, decisions)
-        done = failed = 0
+        done = failed = given_up = 0
         remaining_s = 0.0
         times = []
         unknown = 0
@@ -144,13 +149,16 @@ def read_progress(folder: Folder) -> Progress:
                 continue
             count = sum(1 for r in entry.statuses if r < rounds)
             done += count
-            failed += sum(1 for status in entry.statuses.values() if status in FAILURES)
+            ended = Counter(entry.statuses.values())
+            failed += sum(ended[status] for status in FAILURES if status != "skipped")
+            given_up += bool(ended["skipped"])
             remaining_s += (rounds - count) * entry.median_elapsed_s
             times.append(entry.median_elapsed_s)
         known = bool(times) or not unknown
         if times:
             remaining_s += unknown * statistics.fmean(times)
         progress = HostProgress(host, sum(planned), done, failed, remaining_s if known else None)
+        progress.given_up = given_up
         progress.left_out = left_out.pop(host, "")
         progress.damaged = damaged[host]
         progress.adaptive = len(groups_of(header))

@@ -1,0 +1,54 @@
+"""Cells that were given up are counted as cells, apart from the invocations that failed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.analysis.answer import answer_experiment
+from regatta.analysis.verification import verify_experiment
+from regatta.report.summary import count
+from regatta.store.folder import Folder
+from regatta.store.progress import read_progress
+
+REASON = "gave up: the first 3 invocations ended with oom"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two cells of which one never succeeds: 3 of its 10 invocations were run."""
+    good, bad = cell("g1"), cell("z")
+    records = [record(good, r, [1e9 + r]) for r in range(10)]
+    records += [record(bad, r, status="oom", reason="out of memory", position=1) for r in range(3)]
+    records += [
+        {**record(bad, r, status="skipped", reason=REASON, position=1), "elapsed_ns": 0} for r in range(3, 10)
+    ]
+    return write_experiment(tmp_path / "e", [good, bad], records, 10)
+
+
+def test_verify_names_such_a_cell_once(folder: Path) -> None:
+    (problem,) = verify_experiment(Folder(folder)).problems
+    assert "3 oom (out of memory); given up, 7 not run" in problem
+
+
+def test_the_answer_counts_them_apart_from_failures(folder: Path) -> None:
+    answer = answer_experiment(folder)
+    assert [(f.status, f.count, f.reason) for f in answer.failures] == [
+        ("oom", 3, "out of memory"),
+        ("skipped", 7, REASON),
+    ]
+    counts = count(answer)
+    assert (counts.failed, counts.skipped, counts.given_up_cells, counts.missing) == (3, 7, 1, 0)
+    assert "1 cell had an invocation that ended as oom" in answer.findings["What ran"]
+    assert "1 cell was given up" in answer.findings["What ran"]
+    assert any(
+        "1 cell given up" in warning and "7 invocations not run" in warning for warning in answer.warnings
+    )
+    assert any("3 invocations failed" in warning for warning in answer.warnings)
+
+
+def test_the_status_counts_them_apart_and_expects_nothing_more(folder: Path) -> None:
+    (host,) = read_progress(Folder(folder)).hosts
+    assert (host.recorded, host.planned, host.failed, host.given_up) == (20, 20, 3, 1)
