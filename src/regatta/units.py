@@ -30,8 +30,16 @@ UNITS: dict[str, tuple[str, float]] = {
     "ratio": ("ratio", 1.0),
 }
 
+#: of quantities that cannot be below 0; a share may be that of a change
+_POSITIVE = ("time", "information", "bandwidth", "rate", "frequency", "count")
+
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 _SIZE_STEPS = ((1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB"), (1.0, "bytes"))
+
+
+def is_positive(unit: str) -> bool:
+    """Whether a quantity of this unit is positive by nature: a time, a size, a count, a rate."""
+    return UNITS.get(unit, ("", 1.0))[0] in _POSITIVE
 
 
 def display_scale(value: float, unit: str) -> tuple[float, str]:

@@ -11,6 +11,7 @@ from regatta.model.answer import CellAnswer
 from regatta.model.audit import Precision
 from regatta.stats.intervals import mean_interval
 from regatta.stats.precision import interval_widths, invocations_needed, invocations_until
+from regatta.units import is_positive
 
 #: widths of the whole interval in per cent of the mean that the paper's figure 17 asks for, and one that is stricter
 WIDTHS_PERCENT = (2.0, 1.0)
@@ -62,7 +63,7 @@ def answer_of(series: Series, level: float) -> CellAnswer:
         unit=series.unit,
         better=cell.better,
         parameters=series.parameters,
-        estimate=estimate_of(mean_interval(series.values, level)),
+        estimate=estimate_of(mean_interval(series.values, level, positive=is_positive(series.unit))),
         samples=series.samples,
         perturbed=series.perturbed,
         statuses={},

@@ -13,7 +13,7 @@ from regatta.model.answer import CellAnswer
 from regatta.model.experiment import Better
 from regatta.stats.estimate import undefined
 from regatta.stats.intervals import mean_interval
-from regatta.units import UNITS
+from regatta.units import UNITS, is_positive
 
 
 def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer]:
@@ -55,7 +55,7 @@ def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer
 def _with_values(
     series: Series, statuses: dict[str, int], level: float, method: str, unsteady: tuple[int, int]
 ) -> CellAnswer:
-    estimate = estimate_of(mean_interval(series.values, level, method))
+    estimate = estimate_of(mean_interval(series.values, level, method, is_positive(series.unit)))
     if not series.samples:
         estimate = replace(estimate, reason=_why_nothing(statuses, unsteady, bool(series.discarded)))
     empty = _without_values(series.cell, statuses, series.unit, level, estimate.reason)

@@ -23,6 +23,7 @@ from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import welch_log_ratio
 from regatta.stats.shifts import EXPERIMENTS, LEAST_TO_SEE_VARIATION, Shift, find_shifts
 from regatta.store.database import Progress, open_database
+from regatta.units import is_positive
 
 #: host, benchmark, configuration, heap, metric, unit, parameters and how values were made: what must be equal to be compared
 _Key = tuple[str, str, str, tuple[str, float], str, str, str, str]
@@ -183,7 +184,7 @@ def _history(
             PastPoint(
                 number,
                 series.cell.heap_mib,
-                estimate_of(mean_interval(series.values, level)),
+                estimate_of(mean_interval(series.values, level, positive=is_positive(series.unit))),
                 tuple(series.values.tolist()),
             )
             for number, series in points

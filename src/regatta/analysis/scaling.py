@@ -26,7 +26,7 @@ from regatta.model.experiment import Scalar
 from regatta.model.scaling import Aspect, LoadCurve, LoadPoint, LoadStep, Scaling, Verdict
 from regatta.stats.intervals import mean_interval
 from regatta.stats.multiplicity import holm
-from regatta.units import UNITS
+from regatta.units import UNITS, is_positive
 
 LOAD = "parallel"
 #: of programs whose own metric is a time: operations a second of all processes
@@ -233,7 +233,9 @@ def _curve(one: _Found, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep
         LoadPoint(
             load,
             series[load].cell.cell_id,
-            estimate_of(mean_interval(series[load].values, compare.level)),
+            estimate_of(
+                mean_interval(series[load].values, compare.level, positive=is_positive(series[load].unit))
+            ),
             tuple(series[load].values.tolist()),
             throughput.get(load),
         )

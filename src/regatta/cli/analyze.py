@@ -192,7 +192,7 @@ def _show_cells(console: Console, answer: Answer, level: str, all_metrics: bool)
             rows.append(
                 (
                     cell.host, cell.benchmark, _heap(cell.heap_factor, cell.heap_mib), cell.configuration,
-                    _metric(cell.metric, cell.parameters), str(cell.estimate.n), str(len(cell.perturbed) or ""), mean, interval, unit, cell.estimate.reason,
+                    _metric(cell.metric, cell.parameters), str(cell.estimate.n), str(len(cell.perturbed) or ""), mean, interval, unit, cell.estimate.within_range, cell.estimate.reason,
                 )
             )  # fmt: skip
     header = (
@@ -206,6 +206,7 @@ def _show_cells(console: Console, answer: Answer, level: str, all_metrics: bool)
         "mean",
         f"{level} interval",
         "unit",
+        "made by",
         "why not",
     )
     _table(console, "Cells", header, rows)

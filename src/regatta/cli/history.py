@@ -130,4 +130,7 @@ def _mean(point: PastPoint, factor: float) -> str:
         return f"{mean.point * factor:.4g}"
     half = (mean.high - mean.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half))))
+    if mean.within_range:
+        low, high = (f"{edge * factor:,.{decimals}f}" for edge in (mean.low, mean.high))
+        return f"{mean.point * factor:,.{decimals}f} ({low} to {high}, {mean.within_range})"
     return f"{mean.point * factor:,.{decimals}f} ± {half:.{decimals}f}"

@@ -20,6 +20,11 @@ class Estimate:
     method: str
     reason: str = ""
 
+    @property
+    def within_range(self) -> str:
+        """How the interval of a positive quantity was kept above 0 (`log scale`, `cut at 0`); empty where it was not needed."""
+        return self.method.partition(", ")[2]
+
 
 @dataclass(frozen=True)
 class Sample:

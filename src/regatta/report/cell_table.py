@@ -176,6 +176,8 @@ def _mean(cell: CellAnswer, scale: Scale, footnotes: list[str]) -> Figures:
     text = interval(scale.show(estimate.low), scale.show(estimate.high))
     undefined = not math.isfinite(estimate.point) or not text
     reason = (estimate.reason or "undefined") if undefined else ""
+    if not reason and estimate.within_range:
+        reason = f"interval: {estimate.method}, because Student's t reaches below 0"
     return Figures(scale.show(estimate.point), text or ABSENT, _footnote(reason, footnotes), reason)
 
 

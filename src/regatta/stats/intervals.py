@@ -15,6 +15,11 @@ from regatta.stats.moments import ldexp, mean_and_variance, vector
 #: the paper's way: z for samples of at least LARGE values, t below
 GEORGES_2007 = "georges2007"
 LARGE = 30
+#: added to the method of an interval that would have reached below the range of a positive quantity
+LOG_SCALE = ", log scale"
+CUT_AT_ZERO = ", cut at 0"
+#: two values say so little of their spread that the edges on the log scale lie orders of magnitude away
+_LEAST_ON_LOGS = 3
 
 
 @lru_cache(maxsize=4096)
@@ -31,7 +36,9 @@ def t_two_sided_p(t: float, df: float) -> float:
     return float(2.0 * stdtr(df, -abs(t)))
 
 
-def mean_interval(values: ArrayLike, level: float = 0.95, method: str = "t") -> Interval:
+def mean_interval(
+    values: ArrayLike, level: float = 0.95, method: str = "t", positive: bool = False
+) -> Interval:
     """Mean of independent values with Student's t interval.
 
     Args:
@@ -39,17 +46,24 @@ def mean_interval(values: ArrayLike, level: float = 0.95, method: str = "t") -> 
         level: confidence, between 0 and 1.
         method: name kept in the answer. `georges2007` is the paper's way, the normal distribution for n >= 30 and Student's
             below, and the answer's method is `z` or `t`.
+        positive: whether the quantity cannot be negative (`regatta.units.is_positive`). Then no interval is. The paper's way
+            takes no notice of it.
 
     Returns:
         x ± t(1 - α/2; n - 1) · s / √n, in the unit of the values; z(1 - α/2) in the place of t in the paper's way.
+        Where that reaches 0 or below and the quantity is positive: x · exp(± t · s / (√n · x)), by the delta method, with
+        `LOG_SCALE` in the method's name; with a value of 0, or fewer than three values, the plain interval cut at 0, with
+        `CUT_AT_ZERO`.
 
     Raises:
         ValueError: `level` is not between 0 and 1.
 
     Source: Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007), sections 3.2.1
-    and 3.2.2; the two-pass mean and variance: Chan, Golub and LeVeque, The American Statistician 37 (1983).
+    and 3.2.2; the two-pass mean and variance: Chan, Golub and LeVeque, The American Statistician 37 (1983); the delta method
+    on logarithms: Meeker and Escobar, "Statistical Methods for Reliability Data" (Wiley 1998), chapters 7 and 8.
     """
     check_level(level)
+    positive = positive and method != GEORGES_2007
     x = vector(values)
     n = int(x.size)
     normal = method == GEORGES_2007 and n >= LARGE
@@ -72,7 +86,19 @@ def mean_interval(values: ArrayLike, level: float = 0.95, method: str = "t") -> 
     if only_rounding(float(x.max() - x.min()), 1.0):
         return undefined(n, level, method, _no_spread(n), point)
     half = t_quantile(math.inf if normal else n - 1, level) * math.sqrt(variance / n)
-    return Interval(n, point, ldexp(mean - half, exponent), ldexp(mean + half, exponent), level, method)
+    low, high = mean - half, mean + half
+    if positive and low <= 0.0 <= float(x.min()):
+        low, high, how = _within_range(x, mean, half)
+        method += how
+    return Interval(n, point, ldexp(low, exponent), ldexp(high, exponent), level, method)
+
+
+def _within_range(x: Floats, mean: float, half: float) -> tuple[float, float, str]:
+    """The edges of an interval of values >= 0 whose plain one, mean ± half, reaches 0, and how they were made."""
+    edges = mean * safe_exp(-half / mean), mean * safe_exp(half / mean)
+    if x.size >= _LEAST_ON_LOGS and float(x.min()) > 0.0 and edges[0] > 0.0 and math.isfinite(edges[1]):
+        return *edges, LOG_SCALE
+    return 0.0, mean + half, CUT_AT_ZERO
 
 
 def geometric_mean(values: ArrayLike, level: float = 0.95) -> Interval:
