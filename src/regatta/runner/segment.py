@@ -315,6 +315,8 @@ class SegmentRun:
 
     def _walk(self, block: list[Row], bench: Bench, journal: JournalWriter, state: StateFile) -> None:
         """One block: what is due, then what was disturbed."""
+        if bench.stop.received:
+            raise Interrupted
         for row in block:
             if self._due(row):
                 self._one(row, bench, journal, state)
