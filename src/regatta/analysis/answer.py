@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regatta.analysis.aa import judge_gates
-from regatta.analysis.baseline import check_baseline
+from regatta.analysis.baseline import asks_beyond_collectors, check_baseline
 from regatta.analysis.cell_answers import cell_answers
 from regatta.analysis.chat import judge_chat, why_uncounted
 from regatta.analysis.chat_words import chat_words, first_words
@@ -168,6 +168,7 @@ def answer_experiment(
                 (*findings["Scores"], *findings["Load"], *first_words(chat)),
                 findings["What ran"],
                 {point.cell_id for curve in scaling.curves for point in curve.points} | chat.cell_ids,
+                asks_beyond_collectors(baseline or facts.baseline),
             )
         )
         if samples.recorded

@@ -40,6 +40,14 @@ def check_baseline(baseline: Baseline, cells: Sequence[PlannedCell]) -> None:
         raise SpecError(problems)
 
 
+def asks_beyond_collectors(baseline: Baseline) -> bool:
+    """Whether a baseline asks for more than which collector is best, such as how runtimes compare.
+
+    Then the comparisons with it are the answer, and which collector leads is beside the point.
+    """
+    return baseline.runtime is not None or baseline.modifiers is not None
+
+
 def pairs_with_baseline(
     group: Sequence[PlannedCell], baseline: Baseline
 ) -> tuple[list[tuple[PlannedCell, PlannedCell]], list[PlannedCell]]:

@@ -81,7 +81,7 @@ def _usual(heaps: Sequence[tuple[str, float]]) -> tuple[str, float]:
 
 
 def _place(cell: PlannedCell, names: Names) -> str:
-    return names.place(cell, {}) + names.within(cell)
+    return names.place(cell, {}) + names.within(cell, ("collector",))
 
 
 def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, told: _Sources) -> str:

@@ -175,7 +175,9 @@ def _asked(cells: Sequence[PlannedCell], series: Sequence[Series | None], names:
         problem = "no collector has valid invocations"
     elif len(present) < 2:
         problem = problem or f"only {present[0].cell.collector} has valid invocations"
-    return _Asked(family, present, absent, names.place(first, parameters) + names.within(first), problem)
+    return _Asked(
+        family, present, absent, names.place(first, parameters) + names.within(first, ("collector",)), problem
+    )
 
 
 def _without_values(asked: _Asked) -> Family:

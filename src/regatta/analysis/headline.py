@@ -1,4 +1,4 @@
-"""The first sentences of an answer: which collector wins where; without collectors, what the comparisons or the means say."""
+"""The first sentences of an answer: what the baseline asks, which collector wins where; without collectors, comparisons or means."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regatta.analysis.family_words import winner
 from regatta.analysis.headline_hosts import headline_of_hosts
 from regatta.analysis.names import Names, configuration
 from regatta.analysis.samples import PlannedCell
-from regatta.analysis.words import counted, measured
+from regatta.analysis.words import counted, measured, outcome_words, shows_difference
 from regatta.model.answer import CellAnswer, Comparison, Family
 from regatta.model.experiment import Better
 from regatta.model.hosts import OverHosts
@@ -34,26 +34,34 @@ def headline(
     first: Sequence[str] = (),
     what_ran: Sequence[str] = (),
     under_load: Set[str] = frozenset(),
+    asked: bool = False,
 ) -> list[str]:
     """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
 
     Args:
         cells: planned, in order.
         answers: of the same cells; only their own metric is spoken of.
-        comparisons: with the baseline, for cells that are in no family.
+        comparisons: with the baseline, for cells that are in no family, or for all that have one.
         families: of collectors.
         names: for the sentences.
         over_hosts: what several hosts say together; where there are several, each platform is told by itself.
         first: what comes before the rest: scores, and what load does.
         what_ran: all that is said where no cell was to run twice: one number each says nothing of which is faster.
         under_load: cells of which it is told what load does: their means alone are not told.
+        asked: whether the comparisons with the baseline come first (`asks_beyond_collectors`).
     """
     if what_ran and all(cell.planned - cell.discarded_rounds <= 1 for cell in cells):
         return [*what_ran]
     better = {_place(cell): cell.better for cell in cells}
     if len(over_hosts.hosts) > 1:
-        return _capitalised([*first, *headline_of_hosts(cells, answers, names, over_hosts, under_load)])
-    sentences = [*first, *_overview(families, better)]
+        return _capitalised(
+            [*first, *headline_of_hosts(cells, answers, names, over_hosts, under_load, asked)]
+        )
+    found: dict[tuple[str, str], list[Comparison]] = {}
+    for comparison in comparisons:
+        found.setdefault((comparison.host, comparison.a), []).append(comparison)
+    sentences = _with_baseline(found, better, cells, names) if asked else []
+    sentences += [*first, *_overview(families, better)]
     of_place: dict[_Place, list[Family]] = {}
     for family in families:
         of_place.setdefault(_place(family), []).append(family)
@@ -62,22 +70,49 @@ def headline(
             [f.words for f in many] if len(many) <= _FEW else [_many_families(many, better[place], names)]
         )
     told = set(of_place)
-    found: dict[tuple[str, str], list[Comparison]] = {}
-    for comparison in comparisons:
-        found.setdefault((comparison.host, comparison.a), []).append(comparison)
     of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
     for answer in answers:
         of_cell.setdefault((answer.host, answer.cell_id), []).append(answer)
     baselines = {(c.host, c.b) for c in comparisons}
     for cell in cells:
         key = (cell.host, cell.cell_id)
-        if _place(cell) in told:
+        if _place(cell) in told or (asked and key in found):
             continue
         if key in found and len(found[key]) <= _FEW:
             sentences += [c.words for c in found[key]]
         elif key in found or (key not in baselines and cell.cell_id not in under_load):
             sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
     return _capitalised(sentences)
+
+
+def _with_baseline(
+    found: Mapping[tuple[str, str], Sequence[Comparison]],
+    better: Mapping[_Place, Better],
+    cells: Sequence[PlannedCell],
+    names: Names,
+) -> list[str]:
+    """Every comparison with the baseline, in the order of the plan; many summed up first."""
+    of_key = {(cell.host, cell.cell_id): cell for cell in cells}
+    every = [(one, better[_place(of_key[key])]) for key, many in found.items() for one in many]
+    sentences = []
+    if len(found) > _MANY_PLACES:
+        sentences.append(f"of {counted(len(every), 'comparison')} with the baseline: {_outcomes(every)}")
+    for key, many in found.items():
+        if len(many) <= _FEW:
+            sentences += [one.words for one in many]
+            continue
+        first = many[0]
+        outcomes = _outcomes([(one, better[_place(of_key[key])]) for one in many])
+        settings = _settings([one.parameters for one in many])
+        place = f"{names.place(of_key[key], {})} over {settings}"
+        sentences.append(f"{first.a_name} against {first.b_name} on {place}: {outcomes}")
+    return sentences
+
+
+def _outcomes(many: Sequence[tuple[Comparison, Better]]) -> str:
+    """`better in 3, worse in 1, no difference shown in 2`."""
+    shown = [(one.ratio.high < 1.0) == (way == "lower") for one, way in many if shows_difference(one.ratio)]
+    return outcome_words(shown.count(True), shown.count(False), len(many) - len(shown))
 
 
 def _capitalised(sentences: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence, Set
 
 from regatta.analysis.names import Names, configuration, heap_words
 from regatta.analysis.samples import PlannedCell
-from regatta.analysis.words import counted, measured, shows_difference
+from regatta.analysis.words import counted, measured, outcome_words, shows_difference
 from regatta.model.answer import CellAnswer
 from regatta.model.hosts import HostComparison, OverHosts, PlatformFamily, PlatformHosts
 from regatta.units import display_scale
@@ -28,6 +28,7 @@ def headline_of_hosts(
     names: Names,
     over: OverHosts,
     apart: Set[str] = frozenset(),
+    asked: bool = False,
 ) -> list[str]:
     """Say what holds on each platform, in the order of the plan.
 
@@ -37,11 +38,12 @@ def headline_of_hosts(
         names: for the sentences.
         over: what several hosts say together.
         apart: ids of cells that are told otherwise.
+        asked: whether the comparisons with the baseline come before which collector leads.
     """
     return [
         sentence
         for platform in over.platforms
-        for sentence in _of_platform(platform, cells, answers, names, over, apart)
+        for sentence in _of_platform(platform, cells, answers, names, over, apart, asked)
     ]
 
 
@@ -52,20 +54,24 @@ def _of_platform(
     names: Names,
     over: OverHosts,
     apart: Set[str],
+    asked: bool,
 ) -> list[str]:
     if not platform.measured:
         return [f"{platform.title}: nothing has been measured yet"]
     leaders = [one for one in over.leaders if one.platform == platform.name]
-    sentences = [*_overview(platform, leaders), *_families(platform, leaders, names)]
+    of_leaders = [*_overview(platform, leaders), *_families(platform, leaders, names)]
     told: set[_Place] = {_place_of(one) for one in leaders}
     own = [cell for cell in cells if cell.platform == platform.name and cell.cell_id not in apart]
     benchmarks = {cell.benchmark for cell in own}
     compared = [
         one
         for one in over.comparisons
-        if one.platform == platform.name and _place_of(one) not in told and one.benchmark in benchmarks
+        if one.platform == platform.name
+        and (asked or _place_of(one) not in told)
+        and one.benchmark in benchmarks
     ]
-    sentences += _comparisons(platform, compared, names)
+    of_pairs = _comparisons(platform, compared, names)
+    sentences = [*of_pairs, *of_leaders] if asked else [*of_leaders, *of_pairs]
     sides = {(one.benchmark, one.heap_factor, name) for one in compared for name in (one.a_name, one.b_name)}
     left = {
         (cell.benchmark, configuration(cell), cell.heap): cell
@@ -139,7 +145,7 @@ def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], na
         worse = sum(shows_difference(one.ratio) for one in many) - better
         sentences.append(
             f"{platform.title}: {first.a_name} against {first.b_name} on {names.benchmark(first.benchmark)} over"
-            f" {_settings(many)}: better in {better}, worse in {worse}, no difference shown in {len(many) - better - worse}"
+            f" {_settings(many)}: {outcome_words(better, worse, len(many) - better - worse)}"
         )
     return sentences
 

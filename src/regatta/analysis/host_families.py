@@ -140,7 +140,7 @@ def _alone(of: _Members, names: Names) -> PlatformFamily:
 def _together(of: _Members, level: float, names: Names) -> PlatformFamily:
     present = [name for name in of.collectors if any((host, name) in of.series for host in of.platform.hosts)]
     cell = of.first.cell if of.first else of.cells[0]
-    place = names.place(cell, of.parameters) + names.within(cell)
+    place = names.place(cell, of.parameters) + names.within(cell, ("collector",))
     problem = next(filter(None, (why_no_logs(series.values) for series in of.series.values())), "")
     if len(present) < 2 or problem:
         why = problem or (

@@ -117,7 +117,7 @@ def _row(name: str, of: ManovaStatistic) -> ManovaRow:
 
 
 def _words(first: PlannedCell, benchmarks: int, fit: Fit, reason: str, names: Names, level: float) -> str:
-    where = f"these {benchmarks} benchmarks{heap_words(first)}{names.within(first)}, on {names.host(first)}"
+    where = f"these {benchmarks} benchmarks{heap_words(first)}{names.within(first, ('collector',))}, on {names.host(first)}"
     pillai = fit.pillai
     if math.isnan(pillai.f):
         return f"whether the collectors differ over {where} cannot be told: {reason}"

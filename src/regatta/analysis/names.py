@@ -19,10 +19,12 @@ class Names:
         cells = list(cells)
         self._hosts = {cell.host for cell in cells}
         self._runtimes: dict[str, set[str]] = {}
+        self._collectors: dict[str, set[str]] = {}
         labels: dict[str, set[str]] = {}
         for cell in cells:
             labels.setdefault(_program(cell.benchmark), set()).add(cell.benchmark)
             self._runtimes.setdefault(cell.benchmark, set()).add(cell.runtime)
+            self._collectors.setdefault(cell.benchmark, set()).add(cell.collector)
         self._short = {label: short for full in labels.values() for label, short in _shortened(full).items()}
 
     def benchmark(self, label: str) -> str:
@@ -50,6 +52,8 @@ class Names:
         parts = []
         if len(self._runtimes[cell.benchmark]) > 1 and "runtime" not in told:
             parts.append(cell.runtime)
+        if len(self._collectors[cell.benchmark]) > 1 and "collector" not in told:
+            parts.append(cell.collector)
         if cell.modifiers != NO_MODIFIERS and "modifiers" not in told:
             parts.append(f"with {cell.modifiers}")
         return f", {' '.join(parts)}" if parts else ""
