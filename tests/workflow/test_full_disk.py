@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import synthetic_journal
 from runner_plans import HOST, Runner, sh, write_plan
 from small_experiments import SmallExperiment
 
+from regatta.errors import StoreError
+from regatta.store.database import open_database
 from regatta.store.journal import Damage, read_file
 
 SIZE_KIB = 2048
@@ -127,3 +130,25 @@ def test_a_workflow_on_a_full_disk_ends_with_the_error_and_goes_on_with_room(
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
     small.run()
     small.assert_complete()
+
+
+def test_a_database_that_found_no_room_is_made_when_there_is_some(small_disk: Path) -> None:
+    g1 = synthetic_journal.cell("g1")
+    records = [synthetic_journal.record(g1, round_, [1.0]) for round_ in range(5)]
+    experiment = synthetic_journal.write_experiment(small_disk / "made-up", [g1], records, 5)
+
+    def rows() -> tuple[int, ...]:
+        with open_database(experiment) as connection:
+            return connection.execute("select count(*) from last_attempts").fetchone() or ()
+
+    failures = 0
+    for size_kib in range(200, 3800, 200):
+        shutil.rmtree(experiment / "store", ignore_errors=True)
+        subprocess.run(["mount", "-o", f"remount,size={size_kib}k", str(small_disk)], check=True)
+        try:
+            assert rows() == (5,)
+        except StoreError:
+            failures += 1
+        subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+        assert rows() == (5,), f"made with {size_kib} KiB"
+    assert failures > 3

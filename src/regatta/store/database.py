@@ -2,19 +2,25 @@
 
 The journal is the only truth: `store/` may be deleted at any time and is made again. Every file is written beside its
 place and renamed into it, so a kill leaves the old one or the new one whole. Analyses read the one DuckDB file, whose
-tables are of one generation whatever else happens; the Parquet files are for other tools, and being renamed after it,
-their fingerprint of the journal and plan tells that all of the database is up to date.
+tables are of one generation whatever else happens; the Parquet files are for other tools. The seal comes last: it says that
+all files are of this journal and plan, and that this user made them (`regatta.store.seal`).
 """
 
 from __future__ import annotations
 
+import atexit
+import errno
 import fcntl
+import functools
 import hashlib
 import json
 import os
+import shutil
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +32,10 @@ import pyarrow.parquet as pq
 from regatta.errors import StoreError
 from regatta.store.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.store.journal import Damage, journal_files, read_file
+from regatta.store.seal import seal, sealed_marks
 from regatta.store.tables import (
     CELLS,
+    DAMAGE,
     INVOCATIONS,
     ITERATIONS,
     TABLES_VERSION,
@@ -35,18 +43,32 @@ from regatta.store.tables import (
     invocation_rows,
     iteration_rows,
 )
-from regatta.store.vector_table import VECTORS, vector_files, vector_rows, vectors_fingerprint
+from regatta.store.vector_table import VECTORS, vector_rows, vectors_fingerprint
 
 DATABASE = "regatta.duckdb"
-TABLES = ("invocations", "iterations", "cells")
+TABLES = ("invocations", "iterations", "cells", "damage")
 #: of the vectors beside the journal; it is made again alone where they alone change
 VECTOR_TABLE = "vectors"
-_SCHEMAS = {"invocations": INVOCATIONS, "iterations": ITERATIONS, "cells": CELLS}
+_SCHEMAS = {
+    "invocations": INVOCATIONS,
+    "iterations": ITERATIONS,
+    "cells": CELLS,
+    "damage": DAMAGE,
+    VECTOR_TABLE: VECTORS,
+}
+_FILES = (DATABASE, *(f"{name}.parquet" for name in (*TABLES, VECTOR_TABLE)))
 
 #: Threads add up in the order in which they come: the last digits would differ from one answer to the next. 10^7 values are
 #: averaged in less than a second by one alone.
-_ONE_ORDER = "set threads = 1"
-_FINGERPRINT = b"regatta.fingerprint"
+_ONE_ORDER = 1
+#: The file may be somebody else's: nothing in it may read other files or load code.
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {
+    "threads": _ONE_ORDER,
+    "enable_external_access": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "lock_configuration": True,
+}
 _NEW = ".new"
 #: A batch is written at the first of these: what a rebuild holds in memory at a time, some 100 MB.
 _BATCH_RECORDS = 2_000
@@ -54,7 +76,7 @@ _BATCH_MEASUREMENTS = 200_000
 
 #: Retries leave several records of one invocation; this is the one that counts.
 _LAST_ATTEMPTS = """
-create view last_attempts as
+create temp view last_attempts as
 select * from invocations
 qualify row_number() over (partition by host, invocation_id order by attempt desc, record desc) = 1
 """
@@ -82,9 +104,14 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
         StoreError: see `rebuild`.
     """
     directory = experiment_dir / "store"
-    if not _is_current(directory, fingerprint(experiment_dir)):
+    current = {"tables": fingerprint(experiment_dir), "vectors": vectors_fingerprint(experiment_dir)}
+    held = sealed_marks(directory, _FILES)
+    if held != current and _is_read_only(experiment_dir):
+        directory = _elsewhere(str(experiment_dir.resolve()))
+        held = sealed_marks(directory, _FILES)
+    if held.get("tables") != current["tables"]:
         rebuild(experiment_dir, progress)
-    elif not _has_vectors(experiment_dir):
+    elif held != current:
         _rebuild_vectors(experiment_dir)
     return directory
 
@@ -95,23 +122,55 @@ def open_database(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Connect to an up-to-date database, read only; what is read is of one generation, though others rebuild meanwhile.
 
+    Its tables are `TABLES`, that of the vectors, and `last_attempts`. No statement reads another file.
+
     Raises:
-        StoreError: see `rebuild`.
+        StoreError: see `rebuild`; also when the database cannot be read.
     """
     path = ensure_database(experiment_dir, progress) / DATABASE
-    try:
-        connection = duckdb.connect(str(path), read_only=True)
-    except duckdb.Error:
+    connection = _connect(path)
+    if connection is None:
         # Damaged, or written by a newer DuckDB.
-        rebuild(experiment_dir, progress)
-        connection = duckdb.connect(str(path), read_only=True)
-    with connection:
-        connection.execute(_ONE_ORDER)
-        yield connection
+        path = rebuild(experiment_dir, progress).directory / DATABASE
+        connection = _connect(path)
+    try:
+        if connection is None:
+            raise duckdb.IOException("it cannot be opened, or lacks tables")
+        with connection:
+            connection.execute(_LAST_ATTEMPTS)
+            yield connection
+    except duckdb.Error as error:
+        raise StoreError(
+            str(path), "a database that can be read", " ".join(str(error).split()),
+            f"`regatta store rebuild {experiment_dir.name}`",
+        ) from error  # fmt: skip
+
+
+def _connect(path: Path) -> duckdb.DuckDBPyConnection | None:
+    """Open a database of our tables and nothing else; None where it is none."""
+    try:
+        connection = duckdb.connect(str(path), read_only=True, config=_CLOSED)
+    except duckdb.Error:
+        return None
+    try:
+        tables = connection.execute("select table_name from duckdb_tables()").fetchall()
+        others = connection.execute(
+            "select view_name from duckdb_views() where not internal "
+            "union all select function_name from duckdb_functions() where not internal"
+        ).fetchall()
+    except duckdb.Error:
+        connection.close()
+        return None
+    if others or sorted(tables) != sorted((name,) for name in (*TABLES, VECTOR_TABLE)):
+        connection.close()
+        return None
+    return connection
 
 
 def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
     """Make `store/*.parquet` and `store/regatta.duckdb` from the journal and the plan, in batches.
+
+    Where the folder cannot be written, they are made in a temporary one that goes with the process.
 
     Args:
         experiment_dir: `results/<experiment>`.
@@ -121,25 +180,15 @@ def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
         How many rows each table has. Torn and damaged lines are counted, not used; `regatta verify` names them.
 
     Raises:
-        StoreError: the folder cannot be written, or the plan cannot be read.
+        StoreError: there is no room, or the plan cannot be read.
     """
-    directory = experiment_dir / "store"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with _alone(directory):
-            # Taken first: what is appended while we read makes the next reader rebuild.
-            mark = fingerprint(experiment_dir)
-            new = {name: directory / f"{name}.parquet{_NEW}" for name in TABLES}
-            invocations, iterations, damaged = _write_records(experiment_dir, new, mark, progress)
-            cells = _write_cells(experiment_dir, new["cells"], mark)
-            vectors = _write_vectors(experiment_dir, new)
-            _write_duckdb(directory / f"{DATABASE}{_NEW}", new)
-            # Parquet last: its fingerprints say that the DuckDB file is in place.
-            for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
-                _put_in_place(path)
-    except (OSError, pa.ArrowException, duckdb.Error) as error:
-        raise _not_written(directory, error) from error
-    return Rebuilt(directory, invocations, iterations, cells, damaged, vectors)
+    with _making(experiment_dir) as new:
+        # Taken first: what is appended while we read makes the next reader rebuild.
+        new.marks["tables"] = fingerprint(experiment_dir)
+        invocations, iterations, damaged = _write_records(experiment_dir, new, progress)
+        cells = _write_cells(experiment_dir, new)
+        vectors = _write_vectors(experiment_dir, new)
+    return Rebuilt(new.directory, invocations, iterations, cells, damaged, vectors)
 
 
 def _rebuild_vectors(experiment_dir: Path) -> None:
@@ -148,38 +197,10 @@ def _rebuild_vectors(experiment_dir: Path) -> None:
     Raises:
         StoreError: a vector is none, or the folder cannot be written.
     """
-    directory = experiment_dir / "store"
-    try:
-        with _alone(directory):
-            new: dict[str, Path] = {}
-            _write_vectors(experiment_dir, new)
-            _write_duckdb(
-                directory / f"{DATABASE}{_NEW}",
-                {name: directory / f"{name}.parquet" for name in TABLES} | new,
-            )
-            for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
-                _put_in_place(path)
-    except (OSError, pa.ArrowException, duckdb.Error) as error:
-        raise _not_written(directory, error) from error
-
-
-def _write_vectors(experiment_dir: Path, new: dict[str, Path]) -> int:
-    """Write the table of the vectors and enter it into `new`; returns how many rows it has."""
-    path = experiment_dir / "store" / f"{VECTOR_TABLE}.parquet{_NEW}"
-    mark = vectors_fingerprint(experiment_dir)
-    rows = vector_rows(experiment_dir)
-    with _parquet(path, VECTORS, mark) as writer:
-        writer.write_table(rows)
-    new[VECTOR_TABLE] = path
-    return int(rows.num_rows)
-
-
-def _has_vectors(experiment_dir: Path) -> bool:
-    """Whether the table is of the vectors that are there; an older database without it is as good where there are none."""
-    path = experiment_dir / "store" / f"{VECTOR_TABLE}.parquet"
-    if not path.exists():
-        return not vector_files(experiment_dir)
-    return _mark_of(path) == vectors_fingerprint(experiment_dir)
+    with _making(experiment_dir) as new:
+        # Of files that somebody changes meanwhile it is empty, and the next reader makes them again.
+        new.marks["tables"] = sealed_marks(new.directory, _FILES).get("tables", "")
+        _write_vectors(experiment_dir, new)
 
 
 def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]) -> None:
@@ -187,27 +208,96 @@ def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]
 
     Args:
         experiment_dir: a folder with the plans and decisions that belong to it, and no journal.
-        tables: for each of `TABLES` its rows, with the schema of `regatta.store.tables`, in any pieces.
+        tables: of `TABLES` their rows, with the schema of `regatta.store.tables`, in any pieces; others are empty.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    directory = experiment_dir / "store"
+    with _making(experiment_dir) as new:
+        new.marks["tables"] = fingerprint(experiment_dir)
+        for name in TABLES:
+            with new.table(name) as writer:
+                for table in tables.get(name, ()):
+                    writer.write_table(table)
+        _write_vectors(experiment_dir, new)
+
+
+@dataclass
+class _New:
+    """Files on their way into a folder."""
+
+    directory: Path
+    #: what they are made from
+    marks: dict[str, str] = field(default_factory=dict)
+    #: table -> its new file
+    parquet: dict[str, Path] = field(default_factory=dict)
+
+    @contextmanager
+    def table(self, name: str) -> Iterator[pq.ParquetWriter]:
+        """Write a table."""
+        path = self.parquet[name] = self.directory / f"{name}.parquet{_NEW}"
+        with pq.ParquetWriter(path, _SCHEMAS[name], compression="zstd") as writer:
+            yield writer
+
+
+@contextmanager
+def _making(experiment_dir: Path) -> Iterator[_New]:
+    """Have new tables written, make the DuckDB file of them and of those that stay, and put all in place, the seal last.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    read_only = _is_read_only(experiment_dir)
+    directory = _elsewhere(str(experiment_dir.resolve())) if read_only else experiment_dir / "store"
+    new = _New(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with _alone(directory):
-            mark = fingerprint(experiment_dir)
-            new = {name: directory / f"{name}.parquet{_NEW}" for name in TABLES}
-            for name, path in new.items():
-                with _parquet(path, _SCHEMAS[name], mark) as writer:
-                    for table in tables[name]:
-                        writer.write_table(table)
-            _write_vectors(experiment_dir, new)
-            _write_duckdb(directory / f"{DATABASE}{_NEW}", new)
-            for path in (directory / f"{DATABASE}{_NEW}", *new.values()):
-                _put_in_place(path)
+            # Also for who planted a link under such a name.
+            _remove_new(directory)
+            try:
+                yield new
+                stay = {name: directory / f"{name}.parquet" for name in TABLES}
+                _write_duckdb(directory / f"{DATABASE}{_NEW}", stay | new.parquet)
+                for path in (directory / f"{DATABASE}{_NEW}", *new.parquet.values()):
+                    _put_in_place(path)
+                seal(directory, _FILES, new.marks)
+            finally:
+                # A full disk needs the room.
+                _remove_new(directory)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
-        raise _not_written(directory, error) from error
+        raise StoreError(
+            str(directory), "a folder in which the database can be written", " ".join(str(error).split()),
+            "make room, or mend its permissions",
+        ) from error  # fmt: skip
+
+
+def _remove_new(directory: Path) -> None:
+    for path in directory.glob(f"*{_NEW}*"):
+        path.unlink(missing_ok=True)
+
+
+def _is_read_only(experiment_dir: Path) -> bool:
+    """Whether nothing can be written where the database belongs, such as in an archive of results."""
+    directory = experiment_dir / "store"
+    return not os.access(directory if directory.exists() else experiment_dir, os.W_OK)
+
+
+@functools.cache
+def _elsewhere(experiment_dir: str) -> Path:
+    """A folder for the database of an experiment that cannot be written; it goes with the process."""
+    folder = tempfile.mkdtemp(prefix="regatta-store-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def _write_vectors(experiment_dir: Path, new: _New) -> int:
+    """Write the table of the vectors; returns how many rows it has."""
+    new.marks["vectors"] = vectors_fingerprint(experiment_dir)
+    rows = vector_rows(experiment_dir)
+    with new.table(VECTOR_TABLE) as writer:
+        writer.write_table(rows)
+    return int(rows.num_rows)
 
 
 def fingerprint(experiment_dir: Path) -> str:
@@ -225,40 +315,13 @@ def fingerprint(experiment_dir: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def _not_written(directory: Path, error: Exception) -> StoreError:
-    return StoreError(
-        str(directory),
-        "a folder in which the database can be written",
-        str(error),
-        "make room, or mend its permissions",
-    )
-
-
-def _is_current(directory: Path, mark: str) -> bool:
-    if any(_mark_of(directory / f"{name}.parquet") != mark for name in TABLES):
-        return False
-    return (directory / DATABASE).exists()
-
-
-def _mark_of(path: Path) -> str:
-    """The fingerprint that a table was written with; "" of what is no table."""
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException):
-        return ""
-    return str(metadata.get(_FINGERPRINT, b"").decode())
-
-
-def _write_records(
-    experiment_dir: Path, new: dict[str, Path], mark: str, progress: Progress | None
-) -> tuple[int, int, int]:
+def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -> tuple[int, int, int]:
     written = measured = damaged = 0
     batch: list[dict[str, Any]] = []
     pending = 0
-    with (
-        _parquet(new["invocations"], INVOCATIONS, mark) as invocations,
-        _parquet(new["iterations"], ITERATIONS, mark) as iterations,
-    ):
+    lines_of: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    with new.table("invocations") as invocations, new.table("iterations") as iterations:
 
         def flush() -> None:
             nonlocal written, measured, pending
@@ -275,12 +338,18 @@ def _write_records(
         for item in _journal(experiment_dir, progress):
             if isinstance(item, Damage):
                 damaged += 1
+                if not item.torn:
+                    lines_of[item.host] += 1
+                    first.setdefault(item.host, f"{item.path.name}:{item.line}: {item.reason}")
                 continue
             batch.append(item)
             pending += len(item.get("iterations") or ())
             if len(batch) >= _BATCH_RECORDS or pending >= _BATCH_MEASUREMENTS:
                 flush()
         flush()
+    with new.table("damage") as writer:
+        rows = [{"host": host, "lines": count, "first": first[host]} for host, count in lines_of.items()]
+        writer.write_table(pa.Table.from_pylist(rows, schema=DAMAGE))
     return written, measured, damaged
 
 
@@ -299,9 +368,9 @@ def _plan_files(experiment_dir: Path) -> list[Path]:
     return sorted((experiment_dir / "plan").glob("*/plan.json"))
 
 
-def _write_cells(experiment_dir: Path, path: Path, mark: str) -> int:
+def _write_cells(experiment_dir: Path, new: _New) -> int:
     count = 0
-    with _parquet(path, CELLS, mark) as writer:
+    with new.table("cells") as writer:
         for plan_path in _plan_files(experiment_dir):
             try:
                 plan = json.loads(plan_path.read_bytes())
@@ -337,20 +406,26 @@ def _planned_invocations(experiment_dir: Path, plan_path: Path, plan: dict[str, 
     return planned
 
 
-def _write_duckdb(path: Path, new: dict[str, Path]) -> None:
-    path.unlink(missing_ok=True)
+def _write_duckdb(path: Path, parquet: Mapping[str, Path]) -> None:
+    """Make the DuckDB file of Parquet files, and see that it holds all of them.
+
+    Raises:
+        OSError, duckdb.Error: it does not, such as on a full disk.
+    """
+    log = path.with_name(f"{path.name}.wal")
     with duckdb.connect(str(path)) as connection:
-        for name, parquet in new.items():
-            connection.execute(f"create table {name} as from read_parquet($1)", [str(parquet)])
-        connection.execute(_LAST_ATTEMPTS)
-
-
-@contextmanager
-def _parquet(path: Path, schema: pa.Schema, mark: str) -> Iterator[pq.ParquetWriter]:
-    with pq.ParquetWriter(
-        path, schema.with_metadata({_FINGERPRINT: mark.encode()}), compression="zstd"
-    ) as writer:
-        yield writer
+        for name, table in parquet.items():
+            connection.execute(f"create table {name} as from read_parquet($1)", [str(table)])
+        # Closing alone passes over what cannot be written.
+        connection.execute("checkpoint")
+    if log.exists():
+        raise OSError(errno.ENOSPC, f"{log.name} is left: not all is in the database")
+    with duckdb.connect(str(path), read_only=True) as connection:
+        for name, table in parquet.items():
+            expected = pq.read_metadata(table).num_rows
+            (rows,) = connection.execute(f"select count(*) from {name}").fetchone() or (0,)
+            if rows != expected:
+                raise OSError(errno.EIO, f"table {name} has {rows} of {expected} rows")
 
 
 def _put_in_place(path: Path) -> None:

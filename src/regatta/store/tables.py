@@ -12,7 +12,7 @@ from regatta.model.record_shape import Kind
 from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 
 #: part of the database's fingerprint: raise it when a column changes, and old databases are made again
-TABLES_VERSION = 4
+TABLES_VERSION = 5
 
 _TEXT, _INT, _FLOAT = pa.string(), pa.int64(), pa.float64()
 _TYPES: dict[Kind, pa.DataType] = {
@@ -66,6 +66,9 @@ CELLS = pa.schema(
         ("discarded_rounds", _INT),
     ]
 )
+
+#: one row a host in whose journal whole lines are no records: how many, and the first of them
+DAMAGE = pa.schema([("host", _TEXT), ("lines", _INT), ("first", _TEXT)])
 
 
 def invocation_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Table:

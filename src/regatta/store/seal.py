@@ -1,0 +1,97 @@
+"""The seal of an embedded database: proof that this user made its files here, from this journal, and that they are as they were.
+
+A results folder may come from somebody else, and whoever sent it may have written answers of their own into `store/`. The seal
+names each file with its size, inode and times, of which nobody chooses the time of change, and carries a code (HMAC) by a key
+that only this user has. A folder that was copied, unpacked or restored has no valid seal, and its database is made again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from regatta.cache import cache_dir
+from regatta.store.folder import write_json
+
+SEAL = ".seal.json"
+_KEY_BYTES = 32
+_LARGEST_SEAL_BYTES = 65_536
+
+
+def seal(directory: Path, files: Iterable[str], marks: Mapping[str, str]) -> None:
+    """Seal the files of a folder.
+
+    Args:
+        directory: where they are.
+        files: their names.
+        marks: what they were made from.
+
+    Raises:
+        OSError: a file is missing.
+        StoreError: the seal cannot be written.
+    """
+    sealed = {"marks": dict(marks), "files": {name: _identity(directory / name) for name in files}}
+    write_json(directory / SEAL, {**sealed, "code": _code(sealed)}, indent=None)
+
+
+def sealed_marks(directory: Path, files: Iterable[str]) -> dict[str, str]:
+    """The marks of files that are as this user sealed them; empty where they are not."""
+    try:
+        with (directory / SEAL).open("rb") as file:
+            told = json.loads(file.read(_LARGEST_SEAL_BYTES))
+        sealed = {"marks": told["marks"], "files": told["files"]}
+        same = told["files"] == {name: _identity(directory / name) for name in files}
+        if same and hmac.compare_digest(str(told["code"]).encode(), _code(sealed).encode()):
+            return dict(told["marks"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        pass
+    return {}
+
+
+def _identity(path: Path) -> list[int]:
+    status = path.lstat()
+    return [status.st_mode, status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
+
+
+def _code(sealed: Mapping[str, Any]) -> str:
+    text = json.dumps(sealed, sort_keys=True).encode()
+    return hmac.new(_key(cache_dir() / f"store-{os.geteuid()}.key"), text, hashlib.sha256).hexdigest()
+
+
+@functools.cache
+def _key(path: Path) -> bytes:
+    """The key of this user, made at its first use. Where it cannot be kept, it lasts as long as the process."""
+    with suppress(OSError):
+        if not path.exists():
+            _make_key(path)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            status = os.fstat(fd)
+            private = status.st_uid == os.geteuid() and not status.st_mode & 0o077
+            key = file.read(_KEY_BYTES + 1) if private and stat.S_ISREG(status.st_mode) else b""
+        if len(key) == _KEY_BYTES:
+            return key
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+def _make_key(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(secrets.token_bytes(_KEY_BYTES))
+        # The first of several processes wins, and its key is whole.
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink()

@@ -1,0 +1,198 @@
+"""A database that may be somebody else's, or half of one: it is made again from the journal before it is believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from synthetic_journal import cell, record, write_experiment
+
+from regatta.cache import cache_dir
+from regatta.errors import StoreError
+from regatta.store import database, seal
+from regatta.store.database import ensure_database, open_database
+
+G1 = cell("g1")
+ROUNDS = 4
+
+
+@pytest.fixture(autouse=True)
+def _own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGATTA_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    made = write_experiment(
+        tmp_path / "made-up", [G1], [record(G1, r, [100.0]) for r in range(ROUNDS)], ROUNDS
+    )
+    ensure_database(made)
+    return made
+
+
+def answer(experiment: Path) -> tuple[int, float]:
+    with open_database(experiment) as connection:
+        query = "select count(*), max(value) from last_attempts join iterations using (record)"
+        rows, most = connection.execute(query).fetchall()[0]
+    return rows, most
+
+
+RIGHT = (ROUNDS, 100.0)
+
+
+def alter(experiment: Path, *statements: str) -> None:
+    """Change the database as one who may write it can."""
+    with duckdb.connect(str(experiment / "store/regatta.duckdb")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def seal_again(experiment: Path) -> None:
+    """Count as current and as one's own, whatever the files hold: what is in them is looked at, too."""
+    directory = experiment / "store"
+    marks = json.loads((directory / seal.SEAL).read_bytes())["marks"]
+    seal.seal(directory, database._FILES, marks)
+
+
+def test_a_database_without_its_tables_is_made_again_though_it_counts_as_current(experiment: Path) -> None:
+    path = experiment / "store/regatta.duckdb"
+    path.unlink()
+    duckdb.connect(str(path)).close()
+    seal_again(experiment)
+    assert answer(experiment) == RIGHT
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "create view extra as select 1",
+        "drop table cells; create view cells as select content as host from read_text('/etc/hostname')",
+        "create macro json_extract(a, b) as 'x'",
+        "create macro rows() as table select * from read_text('/etc/hostname')",
+        "create table extra as select 1",
+        "drop table damage",
+    ],
+)
+def test_a_database_of_anything_but_its_tables_is_made_again(experiment: Path, planted: str) -> None:
+    alter(experiment, planted)
+    seal_again(experiment)
+    assert answer(experiment) == RIGHT
+    with open_database(experiment) as connection:
+        assert connection.execute("select host from cells").fetchall() == [("alpha",)]
+
+
+def test_forged_numbers_are_not_believed(experiment: Path) -> None:
+    alter(experiment, "update iterations set value = 1e9")
+    assert answer(experiment) == RIGHT
+
+
+def test_a_forged_parquet_file_is_not_believed(experiment: Path) -> None:
+    path = experiment / "store/iterations.parquet"
+    pq.write_table(pq.read_table(path).slice(0, 1), path)
+    assert answer(experiment) == RIGHT
+    assert pq.read_metadata(path).num_rows == ROUNDS
+
+
+def test_a_folder_of_somebody_else_is_made_again_though_its_files_become_ours_as_we_unpack_it(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as other:
+        other.setenv("REGATTA_CACHE", str(tmp_path / "other"))
+        alter(experiment, "update iterations set value = 1e9")
+        seal_again(experiment)
+        assert answer(experiment) == (ROUNDS, 1e9)
+    unpacked = tmp_path / "unpacked"
+    shutil.copytree(experiment, unpacked / "made-up")
+    assert answer(unpacked / "made-up") == RIGHT
+    assert answer(experiment) == RIGHT
+
+
+def test_nothing_in_a_query_reads_another_file(experiment: Path) -> None:
+    for query in (
+        "select * from read_text('/etc/hostname')",
+        "set enable_external_access = true",
+        "load httpfs",
+    ):
+        with pytest.raises(StoreError), open_database(experiment) as connection:
+            connection.execute(query)
+
+
+def test_an_error_of_the_database_is_one_of_ours(experiment: Path) -> None:
+    with pytest.raises(StoreError) as caught, open_database(experiment) as connection:
+        connection.execute("select * from nothing")
+    problem = caught.value.problems[0]
+    assert problem.where == str(experiment / "store/regatta.duckdb")
+    assert problem.fix == "`regatta store rebuild made-up`"
+
+
+def test_a_link_under_the_name_of_a_new_file_is_not_written_through(experiment: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    shutil.rmtree(experiment / "store")
+    (experiment / "store").mkdir()
+    for name in ("iterations.parquet", "regatta.duckdb"):
+        (experiment / f"store/{name}.new").symlink_to(precious)
+    assert answer(experiment) == RIGHT
+    assert precious.read_text() == "mine"
+
+
+def test_the_key_is_its_users_alone(experiment: Path) -> None:
+    key = cache_dir() / f"store-{os.geteuid()}.key"
+    assert (key.stat().st_mode & 0o777, key.stat().st_size) == (0o600, 32)
+    sealed = database.sealed_marks(experiment / "store", database._FILES)
+    assert set(sealed) == {"tables", "vectors"}
+    key.chmod(0o644)
+    seal._key.cache_clear()
+    assert database.sealed_marks(experiment / "store", database._FILES) == {}
+    assert answer(experiment) == RIGHT
+
+
+def test_a_key_that_cannot_be_kept_lasts_as_long_as_the_process(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("REGATTA_CACHE", str(tmp_path / "file" / "cache"))
+    assert answer(experiment) == RIGHT
+    made = (experiment / "store/regatta.duckdb").stat().st_ino
+    assert answer(experiment) == RIGHT
+    assert (experiment / "store/regatta.duckdb").stat().st_ino == made
+
+
+@pytest.fixture
+def archive(experiment: Path, tmp_path: Path) -> Iterator[Path]:
+    """The experiment without its database, where nothing can be written."""
+    shutil.rmtree(experiment / "store")
+    if os.geteuid() != 0:
+        experiment.chmod(0o555)
+        yield experiment
+        experiment.chmod(0o755)
+        return
+    where = tmp_path / "archive"
+    where.mkdir()
+    mount, umount = shutil.which("mount"), shutil.which("umount")
+    bound = (
+        mount and umount and subprocess.run([mount, "--bind", str(experiment), str(where)]).returncode == 0
+    )
+    if not mount or not umount or not bound:
+        pytest.skip("NOT TESTED: this machine does not let root mount a folder")
+    try:
+        subprocess.run([mount, "-o", "remount,ro,bind", str(where)], check=True)
+        yield where
+    finally:
+        subprocess.run([umount, str(where)], check=True)
+
+
+def test_results_that_cannot_be_written_are_read_from_a_database_elsewhere(archive: Path) -> None:
+    assert answer(archive) == answer(archive) == RIGHT
+    assert not (archive / "store").exists()
+    made = ensure_database(archive)
+    assert (made / "regatta.duckdb").stat().st_ino == (
+        ensure_database(archive) / "regatta.duckdb"
+    ).stat().st_ino
