@@ -32,7 +32,7 @@ from regatta.analysis.samples import load_samples
 from regatta.analysis.scaling import judge_scaling, usable_cpus
 from regatta.analysis.scaling_words import scaling_words
 from regatta.analysis.scores import find_references, judge_scores
-from regatta.analysis.shortfalls import shortfalls
+from regatta.analysis.shortfalls import damaged_lines, shortfalls
 from regatta.analysis.sleeps import sleep_words
 from regatta.analysis.steady import judge_steadiness
 from regatta.analysis.steady_words import steadiness_words, summary_words
@@ -79,6 +79,7 @@ def answer_experiment(
         names = Names(samples.cells)
         cpus = usable_cpus(connection, facts)
         uncounted = why_uncounted(connection)
+        damaged = damaged_lines(connection)
         steadiness = judge_steadiness(
             connection, samples, facts.steady, facts.level, facts.theta_percent, names
         )
@@ -150,6 +151,7 @@ def answer_experiment(
         warnings=(
             *_kept_minheaps(facts),
             *shortfalls_of_hosts(samples, platforms, hosts_left_out(folder)),
+            *damaged,
             *shortfalls(samples, facts.steady),
             *apart,
             *lacking,

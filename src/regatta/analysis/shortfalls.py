@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import duckdb
+
 from regatta.analysis.samples import PlannedCell, Samples, Series
 from regatta.analysis.words import counted
 from regatta.model.experiment import SteadyState
@@ -46,6 +48,14 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
             f"{counted(unplanned_cells, 'cell')} ({counted(unplanned, 'invocation')}) recorded but no longer planned: left out"
         )
     return warnings
+
+
+def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """One sentence for each host in whose journal whole lines are no records."""
+    return [
+        f"{host}: {counted(lines, 'damaged line')} of its journal excluded; the first: {first} (`regatta verify` lists them)"
+        for host, lines, first in connection.execute("from damage order by host").fetchall()
+    ]
 
 
 def _discarded(samples: Samples, steady: SteadyState) -> list[str]:

@@ -179,8 +179,14 @@ def _is_measurement(value: object) -> bool:
         and is_number(measured)
         and isinstance(unit, str)
         and (operations is None or is_whole(operations))
-        and (parameters is None or (isinstance(parameters, dict) and is_plain(parameters)))
+        and (
+            parameters is None or (isinstance(parameters, dict) and all(map(_is_label, parameters.values())))
+        )
     )
+
+
+def _is_label(value: object) -> bool:
+    return isinstance(value, (str, bool)) or is_number(value)
 
 
 def _is_exceeded_limit(value: object) -> bool:
