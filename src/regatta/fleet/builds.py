@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from regatta.cache import cache_dir, file_sha256, made_directory
+from regatta.cache import cache_folder, file_sha256, made_directory
 from regatta.errors import HostError
 from regatta.fleet.commands import run_command
 from regatta.fleet.sources import generator_files, source_files
@@ -57,7 +57,7 @@ def build(build: Build, home: Path) -> dict[str, File]:
                     where, f"{output} to be made", "no such file", "correct `outputs` in the suite"
                 )
 
-    root = made_directory(cache_dir() / "builds" / f"{build.name}-{digest.hexdigest()[:24]}", make)
+    root = made_directory(cache_folder("builds") / f"{build.name}-{digest.hexdigest()[:24]}", make)
     return {
         name: File(str(root / output), file_sha256(root / output)) for name, output in build.outputs.items()
     }
@@ -90,7 +90,7 @@ def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -
             raise HostError(where, "its {output} to be made", "no such file", "correct `inputs` in the suite")
 
     name = f"{source.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
-    path = made_directory(cache_dir() / "inputs" / name, make) / source.name
+    path = made_directory(cache_folder("inputs") / name, make) / source.name
     made = File(str(path), file_sha256(path))
     expected = benchmark.expect.inputs.get(source.name, made.sha256)
     if made.sha256 != expected:

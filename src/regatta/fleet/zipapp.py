@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import regatta
-from regatta.cache import cache_dir, made_directory
+from regatta.cache import cache_folder, made_directory
 
 _PACKAGE = Path(regatta.__file__).parent
 _PARTS = (
@@ -75,4 +75,4 @@ def zipapp_file() -> Path:
     def make(directory: Path) -> None:
         (directory / name).write_bytes(data)
 
-    return made_directory(cache_dir() / "zipapps" / digest[:24], make) / name
+    return made_directory(cache_folder("zipapps") / digest[:24], make) / name

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regatta.cache import make_folder
 from regatta.errors import HostError
 from regatta.influx.settings import services_settings
 
@@ -54,6 +55,7 @@ class Places:
         Raises:
             HostError: the folder is somebody else's.
         """
+        make_folder(self.root.parent)
         for folder in (self.root, self.passwords, self.root / "logs"):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             found = folder.lstat()
