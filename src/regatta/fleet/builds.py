@@ -38,7 +38,9 @@ def build(build: Build, home: Path) -> dict[str, File]:
         digest.update(
             f"\0{path.relative_to(home / build.directory)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode()
         )
-        digest.update(path.read_bytes())
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
 
     def make(directory: Path) -> None:
         if missing:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import http.client
 import os
 import shutil
 import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
-from regatta.cache import cache_folder, made_directory
+from regatta.cache import cache_folder, made_directory, regular_status
 from regatta.errors import HostError, NotForThisHostError
 from regatta.fleet.commands import run_command
 from regatta.fleet.runtimes import refuse_architecture
 from regatta.model.experiment import Runtime
 
+#: several times the largest JDK, so that a source without an end does not fill the disk
+MOST_ARCHIVE_BYTES = 4 << 30
 #: what pip and uv say when a package has no file for an architecture, and not when they cannot reach the index
 _NO_FILE = (
     "No matching distribution found",
@@ -89,16 +95,26 @@ def _archive(runtime: Runtime, architecture: str) -> Path:
     def make(directory: Path) -> None:
         print(f"fetching {archive.url} for runtime {runtime.name}", file=sys.stderr)
         digest = hashlib.sha256()
+        left = MOST_ARCHIVE_BYTES
         try:
+            url = urlsplit(archive.url)
+            if url.scheme == "file":
+                regular_status(Path(url2pathname(url.path)))
             with (
                 urllib.request.urlopen(archive.url, timeout=60) as source,
                 (directory / "archive").open("wb") as sink,
             ):
-                while chunk := source.read(1 << 20):
+                while left >= 0 and (chunk := source.read(1 << 20)):
+                    left -= len(chunk)
                     digest.update(chunk)
                     sink.write(chunk)
-        except (urllib.error.URLError, OSError, ValueError) as error:
-            raise HostError(where, f"{archive.url} to be read", str(error), "correct the URL") from error
+        except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+            full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+            fix = f"make room in {directory.parent}, or set REGATTA_CACHE" if full else "correct the URL"
+            raise HostError(where, f"{archive.url} to be read", str(error), fix) from error
+        if left < 0:
+            most = f"an archive of at most {MOST_ARCHIVE_BYTES >> 30} GiB"
+            raise HostError(where, most, f"more at {archive.url}", "correct the URL")
         if digest.hexdigest() != archive.sha256:
             raise HostError(
                 where,

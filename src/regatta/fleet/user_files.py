@@ -75,6 +75,7 @@ def _readable(where: str, wanted: UserFile) -> Iterator[None]:
         fixes = {
             errno.EACCES: "let its owner be who runs Regatta",
             errno.EPERM: "let its owner be who runs Regatta",
+            errno.EINVAL: f"put a regular file there: {wanted.origin}",
             errno.ENOENT: f"remove the link if it names nothing, or fetch all of it: {wanted.origin}",
             errno.ELOOP: "remove the link",
         }

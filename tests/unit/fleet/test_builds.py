@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from regatta.errors import HostError
 from regatta.fleet.builds import build, generate_input
+from regatta.fleet.sources import MOST_SOURCE_BYTES
 from regatta.model.experiment import Benchmark, Build, Expectation, Input
 
 COPY = Build("b", "sources", ("cp", "in.txt", "out.txt"), {"out": "out.txt"}, needs=("cp",))
@@ -51,6 +53,22 @@ def test_what_builds_leave_behind_is_no_source(home: Path) -> None:
     (home / "sources" / "target").mkdir()
     (home / "sources" / "target" / "x").write_text("")
     assert build(COPY, home)["out"] == first
+
+
+@pytest.mark.parametrize("target", ["pipe", "/dev/zero", "/nowhere"])
+def test_a_source_that_is_no_regular_file_is_named_and_not_read(target: str, home: Path) -> None:
+    os.mkfifo(home / "pipe")
+    (home / "sources" / "odd").symlink_to(home / target)
+    with pytest.raises(HostError) as caught:
+        build(COPY, home)
+    assert caught.value.problems[0].where == str(home / "sources/odd")
+
+
+def test_sources_that_are_far_too_large_are_refused(home: Path) -> None:
+    with (home / "sources" / "data").open("wb") as file:
+        file.truncate(MOST_SOURCE_BYTES + 1)
+    with pytest.raises(HostError, match="at most"):
+        build(COPY, home)
 
 
 def test_a_failing_build_tells_its_last_words_and_leaves_nothing(home: Path) -> None:

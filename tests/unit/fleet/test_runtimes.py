@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import platform
 import shutil
+import subprocess
 import tarfile
+import threading
 import zipfile
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from regatta.errors import HostError
+from regatta.fleet import fetching
 from regatta.fleet.fetching import fetch
 from regatta.fleet.runtimes import provision
 from regatta.model.experiment import Archive, Collector, Runtime
@@ -118,6 +123,63 @@ def test_an_archive_for_another_architecture_only_is_an_error(tmp_path: Path) ->
         fetch(
             Runtime("packed", "java", "archive", archives={"s390x": Archive("file:///x", "0" * 64)}), "x86_64"
         )
+
+
+@pytest.mark.parametrize("source", ["/dev/zero", "pipe"])
+def test_an_archive_that_is_no_regular_file_is_refused_and_leaves_nothing(
+    source: str, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(HostError, match="no regular file"):
+        fetch(archive_runtime(tmp_path / source, "0" * 64), platform.machine())
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+def test_an_archive_without_an_end_is_cut_off_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Endless(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(bytes(1 << 20))
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    monkeypatch.setattr(fetching, "MOST_ARCHIVE_BYTES", 4 << 20)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/jdk.tar.gz"
+            endless = Runtime(
+                "packed", "java", "archive", archives={platform.machine(): Archive(url, "0" * 64)}
+            )
+            with pytest.raises(HostError, match="at most"):
+                fetch(endless, platform.machine())
+        finally:
+            server.shutdown()
+    assert [path.suffix for path in (tmp_path / "cache/archives").iterdir()] == [".lock"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root can mount a small disk")
+def test_a_full_disk_is_not_blamed_on_the_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=False).returncode != 0:
+        pytest.skip("NOT TESTED: nothing can be mounted here")
+    try:
+        monkeypatch.setenv("REGATTA_CACHE", str(small / "cache"))
+        (tmp_path / "jdk").write_bytes(bytes(4 << 20))
+        with pytest.raises(HostError) as caught:
+            fetch(archive_runtime(tmp_path / "jdk", "0" * 64), platform.machine())
+        assert "make room" in caught.value.problems[0].fix
+        assert not list(small.rglob("*.tmp"))
+    finally:
+        subprocess.run(["umount", small], check=True)
 
 
 def test_an_unreachable_archive_names_its_url(tmp_path: Path) -> None:

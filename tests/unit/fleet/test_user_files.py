@@ -145,6 +145,16 @@ def test_links_to_folders_are_followed(tmp_path: Path) -> None:
     assert find(folder, tmp_path)["kit"].sha256 != before
 
 
+@pytest.mark.parametrize("target", ["pipe", "/dev/zero"])
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_refused(target: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "files" / WANTED.name
+    path.parent.mkdir(parents=True)
+    path.symlink_to(tmp_path / target)
+    with pytest.raises(HostError, match="no regular file"):
+        find(WANTED, tmp_path)
+
+
 def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
     put(tmp_path / "kit", "a")
     alone = contents_sha256(tmp_path / "kit")
