@@ -437,7 +437,17 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
     (machine.bin / "git").symlink_to(git)
     tools = machine.clone / ".venv" / "bin"
     tools.mkdir(parents=True)
-    for name in ("ruff", "mypy", "lint-imports", "snakefmt", "shellcheck", "clang-format", "ansible-lint"):
+    named = (
+        "ruff",
+        "mypy",
+        "lint-imports",
+        "vermin",
+        "snakefmt",
+        "shellcheck",
+        "clang-format",
+        "ansible-lint",
+    )
+    for name in named:
         _script(tools / name, "echo complaint; exit 1" if name == failing else "")
     subprocess.run([git, "init", "-q", machine.clone], check=True)
     done = machine.run(by=[machine.clone / "tools" / "check"])
@@ -447,6 +457,8 @@ def test_check_runs_every_tool_and_fails_when_one_does(machine: Machine, failing
         "ruff format",
         "mypy",
         "import-linter",
+        "vermin, controller",
+        "vermin, hosts",
         "snakefmt",
         "shellcheck",
         "clang-format",

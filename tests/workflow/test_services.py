@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import json
 import os
@@ -27,6 +28,7 @@ from regatta.influx.services.ownership import why_not_ours
 from regatta.influx.services.places import Places
 from regatta.influx.services.ports import is_free
 
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
 PERTURBATION = (
     *("steal_percent", "other_cpu_percent", "memory_pressure_percent", "io_pressure_percent"),
     *("frequency_drop_percent", "swapped_pages", "throttle_events"),
@@ -228,6 +230,8 @@ def test_another_user_on_the_port_of_a_container_is_told_no_password(tmp_path: P
         other = socket.create_server(("127.0.0.1", 0))
     finally:
         os.seteuid(0)
+        # The change of user left this process without the right to be traced, which its children would inherit.
+        assert ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1) == 0
     with other:
         port = other.getsockname()[1]
         assert why_not_ours(places, port) == f"port {port} is a program's of user 65534, not Docker's"

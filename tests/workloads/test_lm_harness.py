@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 import statistics
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from lm_runs import ROOT, Run, compile_against, run
+
+from regatta.runner.host_state import HostState
 
 pytestmark = pytest.mark.alone
 
@@ -17,6 +21,9 @@ pytestmark = pytest.mark.alone
 SEVERAL = ("--parallel", "2", "--interval-us", "100000")
 #: a neighbour on the second processor lengthens all of a run
 TURNS = 20
+#: share of a run in which some process waits for a processor; on a quiet machine it is below 0.05
+BUSY = 0.2
+HOST = HostState([])
 
 
 # ---- a planted cost is found ----
@@ -29,19 +36,47 @@ def within(value: float, truth: float, tolerance: float) -> bool:
 def least_found(
     planted: Path, directory: Path, metric: str, truth: float, *arguments: str, tolerance: float = 0.01
 ) -> float:
-    """The least value of several runs: whoever else uses the processor can only lengthen an operation.
+    """Return the least value of several runs: other processes can only lengthen an operation.
 
-    Further runs only where the first was lengthened, and none may ever be shorter than what was planted.
+    Further runs only where the first was lengthened, and none may ever be shorter than what was planted. Where others took
+    processor time in every run, the test is skipped.
     """
-    least = float("inf")
+    least = least_waited = float("inf")
     for turn in range(TURNS):
-        outcome = run([planted, *arguments], directory / f"work-{turn}")
+        with waiting() as waited:
+            outcome = run([planted, *arguments], directory / f"work-{turn}")
         assert outcome.exit_code == 0, outcome.stderr
         ((_, lines),) = outcome.of(metric).items()
         least = min(least, *(line["value"] for line in lines))
+        least_waited = min(least_waited, *waited)
         if within(least, truth, tolerance):
             break
+    if least > truth:
+        skip_where_busy(within(least, truth, tolerance), least_waited)
     return least
+
+
+def skip_where_busy(fits: bool, waited: float) -> None:
+    """Skip a test whose figure does not fit because other processes took the processors."""
+    if not fits and waited > BUSY:
+        pytest.skip(f"machine too busy: processes waited for a processor {waited:.0%} of the time")
+
+
+@contextmanager
+def waiting() -> Iterator[list[float]]:
+    """Give the share of time in which a process waited for a processor, or the hypervisor took one; 0 where unknown."""
+    before, began_s = HOST.read(), time.monotonic()
+    share: list[float] = []
+    try:
+        yield share
+    finally:
+        after, elapsed_s = HOST.read(), time.monotonic() - began_s
+        lost_s = 0.0
+        for key, seconds in (("psi_cpu_some_us", 1e-6), ("steal_s", 1.0)):
+            first, last = before[key], after[key]
+            if first is not None and last is not None:
+                lost_s += (last - first) * seconds
+        share.append(lost_s / elapsed_s)
 
 
 def test_a_planted_duration_is_found_within_one_per_cent(planted: Path, tmp_path: Path) -> None:
@@ -60,13 +95,15 @@ def test_a_planted_duration_is_found_by_each_of_two_children(planted: Path, tmp_
 def test_twice_the_dependent_work_takes_twice_the_time(planted: Path, tmp_path: Path) -> None:
     least: dict[int, list[float]] = {200: [], 400: []}
     # In turns, so that a change of the processor's frequency falls on both.
-    for turn in range(3):
-        for length, found in least.items():
-            command = [planted, "--kind", "chain", "--amount", str(length)]
-            outcome = run(command, tmp_path / f"work-{length}-{turn}")
-            ((_, lines),) = outcome.series.items()
-            found.append(min(line["value"] for line in lines))
+    with waiting() as waited:
+        for turn in range(3):
+            for length, found in least.items():
+                command = [planted, "--kind", "chain", "--amount", str(length)]
+                outcome = run(command, tmp_path / f"work-{length}-{turn}")
+                ((_, lines),) = outcome.series.items()
+                found.append(min(line["value"] for line in lines))
     ratio = statistics.median(least[400]) / statistics.median(least[200])
+    skip_where_busy(0.7 * 2 < ratio < 1.3 * 2, *waited)
     assert 0.7 * 2 < ratio < 1.3 * 2
 
 
