@@ -38,6 +38,7 @@ def bench(tmp_path: Path) -> Path:
         "base_packages": [],
         "quiet_host_system": str(tmp_path / "system"),
         "quiet_host_leave": _LEFT,
+        "quiet_host_bin": str(tmp_path / "bin"),
     }
     inventory = {"all": {"children": {"lab": {"hosts": {"one": host}}}}}
     (tmp_path / "hosts.yml").write_text(json.dumps(inventory))
@@ -60,6 +61,31 @@ def test_a_host_is_made_quiet_once_and_put_back(bench: Path) -> None:
     assert (bench / "root/quiet/before.json").is_file()
     assert play(bench, "restore.yml").changed == 1
     assert snapshot(system) == before
+
+
+def test_the_user_who_logs_in_cannot_exchange_the_program_that_root_runs(bench: Path) -> None:
+    first = play(bench, "quiesce.yml")
+    assert first.ok, first.failed
+    program = bench / "bin/regatta-0123456789abcdef.pyz"
+    assert not (bench / "root/bin").exists()
+    for path, mode in ((program, 0o644), (program.parent, 0o755)):
+        seen = path.stat()
+        assert (seen.st_uid, seen.st_gid, seen.st_mode & 0o7777) == (0, 0, mode)
+    os.chown(program, 61_613, 61_613)
+    program.chmod(0o666)
+    assert play(bench, "restore.yml").ok
+    assert (program.stat().st_uid, program.stat().st_mode & 0o7777) == (0, 0o644)
+
+
+@pytest.mark.parametrize("playbook", ["quiesce.yml", "restore.yml"])
+def test_a_folder_above_the_program_that_others_can_change_is_refused(bench: Path, playbook: str) -> None:
+    theirs = bench / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 61_613, 61_613)
+    outcome = play(bench, playbook, {"quiet_host_bin": str(theirs / "bin")})
+    assert not outcome.ok
+    assert f"{theirs} of user 61613 with mode" in outcome.failed
+    assert not (bench / "root/quiet").exists()
 
 
 @pytest.mark.long
