@@ -33,6 +33,7 @@ from regatta.runner.follow import Following
 from regatta.runner.host_folder import HostFolder, write_durably
 from regatta.store.folder import Folder
 from regatta.store.journal import Damage, read_journal
+from regatta.store.progress import read_progress
 
 SLOW = cell("slow", ["/bin/sleep", "0.2"])
 
@@ -331,6 +332,8 @@ def test_what_the_runner_says_is_handed_on(
             return "waiting: process 7 of ada@lab (other, since noon) measures on this host" in told
 
         wait_until(waits, "word of who measures")
+        shown = wait_until(lambda: read_progress(bed.folder).hosts[0].waiting, "the same in `regatta status`")
+        assert shown == f"waiting for host {HOST}: other (ada@lab), since noon"
     thread.join(60)
     assert results[0]["statuses"] == {"ok": 1}
 
