@@ -71,6 +71,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(429, b'{"error":"too many"}', {"Retry-After": self.server.retry_after})
         elif action == "413":
             self._answer(413, b'{"error":"Request Entity Too Large"}')
+        elif action in ("drip headers", "drip", "drip chunks"):
+            self._drip(action)
         elif action in self.server.bodies:
             self._answer(200, self.server.bodies[action])
         elif action == "400 of nobody":
@@ -121,6 +123,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if status != 204:
             self.wfile.write(body)
+
+    def _drip(self, what: str) -> None:
+        """A byte now and then, without end: every one of them is in time."""
+        begin = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        kinds = {"drip headers": b"X: ", "drip": b"Content-Length: 9999\r\n\r\n{"}
+        self.connection.sendall(begin + kinds.get(what, b"Transfer-Encoding: chunked\r\n\r\n"))
+        try:
+            while True:
+                time.sleep(0.1)
+                self.connection.sendall(b"1\r\n \r\n" if what == "drip chunks" else b"x")
+        except OSError:
+            self.close_connection = True
 
     def _cut(self) -> None:
         self.close_connection = True

@@ -14,9 +14,10 @@ from typing import Any
 
 from regatta.errors import StoreError
 from regatta.influx.backup_file import Backup, Contents, Writer, whole_or_not_at_all
-from regatta.influx.client import Client, Series
+from regatta.influx.client import Client
 from regatta.influx.contents import Measurement, Tally, count_values, measurements
 from regatta.influx.lines import escaped, field_text, identifier
+from regatta.influx.responses import Series
 from regatta.influx.settings import Settings
 
 #: told while it goes on: how many points of how many are done
@@ -104,7 +105,12 @@ def _lines(client: Client, measurement: Measurement, tally: Tally) -> Iterator[l
             tally.add(tags, dict(zip(names, counts, strict=True)))
             counts = [0] * len(names)
         tags = series.tags
-        yield _encoded(series, _key(measurement.name, series.tags), encoders, counts)
+        try:
+            lines = _encoded(series, _key(measurement.name, series.tags), encoders, counts)
+        except (TypeError, ValueError, OverflowError) as error:
+            where = f"{client.settings.url}: {measurement.name}"
+            raise StoreError(where, "values of the types of their fields", str(error)) from error
+        yield lines
     if tags is not None:
         tally.add(tags, dict(zip(names, counts, strict=True)))
 

@@ -13,8 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import urllib3
@@ -23,12 +22,16 @@ from urllib3.response import BaseHTTPResponse
 
 import regatta
 from regatta.errors import StoreError
+from regatta.influx.deadline import Deadline
 from regatta.influx.refusals import Refusals, split_lines
 from regatta.influx.responses import (
     NO_POLICY,
+    Series,
+    fits,
     integer,
     may_be_empty,
     message,
+    parts_of,
     plain,
     reason,
     retry_after,
@@ -46,16 +49,9 @@ _LONGEST_PAUSE_S = 5.0
 #: how fast the compression is, against how much it saves: text of this kind gains little past 1
 _GZIP_LEVEL = 1
 _BROKE_OFF = "the answer broke off"
-
-
-@dataclass(frozen=True)
-class Series:
-    """Rows of an answer that belong together."""
-
-    name: str
-    tags: dict[str, str]
-    columns: list[str]
-    values: list[list[Any]]
+#: A request, and each piece of a long answer, may take so many times as long as the database may say nothing.
+_WHOLE = 6
+_PIECE_BYTES = 1 << 16
 
 
 class Unreachable(StoreError):
@@ -129,6 +125,8 @@ class Client:
             maxsize=1,
             ssl_context=_trusted(settings),
         )
+        self._deadline = Deadline(_WHOLE * min(settings.timeout_s, answer_s))
+        self._deadline.watch(self._pool)
 
     def close(self) -> None:
         """Close the connection."""
@@ -194,7 +192,14 @@ class Client:
         raise self._foreign(self.settings.where("url"), f"{got} to what was written, and not 204")
 
     def query(
-        self, query: str, *, chunked: bool = False, rows: int | None = None, epoch: str = "ns"
+        self,
+        query: str,
+        *,
+        chunked: bool = False,
+        rows: int | None = None,
+        epoch: str = "ns",
+        width: int | None = None,
+        numbers: bool = False,
     ) -> Iterator[Series]:
         """Ask in InfluxQL (names and strings in it quoted by `lines.identifier` and `lines.quoted`).
 
@@ -203,6 +208,8 @@ class Client:
             chunked: read the answer piece by piece, for what is large. A series may then come in several pieces.
             rows: of a piece, at most; None: as the database has it.
             epoch: unit of times.
+            width: how many columns the answer has to have; None: any number.
+            numbers: whether all its values have to be numbers, or null.
 
         Yields:
             the series in the answer, in its order.
@@ -223,10 +230,17 @@ class Client:
         try:
             if chunked:
                 response = self._again_and_again(lambda: self._send("/query", data, headers))
-                yield from self._series(query, self._pieces(response), may_be_empty(response.headers))
+                pieces: Iterable[bytes] = self._pieces(response)
+                empty = may_be_empty(response.headers)
             else:
                 whole, empty = self._again_and_again(lambda: self._whole(data, headers))
-                yield from self._series(query, whole.split(b"\n"), empty)
+                pieces = whole.split(b"\n")
+            for one in self._series(query, pieces, empty):
+                if not fits(one, width, numbers):
+                    raise self._foreign(
+                        f"{self.settings.url}/query", shown(repr((one.columns, one.values[:1])))
+                    )
+                yield one
         except (_Refused, _TooLarge) as error:
             raise self._bad_query(query, shown(str(error))) from error
 
@@ -234,22 +248,37 @@ class Client:
         """A whole answer, and whether it may be an empty one."""
         response = self._send("/query", data, headers)
         try:
-            return response.read(), may_be_empty(response.headers)
-        except HTTPError as error:
-            raise _Passing(plain(error)) from error
+            with self._deadline.running():
+                return response.read(), may_be_empty(response.headers)
+        except (HTTPError, OSError) as error:
+            raise _Passing(self._why(error)) from error
 
     def _pieces(self, response: BaseHTTPResponse) -> Iterator[bytes]:
         """An answer piece by piece, each a line of it."""
         rest = b""
+        stream = response.stream(_PIECE_BYTES)
         try:
-            for part in response.stream(1 << 16):
+            while part := self._part(stream):
                 *lines, rest = (rest + part).split(b"\n") if b"\n" in part else [rest + part]
                 yield from lines
-        except HTTPError as error:
-            raise self._unreachable(plain(error)) from error
+        except (HTTPError, OSError) as error:
+            raise self._unreachable(self._why(error)) from error
         finally:
             response.release_conn()
         yield rest
+
+    def _part(self, stream: Iterator[bytes]) -> bytes:
+        """The next piece of an answer, all of it in time; what is done with it takes as long as it takes."""
+        parts: list[bytes] = []
+        size = 0
+        with self._deadline.running():
+            while size < _PIECE_BYTES and (part := next(stream, None)) is not None:
+                parts.append(part)
+                size += len(part)
+        return b"".join(parts)
+
+    def _why(self, error: Exception) -> str:
+        return f"no whole answer in {self._deadline.seconds:g} s" if self._deadline.passed else plain(error)
 
     def _series(self, query: str, pieces: Iterable[bytes], empty: bool) -> Iterator[Series]:
         """The series of an answer, which may break off without a sign: of its pieces, the last does not say that more comes.
@@ -265,23 +294,17 @@ class Client:
                 continue
             try:
                 answer = json.loads(piece, parse_int=integer)
-            except ValueError as error:
-                if piece.startswith(b"{"):
+            except (ValueError, RecursionError) as error:
+                if piece.startswith(b"{") and not isinstance(error, RecursionError):
                     raise self._unreachable(_BROKE_OFF) from error
                 raise self._foreign(f"{self.settings.url}/query", repr(piece[:200])) from error
             try:
-                results = answer.get("results", [])
-                failures = [one["error"] for one in (answer, *results) if "error" in one]
-                if failures:
-                    raise self._bad_query(query, shown(str(failures[0])))
-                for result in results:
-                    for one in result.get("series", []):
-                        yield Series(
-                            one.get("name", ""), one.get("tags", {}), one["columns"], one.get("values", [])
-                        )
-                more = bool(results) and results[-1].get("partial", False)
+                failure, found, more = parts_of(answer)
             except (KeyError, TypeError, AttributeError) as error:
                 raise self._foreign(f"{self.settings.url}/query", repr(piece[:200])) from error
+            if failure is not None:
+                raise self._bad_query(query, shown(failure))
+            yield from found
         if more:
             raise self._unreachable(_BROKE_OFF)
 
@@ -315,14 +338,15 @@ class Client:
         if hindrance := self._hindrance():
             raise _Passing(hindrance)
         try:
-            response = self._pool.request(
-                "POST", self.settings.url + path, body=data, headers={**self._headers, **headers},
-                preload_content=False, redirect=False,
-            )  # fmt: skip
-            if response.status < 300:
-                return response
-            with response:
-                text = message(response.read(_ANSWER_BYTES, decode_content=True))
+            with self._deadline.running():
+                response = self._pool.request(
+                    "POST", self.settings.url + path, body=data, headers={**self._headers, **headers},
+                    preload_content=False, redirect=False,
+                )  # fmt: skip
+                if response.status < 300:
+                    return response
+                with response:
+                    text = message(response.read(_ANSWER_BYTES, decode_content=True))
         except SSLError as error:
             raise StoreError(
                 self.settings.where("url"), "a certificate that is trusted", plain(error),
@@ -331,7 +355,7 @@ class Client:
         except (LocationParseError, InvalidHeader) as error:
             raise StoreError(self.settings.where("url"), "an address of InfluxDB", plain(error)) from error
         except (HTTPError, OSError) as error:
-            raise _Passing(plain(error)) from error
+            raise _Passing(self._why(error)) from error
         raise self._failure(response, text)
 
     def _hindrance(self) -> str:

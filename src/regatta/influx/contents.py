@@ -73,6 +73,8 @@ def _measurement(client: Client, name: str) -> Measurement:
 
 
 def _columns(columns: Sequence[str], rows: Sequence[Sequence[Any]], *wanted: str) -> list[list[str]]:
+    if not {*wanted} <= {*columns}:
+        raise StoreError("an answer of InfluxDB", f"the columns {', '.join(wanted)}", ", ".join(columns))
     places = [columns.index(name) for name in wanted]
     return [[str(row[place]) for place in places] for row in rows]
 
@@ -82,7 +84,8 @@ def count_values(client: Client, measurement: Measurement) -> Contents:
     names = list(measurement.fields)
     counts = ", ".join(f"count({identifier(name)}::field) AS c{i}" for i, name in enumerate(names))
     tally = Tally()
-    for series in client.query(f"SELECT {counts} FROM {measurement.source} GROUP BY *", chunked=True):
+    query = f"SELECT {counts} FROM {measurement.source} GROUP BY *"
+    for series in client.query(query, chunked=True, width=1 + len(names), numbers=True):
         for row in series.values:
             tally.add(
                 series.tags, {name: int(value or 0) for name, value in zip(names, row[1:], strict=True)}

@@ -141,7 +141,7 @@ class Held:
                 f"SELECT {identifier(COUNTED[INVOCATION])} FROM {identifier(INVOCATION)}"
                 f" WHERE {self._where(host)} ORDER BY time {order} LIMIT {_ENDS}"
             )
-            theirs.update(row[0] for series in reader.query(query) for row in series.values)
+            theirs.update(row[0] for series in reader.query(query, width=2) for row in series.values)
         for time_ns in self._times(host):
             theirs.discard(time_ns)
             if not theirs:
@@ -191,7 +191,8 @@ def _records(cursor: Cursor) -> int:
 def _count(reader: Client, measurement: str, where: str) -> int:
     query = f"SELECT count({identifier(COUNTED[measurement])}) FROM {identifier(measurement)} WHERE {where}"
     try:
-        return sum(int(row[1]) for series in reader.query(query) for row in series.values)
+        answer = reader.query(query, width=2, numbers=True)
+        return sum(int(row[1] or 0) for series in answer for row in series.values)
     except StoreError as error:
         settings = reader.settings
         if "database not found" not in error.problems[0].got:

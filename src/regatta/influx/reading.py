@@ -82,11 +82,26 @@ def experiment_from_influx(
     Raises:
         StoreError: the database has no such experiment, only parts of its records, or those of two runs; or it cannot be asked.
     """
-    documents = read_plan(_asking(client), experiment)
     with tempfile.TemporaryDirectory(prefix="regatta-influx-") as name:
         folder = Folder(Path(name) / "experiment")
-        _write_plan(folder, documents)
-        _Reading(client, experiment, documents, say, progress).write(folder.path, Path(name))
+        try:
+            documents = read_plan(_asking(client), experiment)
+            _write_plan(folder, documents)
+            _Reading(client, experiment, documents, say, progress).write(folder.path, Path(name))
+        except (
+            KeyError,
+            IndexError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
+            # Who may write there may write anything, and each field is taken for what Regatta writes.
+            got = f"others ({type(error).__name__}: {error})"
+            raise StoreError(
+                f"experiment {experiment!r} in the database", "points that Regatta wrote", got
+            ) from error
         yield folder.path
 
 
@@ -225,7 +240,7 @@ class _Reading:
         texts: dict[str, str | None] = {NONE: None}
         first = 1 + len(fields)
         query = f"SELECT {chosen} FROM {identifier(measurement)} WHERE {told}"
-        for series in self._client.query(query, chunked=True):
+        for series in self._client.query(query, chunked=True, width=len(names) + 2):
             for *row, unheld in series.values:
                 for place in range(first, len(row)):
                     text = row[place]

@@ -8,9 +8,14 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
 from regatta.printable import printable
 
+_NUMBERS = {int, float, type(None)}
+_PLAIN = _NUMBERS | {str, bool}
 #: what InfluxDB says of a retention policy that it does not have
 NO_POLICY = "retention policy not found"
 
@@ -37,11 +42,63 @@ def message(body: bytes) -> str | None:
         answer = json.loads(body)
         said = answer.get("error") or answer["message"]
         data = answer.get("data")
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return None
     if isinstance(data, list) and data and isinstance(data[0], dict) and "error_message" in data[0]:
         said = f"{said}: {data[0]['error_message']}"
     return " ".join(str(said).split())
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rows of an answer that belong together: as long as there are columns, of plain values, with whole numbers as times."""
+
+    name: str
+    tags: dict[str, str]
+    columns: list[str]
+    values: list[list[Any]]
+
+
+def parts_of(answer: Any) -> tuple[str | None, list[Series], bool]:
+    """The parts of an answer to a query, which anybody may have written: why it failed (or None), its series, whether more comes.
+
+    Raises:
+        KeyError, TypeError, AttributeError: it has another shape than answers of InfluxDB.
+    """
+    results = answer.get("results", [])
+    if not isinstance(results, list):
+        raise TypeError("results")
+    failures = [one["error"] for one in (answer, *results) if "error" in one]
+    if failures:
+        return str(failures[0]), [], False
+    found = [_series(one) for result in results for one in result.get("series", [])]
+    return None, found, bool(results) and results[-1].get("partial", False) is True
+
+
+def _series(one: Any) -> Series:
+    series = Series(one.get("name", ""), one.get("tags", {}), one["columns"], one.get("values", []))
+    rows = series.values
+    # In the loops of C: there may be millions of values.
+    if not (
+        isinstance(series.name, str)
+        and {type(text) for pair in series.tags.items() for text in pair} <= {str}
+        and isinstance(series.columns, list)
+        and {*map(type, series.columns)} == {str}
+        and isinstance(rows, list)
+        and {*map(type, rows)} <= {list}
+        and {*map(len, rows)} <= {len(series.columns)}
+        and {*map(type, chain.from_iterable(rows))} <= _PLAIN
+        and (series.columns[0] != "time" or {type(row[0]) for row in rows} <= {int})
+    ):
+        raise TypeError("series")
+    return series
+
+
+def fits(series: Series, width: int | None, numbers: bool) -> bool:
+    """Whether a series has so many columns, and whether its values are numbers or null, where that is asked for."""
+    if width is not None and len(series.columns) != width:
+        return False
+    return not numbers or {*map(type, chain.from_iterable(series.values))} <= _NUMBERS
 
 
 def may_be_empty(headers: Mapping[str, str]) -> bool:

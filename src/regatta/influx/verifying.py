@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from regatta.influx.client import Client, Series
+from regatta.influx.client import Client
 from regatta.influx.cursor import Cursor, Cursors
 from regatta.influx.event_points import event_point
 from regatta.influx.ingesting import Progress
@@ -16,6 +16,7 @@ from regatta.influx.labels import HostLabels, read_labels
 from regatta.influx.lines import escaped, identifier, series_key
 from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point
 from regatta.influx.records import RecordLines
+from regatta.influx.responses import Series
 from regatta.influx.retention import retention
 from regatta.influx.sums import ASKED, FIRST, LAST, SUM_OF_VALUES, HostSums, name_of
 from regatta.model.record import DamagedLine, decode_record
@@ -196,7 +197,7 @@ def _sum_host(folder: Folder, host: str, cursor: Cursor, sums: HostSums, progres
 def _ask(client: Client, measurement: str, scope: _Scope) -> Iterator[tuple[str, int]]:
     """Series of a measurement and how many points each has."""
     for series in _grouped(client, measurement, f"count({identifier(COUNTED[measurement])})", scope):
-        yield _key(measurement, series), sum(int(row[1]) for row in series.values)
+        yield _key(measurement, series), sum(int(row[1] or 0) for row in series.values)
 
 
 def _ask_sums(
@@ -208,20 +209,22 @@ def _ask_sums(
     names = [name_of(*pair) for pair in asked]
     chosen = ", ".join(f"{function}({identifier(field)})" for function, field in asked)
     found: dict[str, dict[str, int | float | None]] = {}
-    for series in _grouped(client, measurement, chosen, scope):
+    for series in _grouped(client, measurement, chosen, scope, 1 + len(names)):
         for row in series.values:
             found[_key(measurement, series)] = dict(zip(names, row[1:], strict=True))
     for name, function in ((FIRST, "first"), (LAST, "last")):
         one = f"{function}({identifier(COUNTED[measurement])})"
-        for series in _grouped(client, measurement, one, scope):
+        for series in _grouped(client, measurement, one, scope, numbers=False):
             for row in series.values:
                 found.setdefault(_key(measurement, series), {"points": 0})[name] = row[0]
     return found
 
 
-def _grouped(client: Client, measurement: str, chosen: str, scope: _Scope) -> Iterator[Series]:
+def _grouped(
+    client: Client, measurement: str, chosen: str, scope: _Scope, width: int = 2, numbers: bool = True
+) -> Iterator[Series]:
     query = f"SELECT {chosen} FROM {identifier(measurement)} WHERE {scope.condition()} GROUP BY *"
-    return client.query(query, chunked=True)
+    return client.query(query, chunked=True, width=width, numbers=numbers)
 
 
 def _key(measurement: str, series: Series) -> str:

@@ -334,3 +334,45 @@ def test_nobody_is_told_of_a_secret_when_the_connection_fails(make: Make) -> Non
     secret = settings.write.authorization().split()[1]
     assert secret not in str(raised.value) + said[0]
     assert "object at 0x" not in str(raised.value) + said[0]
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("drip", ["drip headers", "drip", "drip chunks"])
+def test_an_answer_that_drips_meets_a_deadline(make: Make, drip: str, chunked: bool) -> None:
+    with faulty_proxy(1, [drip] * 9) as proxy:
+        client = Client(make(url=proxy.url, timeout_s=0.2), "read", patience_s=0.1)
+        with pytest.raises(Unreachable, match=r"no whole answer in 1\.2 s"):
+            list(client.query("SELECT v FROM m", chunked=chunked))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[]",
+        '{"results":7}',
+        '{"results":[7]}',
+        '{"results":{}}',
+        '{"results":[{"series":[{"columns":[],"values":[[]]}]}]}',
+        '{"results":[{"series":[{"columns":"ab","values":[["a","b"]]}]}]}',
+        '{"results":[{"series":[{"columns":["time"],"values":[7]}]}]}',
+        '{"results":[{"series":[{"columns":["time"],"values":["a"]}]}]}',
+        '{"results":[{"series":[{"columns":["time"],"values":[["now"]]}]}]}',
+        '{"results":[{"series":[{"columns":["time","v"],"values":[[1]]}]}]}',
+        '{"results":[{"series":[{"columns":["time","v"],"values":[[1,{}]]}]}]}',
+        '{"results":[{"series":[{"columns":["time","v"],"values":[[1,"no number"]]}]}]}',
+        '{"results":[{"series":[{"columns":["time"],"values":[[1]]}]}]}',
+        '{"results":[{"series":[{"columns":["time","v"],"tags":7,"values":[]}]}]}',
+        '{"results":[{"series":[{"columns":["time","v"],"tags":{"a":[]},"values":[]}]}]}',
+        '{"results":[{"series":[{"columns":["time","v"],"name":[],"values":[]}]}]}',
+        '{"results":[{"series":[{"columns":["time","v"],"values":null}]}]}',
+        '{"results":[{"series":null}]}',
+        "[" * 100_000,
+    ],
+)
+def test_an_answer_of_another_shape_is_told(make: Make, answer: str, chunked: bool) -> None:
+    with faulty_proxy(1, ["made up"]) as proxy:
+        proxy.bodies["made up"] = answer.encode()
+        client = Client(make(url=proxy.url), "read", patience_s=0.3)
+        with pytest.raises(StoreError, match="an answer of InfluxDB"):
+            list(client.query("SELECT count(v) FROM m", chunked=chunked, width=2, numbers=True))

@@ -322,3 +322,17 @@ def test_a_large_plan_is_cut_into_parts_and_read_back_whole(tmp_path):
     points[:] = [p for p in points if p.tags[1] == "alpha"]
     with pytest.raises(StoreError, match="its plan, whole"):
         read_plan(ask, "made-up")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'event,experiment=hostile,host=none,kind=plan document="x",part="one",parts="many"',
+        'event,experiment=hostile,host=none,kind=plan document=1,part=0i,parts=1i',
+        'event,experiment=hostile,host=none,kind=plan part=0i,parts=1i',
+    ],
+)  # fmt: skip
+def test_points_of_other_types_than_ours_are_told(settings, line):
+    Client(read_settings(settings)).write([f"{line} 1\n".encode()])
+    with pytest.raises(StoreError, match="hostile"), read_back(settings, "hostile"):
+        pass
