@@ -8,7 +8,6 @@ from regatta.cli.handover import path_for_snakemake, wanted_results, wanted_spec
 from regatta.errors import RegattaError
 from regatta.fleet.fingerprint import write_fingerprint
 from regatta.influx.settings import find_settings, hand_on
-from regatta.planner.layout import segment_count
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
@@ -24,9 +23,7 @@ try:
     EXPERIMENTS = {
         e.name: e for e in (load_spec(path, HOME) for path in wanted_specs(config))
     }
-    FOLDER = wanted_results(
-        config, {e.results_directory for e in EXPERIMENTS.values()}
-    )
+    FOLDER = wanted_results(config, {e.results_directory for e in EXPERIMENTS.values()})
     # Where the InfluxDB is, or None: then nothing of it is in the graph.
     INFLUX = find_settings(HOME)
 except RegattaError as error:
@@ -85,13 +82,16 @@ for experiment in EXPERIMENTS.values():
         withdraw_unsent(Folder(Path(RESULTS) / experiment.name), INFLUX.identity)
 
 
-def last_receipts(wildcards):
-    """The last segment of every host; each waits for the one before it."""
+def all_receipts(wildcards):
+    """Every segment of every host, in order: Snakemake then finds each after the one that it waits for.
+
+    From the last segment alone it would walk back through all of them by recursion, which ends at some 480.
+    """
     experiment = EXPERIMENTS[wildcards.experiment]
-    last = segment_count(experiment) - 1
     return [
-        f"{RESULTS}/{experiment.name}/receipts/{host.name}/{last:05d}.json"
+        f"{RESULTS}/{experiment.name}/receipts/{host.name}/{segment:05d}.json"
         for host in experiment.hosts
+        for segment in range(experiment.segments)
     ]
 
 
@@ -120,7 +120,7 @@ SENT = [
         *(
             sent_receipt(folder, host.name, segment)
             for host in EXPERIMENTS[name].hosts
-            for segment in range(segment_count(EXPERIMENTS[name]))
+            for segment in range(EXPERIMENTS[name].segments)
             if not (folder.receipts / host.name / f"{segment:05d}.json").exists()
         ),
     ]

@@ -1,7 +1,7 @@
 # What failed is written down first, so that the answer can be made of the rest; `verified` then fails loudly.
 rule verify:
     input:
-        receipts=last_receipts,
+        receipts=all_receipts,
     output:
         verdict=f"{RESULTS}/{{experiment}}/verify.json",
     log:

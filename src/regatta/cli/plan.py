@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,8 @@ from regatta.printable import printable
 
 if TYPE_CHECKING:
     from regatta.planner.plan import HostPlan
+
+_LONG_S = 2.0
 
 
 @click.command()
@@ -40,16 +44,19 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
     from regatta.planner.plan import plan_host
 
     ready = make_ready(spec, results, way)
-    crossings = ready.crossings()
-    plans = {
-        name: plan_host(ready.experiment, ready.hosts[name], crossing) for name, crossing in crossings.items()
-    }
+    with _said_when_long(ready):
+        crossings = ready.crossings()
+        plans = {
+            name: plan_host(ready.experiment, ready.hosts[name], crossing)
+            for name, crossing in crossings.items()
+        }
     refused = [
         (label, reason, name) for name, crossing in crossings.items() for label, reason in crossing.impossible
     ]
     impossible = list(dict.fromkeys((label, reason) for label, reason, _ in refused))
     if write:
-        _write(ready, plans, refused)
+        with _said_when_long(ready):
+            _write(ready, plans, refused)
         if not as_json:
             return
     value = _describe(ready, plans, impossible, sum(c.excluded for c in crossings.values()))
@@ -58,6 +65,23 @@ def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool
         click.echo(json.dumps(value))
     else:
         _show(value, plans, shown_rows)
+
+
+@contextmanager
+def _said_when_long(ready: Ready) -> Iterator[None]:
+    """Say on stderr how large the plan is, once the work takes longer than a user waits without a word."""
+    from regatta.spec.plan_size import count_cells
+
+    cells = count_cells(ready.experiment)
+    hosts = len(ready.hosts)
+    text = f"planning {cells:,} cells and {cells * ready.experiment.rounds:,} invocations per host, {hosts} hosts"
+    timer = threading.Timer(_LONG_S, click.echo, [text], {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str, str, str]]) -> None:
@@ -77,7 +101,6 @@ def _describe(
     ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
 ) -> dict[str, Any]:
     from regatta.analysis.proposal import propose_rounds
-    from regatta.planner.layout import segment_count
     from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
     from regatta.store.progress import recorded_cells
 
@@ -135,7 +158,7 @@ def _describe(
         "undecided": undecided,
         "discarded_rounds": ready.experiment.discarded_rounds,
         "proposal": propose_rounds(ready.experiment, plans, ready.folder),
-        "segments": segment_count(ready.experiment),
+        "segments": ready.experiment.segments,
         "blocks_a_round": {name: len(p.group_sizes) for name, p in plans.items()},
         "excluded": excluded,
         "impossible": [list(item) for item in impossible],

@@ -423,3 +423,14 @@ class Experiment:
     def rounds(self) -> int:
         """Rounds of the plan: at most so many are run."""
         return self.discarded_rounds + self.invocations
+
+    @property
+    def first_rounds(self) -> int:
+        """Rounds of the first segment that count: the pilot, where later ones wait for what it says."""
+        return self.rounds_per_segment if self.stopping is None else self.stopping.pilot
+
+    @property
+    def segments(self) -> int:
+        """Number of segments of every host: the first, and then consecutive rounds, `rounds_per_segment` at a time."""
+        rest = self.invocations - self.first_rounds
+        return 1 + max(0, -(-rest // self.rounds_per_segment))

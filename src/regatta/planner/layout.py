@@ -7,28 +7,16 @@ from itertools import pairwise
 from regatta.model.experiment import Experiment
 
 
-def _first_rounds(experiment: Experiment) -> int:
-    """Rounds of the first segment that count: the pilot, where later ones wait for what it says."""
-    stopping = experiment.stopping
-    return experiment.rounds_per_segment if stopping is None else stopping.pilot
-
-
-def segment_count(experiment: Experiment) -> int:
-    """Number of segments of every host: the first, and then consecutive rounds, `rounds_per_segment` at a time."""
-    rest = experiment.invocations - _first_rounds(experiment)
-    return 1 + max(0, -(-rest // experiment.rounds_per_segment))
-
-
 def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:
     """First and end row of each segment.
 
     Every round has the same number of rows, so that rounds can be cut by counting. What is discarded at the start belongs to the
     first segment. Back-to-back has no rounds in time; its rows are cut into the same number of nearly equal parts.
     """
-    count = segment_count(experiment)
+    count = experiment.segments
     if experiment.order == "back-to-back":
         return [(rows * i // count, rows * (i + 1) // count) for i in range(count)]
     width = rows // experiment.rounds
-    first = experiment.discarded_rounds + _first_rounds(experiment)
+    first = experiment.discarded_rounds + experiment.first_rounds
     starts = [0, *(first + i * experiment.rounds_per_segment for i in range(count - 1)), experiment.rounds]
     return [(width * a, width * min(b, experiment.rounds)) for a, b in pairwise(starts)]

@@ -11,6 +11,7 @@ from regatta.errors import Problem
 from regatta.model.experiment import Benchmark, Scalar
 from regatta.model.template import placeholders, scalar_text
 from regatta.spec.fields import MAX_ITEMS
+from regatta.spec.plan_size import MAX_CELLS
 from regatta.spec.problems import shown, unknown
 from regatta.spec.registries import read_registry
 from regatta.spec.spec_schema import BenchmarkChoice, Spec
@@ -62,6 +63,13 @@ class Chooser:
                     )
                     self.problems.append(Problem(where, f"every {what} once", benchmark.label, "remove one"))
                 found[key] = benchmark
+            if len(found) > MAX_CELLS:
+                where = self.document.where(path)
+                got = f"{len(found):,} up to here"
+                self.refuse(
+                    Problem(where, f"at most {MAX_CELLS:,} benchmarks", got, "fewer values, or several specs")
+                )
+                break
         return list(found.values())
 
     def read_extra(self) -> None:

@@ -27,6 +27,7 @@ from regatta.model.host import Host
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps
+from regatta.spec.plan_size import check_plan_size
 from regatta.spec.problems import shown, unknown
 from regatta.spec.registries import (
     Registries,
@@ -120,7 +121,7 @@ class Resolver:
         if self.problems:
             return None
         warmup = max(1, spec.iterations.warmup) if method == "replay" else spec.iterations.warmup
-        return Experiment(
+        experiment = Experiment(
             name=spec.name,
             question=spec.question,
             spec_path=str(self.path),
@@ -163,6 +164,8 @@ class Resolver:
             labels=dict(spec.labels),
             isolation=as_isolation(spec.isolation),
         )
+        self.problems += check_plan_size(experiment, self.document)
+        return experiment
 
     def stopping(self) -> Stopping | None:
         """The rule of stopping; None where the number of rounds is fixed."""

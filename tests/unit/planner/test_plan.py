@@ -16,7 +16,7 @@ from regatta.fleet.plans import write_host_plan, write_runner
 from regatta.model.experiment import ORDERS, Experiment, Order
 from regatta.model.resolved import ResolvedHost
 from regatta.planner.cells import cross
-from regatta.planner.layout import segment_bounds, segment_count
+from regatta.planner.layout import segment_bounds
 from regatta.planner.plan import HostPlan, plan_host
 from regatta.runner.plan_files import read_plan
 from regatta.store.folder import Folder
@@ -53,7 +53,7 @@ def test_segments_follow_each_other_and_cover_the_plan(
     ordered = replace(experiment, order=order)
     plan = plan_of(ordered, host, minheaps)
     bounds = segment_bounds(ordered, plan.row_count)
-    assert len(bounds) == segment_count(ordered) == 3
+    assert len(bounds) == ordered.segments == 3
     assert bounds[0][0] == 0
     assert bounds[-1][1] == plan.row_count == 24 * 7
     assert all(a[1] == b[0] for a, b in pairwise(bounds))

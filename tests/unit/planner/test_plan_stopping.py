@@ -13,7 +13,7 @@ from regatta.model.cell import Cell
 from regatta.model.experiment import Baseline, Experiment, SteadyState, Stopping
 from regatta.model.resolved import ResolvedHost
 from regatta.planner.cells import cross
-from regatta.planner.layout import segment_bounds, segment_count
+from regatta.planner.layout import segment_bounds
 from regatta.planner.plan import HostPlan, plan_host
 
 Minheaps = dict[tuple[str, str], int]
@@ -43,7 +43,7 @@ def test_fixed_rounds_need_no_rule(experiment: Experiment, host: ResolvedHost, m
 
 def test_the_pilot_is_the_first_segment(adaptive: Experiment, host: ResolvedHost, minheaps: Minheaps) -> None:
     plan = plan_of(adaptive, host, minheaps)
-    assert segment_count(adaptive) == 3
+    assert adaptive.segments == 3
     assert segment_bounds(adaptive, plan.row_count) == [(0, 96), (96, 168), (168, 216)]
 
 

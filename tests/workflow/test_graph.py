@@ -1,8 +1,9 @@
-"""Specs and results folders with names that a shell, YAML, Snakemake or an option parser could take for something else."""
+"""What Snakemake makes of an experiment: of names that it, a shell or YAML could take for something else, and of many segments."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -32,17 +33,28 @@ def test_a_spec_and_a_results_folder_may_have_any_name_a_second_time_too(tmp_pat
     assert len(list((folder.journal / "local").glob("0*.jsonl"))) == 1
     assert {path.name for path in root.iterdir()} == {".snakemake", "cache", "host.lock", RESULTS, SPEC, "suite.yml"}  # fmt: skip
     (told,) = json.loads(small.regatta("status", "small", "--results", RESULTS, "--json").stdout)
-    assert [(host["recorded"], host["planned"]) for host in told["hosts"]] == [(2, 2)]
+    assert [(host["recorded"], host["planned"]) for host in told["hosts"]] == [(4, 4)]
+
+
+def _dry_run(small: SmallExperiment, *config: str) -> subprocess.CompletedProcess[str]:
+    command = ["snakemake", "--snakefile", str(HOME / "Snakefile"), "--profile", str(HOME / "local"), "-n",
+               "--quiet", "rules", "--config", "spec=spec.yml", *config]  # fmt: skip
+    return subprocess.run(
+        command, cwd=small.root, env=small.environment, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
 
 
 def test_snakemake_refuses_a_folder_that_yaml_made_a_number_and_says_how_to_write_it(tmp_path: Path) -> None:
-    small = SmallExperiment(tmp_path)
-    command = ["snakemake", "--snakefile", str(HOME / "Snakefile"), "--profile", str(HOME / "local"), "-n",
-               "--config", "spec=spec.yml", "results=2026_11_22"]  # fmt: skip
-    done = subprocess.run(
-        command, cwd=tmp_path, env=small.environment, capture_output=True, text=True, check=False
-    )
+    done = _dry_run(SmallExperiment(tmp_path), "results=2026_11_22")
     assert done.returncode != 0
-    assert "--config results" in done.stderr
-    assert "results=./2026_11_22" in done.stderr
+    assert "--config results" in done.stdout
+    assert "results=./2026_11_22" in done.stdout
     assert not (tmp_path / "20261122").exists()
+
+
+def test_snakemake_takes_many_segments_of_a_host_without_recursion(tmp_path: Path) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": 900}, segment={"rounds": 1})
+    done = _dry_run(small)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^measure +900$", done.stdout, re.MULTILINE)

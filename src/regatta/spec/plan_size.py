@@ -1,0 +1,58 @@
+"""How large the plan of a spec may be. The counts are known from the spec alone, before anything is built or planned."""
+
+from __future__ import annotations
+
+from regatta.errors import Problem
+from regatta.model.experiment import Experiment
+from regatta.spec.yaml_lines import Document
+
+#: of a host: the workflow's graph has one job for each, and takes about 5 ms to make it
+MAX_SEGMENTS = 10_000
+#: of all hosts
+MAX_JOBS = 100_000
+#: combinations of a host before any is excluded, whose commands are made and compared in memory
+MAX_CELLS = 100_000
+#: of all hosts
+MAX_ALL_CELLS = 1_000_000
+#: rows of the plan of a host
+MAX_INVOCATIONS = 20_000_000
+#: of all hosts
+MAX_ALL_INVOCATIONS = 200_000_000
+
+
+def count_cells(experiment: Experiment) -> int:
+    """Return the number of combinations on each host, those that the spec excludes or that cannot exist included."""
+    java = max(1, len(experiment.collectors)) * max(1, len(experiment.heaps))
+    kinds = [runtime.kind for runtime in experiment.runtimes]
+    sets = max(1, len(experiment.modifiers))
+    return sets * sum(
+        kinds.count(benchmark.kind) * (java if benchmark.kind == "java" else 1)
+        for benchmark in experiment.benchmarks
+    )
+
+
+def check_plan_size(experiment: Experiment, document: Document) -> list[Problem]:
+    """Return what is too large about the plan of an experiment; empty where it can be made."""
+    hosts = len(experiment.hosts)
+    cells = count_cells(experiment)
+    rows = cells * experiment.rounds
+    problems: list[Problem] = []
+
+    def bound(key: str, count: int, limit: int, of_all: int, what: str, fix: str) -> None:
+        for bounded, maximum, place in ((count, limit, "a host"), (count * hosts, of_all, f"{hosts} hosts")):
+            if bounded > maximum:
+                where = document.where((key,))
+                problems.append(
+                    Problem(where, f"at most {maximum:,} {what} of {place}", f"{bounded:,} of them", fix)
+                )
+                return
+
+    bound("benchmarks", cells, MAX_CELLS, MAX_ALL_CELLS, "cells", "fewer values, or several specs")
+    if not problems:
+        fix = "fewer invocations, or several specs"
+        bound("invocations", rows, MAX_INVOCATIONS, MAX_ALL_INVOCATIONS, "invocations", fix)
+    most = max(1, min(MAX_SEGMENTS, MAX_JOBS // max(1, hosts)))
+    rounds = -(-experiment.invocations // most)
+    fix = f"`segment: {{rounds: {rounds}}}`"
+    bound("segment", experiment.segments, MAX_SEGMENTS, MAX_JOBS, "segments", fix)
+    return problems
