@@ -9,6 +9,7 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.analysis.answer import answer_experiment
 from regatta.analysis.verification import verify_experiment
+from regatta.report.page import render
 from regatta.report.summary import count
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
@@ -40,6 +41,7 @@ def test_the_answer_counts_them_apart_from_failures(folder: Path) -> None:
         ("skipped", 7, REASON),
     ]
     counts = count(answer)
+    assert "(1 cell given up)" in render(answer)
     assert (counts.failed, counts.skipped, counts.given_up_cells, counts.missing) == (3, 7, 1, 0)
     assert "1 cell had an invocation that ended as oom" in answer.findings["What ran"]
     assert "1 cell was given up" in answer.findings["What ran"]
