@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from regatta.fleet.bounds import LONGEST_LINE_BYTES, MOST_ATTEMPTS
 from regatta.model.record import DamagedLine, decode_record
 from regatta.model.record_shape import ALL_KEYS, shape_problem
 from regatta.printable import printable
 
-#: a record holds two capped outputs and its iterations
-LONGEST_LINE_BYTES = 64 << 20
-_MOST_ATTEMPTS = 100_000
 #: of a reason
 _SHOWN = 300
 
@@ -22,7 +20,12 @@ class Acceptance:
     def __init__(self, header: Mapping[str, Any], segment: int) -> None:
         self.header = header
         self._segment = segment
-        self._cells = {cell["cell_id"] for cell in header["cells"]}
+        #: cell -> names of the files that its plan keeps
+        self._cells = {cell["cell_id"]: frozenset(cell.get("keep") or ()) for cell in header["cells"]}
+
+    def keeps(self, cell_id: str, name: str) -> bool:
+        """Whether the plan keeps a file of that name of a cell."""
+        return name in self._cells.get(cell_id, ())
 
     def record(self, line: bytes) -> dict[str, Any]:
         """The record of a line, which comes without its newline.
@@ -46,6 +49,6 @@ class Acceptance:
             raise DamagedLine(f"round {round_} of cell {cell_id!r:.80}, which is not planned")
         if record["invocation_id"] != f"{cell_id}-r{round_}":
             raise DamagedLine(f"invocation {record['invocation_id']!r:.80} of round {round_} of {cell_id}")
-        if record["attempt"] > _MOST_ATTEMPTS:
-            raise DamagedLine(f"attempt {record['attempt']}, expected at most {_MOST_ATTEMPTS}")
+        if record["attempt"] > MOST_ATTEMPTS:
+            raise DamagedLine(f"attempt {record['attempt']}, expected at most {MOST_ATTEMPTS}")
         return record

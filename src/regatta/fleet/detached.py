@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from regatta.errors import HostError, RegattaError
-from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
+from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
+from regatta.fleet.bounds import LARGEST_JOURNAL_BYTES, LONGEST_LINE_BYTES
 from regatta.fleet.holder import holder
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.shown_state import show_state
@@ -32,7 +33,6 @@ _LONGEST_WAIT_S = 30.0
 #: `follow` says something every five seconds
 _SILENCE_S = 60.0
 _SHORT_S = 120.0
-_LARGEST_JOURNAL_BYTES = 16 << 30
 _JOURNAL_FILE = re.compile(r"\d{5}\.jsonl")
 _LONGEST_WORDS = 400
 
@@ -196,7 +196,7 @@ class DetachedSegment:
         number = int(name.partition(".")[0])
         with tempfile.TemporaryDirectory(prefix="regatta-journal-") as folder:
             copy = Path(folder) / name
-            self.agent.remote.get(f"{self.there}/journal/{name}", copy, _LARGEST_JOURNAL_BYTES)
+            self.agent.remote.get(f"{self.there}/journal/{name}", copy, LARGEST_JOURNAL_BYTES)
             taken = TakenOver(self.folder, self.name, Acceptance(self.header, number), number)
             try:
                 taken.take_file(copy)
@@ -304,11 +304,13 @@ def _lines(process: subprocess.Popen[bytes], host: str) -> Iterator[bytes]:
         if not data:
             return
         rest += data
-        if len(rest) > LONGEST_LINE_BYTES + 2 and b"\n" not in rest:
+        if b"\n" in data:
+            # Only here: to look through all of a long line again with each of its pieces would take for ever.
+            *lines, last = bytes(rest).split(b"\n")
+            rest = bytearray(last)
+            yield from lines
+        if len(rest) > LONGEST_LINE_BYTES + 2:
             raise HostError(
                 f"host {host}", f"lines of at most {LONGEST_LINE_BYTES >> 20} MiB", "one without an end",
                 "do not trust this host before you know why",
             )  # fmt: skip
-        *lines, last = bytes(rest).split(b"\n") if b"\n" in data else (bytes(rest),)
-        rest = bytearray(last)
-        yield from lines

@@ -7,6 +7,8 @@ import os
 import time
 from typing import Any
 
+from regatta.fleet.bounds import LONGEST_STATE_BYTES
+from regatta.model.record_shape import STATUSES, is_number, is_whole
 from regatta.printable import printable
 from regatta.store.folder import Folder, write_json
 from regatta.store.runner_state import process_start
@@ -21,19 +23,23 @@ def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
     Raises:
         StoreError: it cannot be written.
     """
+    if len(text) > LONGEST_STATE_BYTES:
+        return
     try:
         state = json.loads(text)
         shown: dict[str, Any] = {
             "experiment": folder.name,
             "host": host,
             "segment": segment,
-            "total": int(state["total"]),
-            "started_utc_s": int(state["started_utc_s"]),
+            "total": _whole(state["total"]),
+            "started_utc_s": _whole(state["started_utc_s"]),
             "cell": None if state.get("cell") is None else printable(str(state["cell"]), 200),
-            "index": None if state.get("index") is None else int(state["index"]),
-            "since_utc_s": float(state["since_utc_s"]),
+            "index": None if state.get("index") is None else _whole(state["index"]),
+            "since_utc_s": _number(state["since_utc_s"]),
             **_waiting(state.get("waiting_for")),
-            "counts": {printable(str(k), 20): int(v) for k, v in dict(state["counts"]).items()},
+            "counts": {
+                status: _whole(count) for status, count in dict(state["counts"]).items() if status in STATUSES
+            },
             "pid": os.getpid(),
             "pid_start": process_start(os.getpid()),
             "written_utc_s": int(time.time()),
@@ -48,3 +54,15 @@ def _waiting(holder: Any) -> dict[str, dict[str, str]]:
         return {}
     keys = ("pid", "experiment", "holder", "since")
     return {"waiting_for": {key: printable(str(holder[key]), _LONGEST) for key in keys if key in holder}}
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or not is_whole(value):
+        raise ValueError("expected a whole number")
+    return value
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, (int, float)) or not is_number(value):
+        raise ValueError("expected a finite number")
+    return float(value)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from regatta.errors import HostError, RegattaError
+from regatta.fleet.bounds import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES
 from regatta.fleet.holder import holder
 from regatta.fleet.remote.slurm import Ending, SlurmRemote
 from regatta.fleet.shown_state import show_state
@@ -21,7 +22,6 @@ from regatta.store.folder import Folder
 _FRUITLESS = 3
 _LOOK_S = 1.0
 _SHOWN_LATE_S = 60.0
-_TOLD_BYTES = 65536
 
 
 class SlurmSegment:
@@ -94,7 +94,7 @@ class SlurmSegment:
         process = self.remote.open(self._argv())
         told = bytearray()
         self._attend(process, told)
-        text = bytes(told[-_TOLD_BYTES:]).decode("utf-8", "replace")
+        text = bytes(told[-KEPT_TOLD_BYTES:]).decode("utf-8", "replace")
         return self.remote.ending(process, text), process.returncode, text
 
     def _attend(self, process: subprocess.Popen[bytes], told: bytearray) -> None:
@@ -110,7 +110,7 @@ class SlurmSegment:
                     if not data:
                         selector.unregister(key.fileobj)
                     told += data
-                    del told[: -4 * _TOLD_BYTES]
+                    del told[: -4 * KEPT_TOLD_BYTES]
                     sys.stderr.buffer.write(data)
                     sys.stderr.flush()
                 if time.monotonic() - shown_at >= _LOOK_S:
@@ -120,7 +120,8 @@ class SlurmSegment:
 
     def _show(self) -> None:
         try:
-            text = self._node_state.read_bytes()
+            with self._node_state.open("rb") as file:
+                text = file.read(LONGEST_STATE_BYTES + 1)
         except OSError:
             return
         show_state(self.folder, self.host.name, self.number, text)

@@ -11,8 +11,9 @@ from typing import Any
 
 from regatta.cache import bytes_sha256
 from regatta.errors import HostError
-from regatta.fleet.acceptance import LONGEST_LINE_BYTES, Acceptance
+from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
+from regatta.fleet.bounds import LARGEST_KEPT_BYTES, LONGEST_LINE_BYTES, MOST_KEPT_BYTES, MOST_REFUSED_LINES
 from regatta.fleet.remote.base import Unreachable
 from regatta.model.record import DamagedLine
 from regatta.printable import printable
@@ -23,8 +24,6 @@ from regatta.store.journal_copy import JournalCopy
 
 #: of the lines that were refused, so many are named
 _NAMED = 20
-_MOST_REFUSED = 1000
-_LARGEST_KEPT_BYTES = 1 << 30
 
 
 class TakenOver:
@@ -36,6 +35,7 @@ class TakenOver:
         self._acceptance = acceptance
         self._copy = JournalCopy(self._directory / f"{segment:05d}.jsonl")
         self._refused: dict[int, str] = {}
+        self._fetched_bytes = 0
 
     @property
     def whole_up_to(self) -> int:
@@ -85,7 +85,7 @@ class TakenOver:
                 print(
                     f"{self._host}: a record is refused: {printable(str(error))}", file=sys.stderr, flush=True
                 )
-            if len(self._refused) > _MOST_REFUSED:
+            if len(self._refused) > MOST_REFUSED_LINES:
                 raise HostError(
                     f"host {self._host}", "records of its plan", f"{len(self._refused)} lines that are none",
                     "do not trust this host before you know why",
@@ -113,8 +113,9 @@ class TakenOver:
         for item in read_file(self._copy.path):
             if isinstance(item, Damage):
                 continue
-            for kept in item.get("kept", ()):
-                if "sha256" in kept:
+            for kept in item.get("kept") or ():
+                # A host may name others, and as many as it likes.
+                if kept.get("sha256") and self._acceptance.keeps(item["cell_id"], kept["name"]):
                     self._fetch(agent, there, f"{item['invocation_id']}-a{item['attempt']}", kept)
 
     def _check(self, decisions: Mapping[str, Any]) -> None:
@@ -138,15 +139,20 @@ class TakenOver:
         target = self._directory / "kept" / folder / kept["name"]
         if target.exists():
             return
+        most = min(LARGEST_KEPT_BYTES, MOST_KEPT_BYTES - self._fetched_bytes)
+        if (kept.get("bytes") or 0) > most:
+            self._note(f"{kept['name']} of {folder} is not fetched: kept files of one segment have a limit")
+            return
         arriving = target.with_name(f".{target.name}.arriving")
         try:
-            agent.remote.get(f"{there}/journal/kept/{folder}/{kept['name']}", arriving, _LARGEST_KEPT_BYTES)
+            agent.remote.get(f"{there}/journal/kept/{folder}/{kept['name']}", arriving, most)
         except Unreachable:
             raise
         except HostError as error:
             # A host that was made anew has its records back and not these: that is no reason to lose the rest.
             self._note(f"{kept['name']} of {folder} is not there any more: {error.problems[0].got}")
             return
+        self._fetched_bytes += arriving.stat().st_size
         digest = bytes_sha256(arriving)
         if digest != kept["sha256"]:
             arriving.unlink()

@@ -21,11 +21,13 @@ import pytest
 from runner_plans import HOST, cell, sh, wait_until, write_plan
 
 from regatta.errors import HostError
+from regatta.fleet import detached
 from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
 from regatta.fleet.remote.base import Answer, Unreachable
 from regatta.fleet.remote.here import Here
+from regatta.fleet.shown_state import show_state
 from regatta.fleet.taking_over import TakenOver
 from regatta.model.host import Host
 from regatta.model.record import decode_record, encode_record
@@ -257,6 +259,60 @@ def test_a_kept_file_that_is_gone_there_is_named_and_the_records_are_taken(bed: 
     assert len(bed.invocations()) == 2
 
 
+def test_only_files_that_the_plan_keeps_are_fetched(bed: Bed) -> None:
+    keeping = sh("keeping", "echo x > left.txt", keep=["left.txt"])
+    write_plan(bed.folder, [keeping])
+    bed.measure()
+    (line,) = bed.journal_there.read_bytes().splitlines()
+    (kept,) = decode_record(line)["kept"]
+    bed.journal_there.write_bytes(changed(line, kept=[kept, {**kept, "name": "more.txt"}]) + b"\n")
+    (folder,) = (bed.there / "journal" / "kept").iterdir()
+    shutil.copy(folder / "left.txt", folder / "more.txt")
+    shutil.rmtree(bed.folder.journal)
+    assert bed.measure()["refused"] == []
+    (here,) = (bed.folder.journal / HOST / "kept").iterdir()
+    assert [path.name for path in here.iterdir()] == ["left.txt"]
+
+
+def test_kept_files_beyond_the_limit_are_named_and_stay_there(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regatta.fleet.taking_over.MOST_KEPT_BYTES", 3)
+    write_plan(bed.folder, [sh("keeping", "echo x > left.txt", keep=["left.txt"])], rounds=2)
+    (named,) = bed.measure()["refused"]
+    assert "left.txt" in named
+    assert len(list((bed.folder.journal / HOST / "kept").glob("*/left.txt"))) == 1
+    assert len(bed.invocations()) == 2
+
+
+STATE = {"total": 4, "started_utc_s": 1, "cell": "x", "index": 0, "since_utc_s": 1.5, "counts": {"ok": 2}}
+HOSTILE_STATES = {
+    "numbers beyond all": b"1e999",
+    "more digits than a number has": b"9" * 5000,
+    "a number of another kind": b'"4"',
+    "no number": b"NaN",
+    "lists in lists": b"[" * 50_000,
+    "a text without an end": b'"' + b"x" * 70_000 + b'"',
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE_STATES)
+@pytest.mark.parametrize("key", ["total", "started_utc_s", "index", "since_utc_s", "counts"])
+def test_a_hostile_state_is_passed_over(bed: Bed, how: str, key: str) -> None:
+    show_state(bed.folder, HOST, 0, json.dumps(STATE).encode())
+    before = (bed.folder.state / f"{HOST}.json").read_bytes()
+    text = json.dumps({**STATE, key: {"ok": "@"} if key == "counts" else "@"}).encode()
+    show_state(bed.folder, HOST, 0, text.replace(b'"@"', HOSTILE_STATES[how]))
+    assert (bed.folder.state / f"{HOST}.json").read_bytes() == before
+
+
+def test_a_state_shows_known_statuses_and_text_that_can_be_written(bed: Bed) -> None:
+    told = {**STATE, "cell": "\udcff", "counts": {"ok": 2, "x" * 100: 3}}
+    show_state(bed.folder, HOST, 0, json.dumps(told).encode())
+    shown = json.loads((bed.folder.state / f"{HOST}.json").read_text())
+    assert (shown["cell"], shown["counts"]) == (r"\udcff", {"ok": 2})
+
+
 def test_results_that_were_thrown_away_do_not_come_back(bed: Bed) -> None:
     write_plan(bed.folder, [SLOW], rounds=2)
     bed.measure()
@@ -418,6 +474,20 @@ def test_a_line_without_an_end_is_refused_before_it_fills_the_memory(
     write_plan(bed.folder, [cell("true", ["/bin/true"])])
     with pytest.raises(HostError, match="one without an end"):
         bed.measure(Endless)
+
+
+class Slowly(Here):
+    """A host that sends a long line in many pieces, then a short one, then half of one."""
+
+    def open(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        return super().open(["/bin/sh", "-c", "head -c 33554432 /dev/zero; printf '\\nL x\\nL '"])
+
+
+def test_a_long_line_of_many_pieces_comes_whole(bed: Bed) -> None:
+    process = bed.agent(Slowly).remote.open([])
+    lines = list(detached._lines(process, HOST))
+    process.communicate()
+    assert [len(line) for line in lines] == [32 << 20, 3]
 
 
 class Answering(Here):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tarfile
 from pathlib import Path
 
@@ -105,6 +106,21 @@ def test_a_command_that_prints_without_end_is_cut_off(monkeypatch: pytest.Monkey
     monkeypatch.setattr("regatta.fleet.remote.here.MAXIMUM_ANSWER_BYTES", 1 << 20)
     with pytest.raises(HostError, match="at most 1 MiB"):
         run_bounded("n", ["cat", "/dev/zero"], b"", 30)
+
+
+def test_messages_without_end_are_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regatta.fleet.remote.here.MAXIMUM_TOLD_BYTES", 1 << 20)
+    with pytest.raises(HostError, match="messages of at most 1 MiB"):
+        run_bounded("n", ["sh", "-c", "exec cat /dev/zero >&2"], b"", 30)
+
+
+def test_of_many_messages_the_end_is_kept_and_who_keeps_them_open_is_not_waited_for(tmp_path: Path) -> None:
+    script = 'sleep 60 >/dev/null & echo $! >"$0"; head -c 300000 /dev/zero >&2; echo last >&2; echo said'
+    answer = run_bounded("n", ["sh", "-c", script, str(tmp_path / "pid")], b"", 50)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (answer.returncode, answer.stdout) == (0, b"said\n")
+    assert answer.stderr.endswith("\0last\n")
+    assert len(answer.stderr) == 65_536
 
 
 def test_a_command_that_does_not_end_makes_its_host_unreachable() -> None:

@@ -11,9 +11,6 @@ from pathlib import Path
 from regatta.errors import HostError
 from regatta.model.host import Host
 
-#: what a command on a host may print, and no more: a host that prints without end is told so
-MAXIMUM_ANSWER_BYTES = 64 << 20
-
 
 class Unreachable(HostError):
     """The way to the host is broken, now. What runs there goes on."""
@@ -50,7 +47,7 @@ class Remote(ABC):
 
         Raises:
             Unreachable: the way is broken.
-            HostError: it printed more than `MAXIMUM_ANSWER_BYTES`.
+            HostError: it printed more than `regatta.fleet.bounds` allows.
         """
 
     @abstractmethod

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
+import selectors
 import shutil
 import subprocess
 import tempfile
-import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from regatta.errors import HostError
-from regatta.fleet.remote.base import MAXIMUM_ANSWER_BYTES, Answer, Remote, Unreachable
+from regatta.fleet.bounds import KEPT_TOLD_BYTES, MAXIMUM_ANSWER_BYTES, MAXIMUM_TOLD_BYTES
+from regatta.fleet.remote.base import Answer, Remote, Unreachable
 from regatta.store.folder import replacing
 
-#: of what it told, the end
-_TOLD_BYTES = 65536
+_LOOK_S = 0.02
+_PIECE_BYTES = 65_536
 
 
 class Here(Remote):
@@ -57,44 +59,68 @@ def run_bounded(where: str, argv: list[str], stdin: bytes | Path, timeout_s: flo
         Unreachable: it cannot be started or does not end in time.
         HostError: it prints too much.
     """
-    with _readable(stdin) as source, tempfile.TemporaryFile() as told:
+    with _readable(stdin) as source:
         try:
             # In a session of its own: what ends the workflow reaches us, who then tell the host.
             process = subprocess.Popen(
-                argv, stdin=source, stdout=subprocess.PIPE, stderr=told, start_new_session=True
+                argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
             fix = f"install {argv[0]}"
             raise Unreachable(where, f"`{argv[0]}` to start", str(error.strerror), fix) from error
-        # What is read later than its time is up comes to its end by the kill.
-        late = threading.Event()
-
-        def kill() -> None:
-            late.set()
-            process.kill()
-
-        timer = threading.Timer(timeout_s, kill)
-        timer.start()
-        output = process.stdout
-        assert output is not None
         try:
-            out = output.read(MAXIMUM_ANSWER_BYTES + 1)
-            if len(out) <= MAXIMUM_ANSWER_BYTES:
-                process.wait()
+            out, told = _read_both(process, where, timeout_s)
         finally:
-            timer.cancel()
             process.kill()
             process.wait()
-            output.close()
-        if len(out) > MAXIMUM_ANSWER_BYTES:
-            limit = f"an answer of at most {MAXIMUM_ANSWER_BYTES >> 20} MiB"
-            raise HostError(where, limit, "more", "do not trust this host before you know why")
-        if late.is_set():
-            fix = "see whether it is up"
-            raise Unreachable(where, f"an answer within {timeout_s:g} s", "none", fix)
-        size = told.seek(0, os.SEEK_END)
-        told.seek(max(0, size - _TOLD_BYTES))
-        return Answer(process.returncode, out, told.read().decode("utf-8", "replace"))
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+        return Answer(process.returncode, out, told.decode("utf-8", "replace"))
+
+
+def _read_both(process: subprocess.Popen[bytes], where: str, timeout_s: float) -> tuple[bytes, bytes]:
+    """All of standard output and the end of standard error, once the process has ended.
+
+    Standard error is not waited for beyond that: ssh leaves it to the connection that it shares.
+    """
+    assert process.stdout is not None
+    assert process.stderr is not None
+    deadline = time.monotonic() + timeout_s
+    out, told = bytearray(), bytearray()
+    told_bytes = 0
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, out)
+        selector.register(process.stderr, selectors.EVENT_READ, told)
+        os.set_blocking(process.stderr.fileno(), False)
+        answering = True
+        while answering or process.poll() is None:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise Unreachable(where, f"an answer within {timeout_s:g} s", "none", "see whether it is up")
+            if not selector.get_map():
+                time.sleep(min(left_s, _LOOK_S))
+            for key, _ in selector.select(left_s if answering else min(left_s, _LOOK_S)):
+                data = os.read(key.fd, _PIECE_BYTES)
+                key.data.extend(data)
+                if not data:
+                    selector.unregister(key.fileobj)
+                    answering = answering and key.data is not out
+                if key.data is told:
+                    told_bytes += len(data)
+                    del told[:-KEPT_TOLD_BYTES]
+            if len(out) > MAXIMUM_ANSWER_BYTES:
+                raise _too_much(where, "an answer", MAXIMUM_ANSWER_BYTES)
+            if told_bytes > MAXIMUM_TOLD_BYTES:
+                raise _too_much(where, "messages", MAXIMUM_TOLD_BYTES)
+        with suppress(BlockingIOError):
+            told += os.read(process.stderr.fileno(), KEPT_TOLD_BYTES)
+    return bytes(out), bytes(told[-KEPT_TOLD_BYTES:])
+
+
+def _too_much(where: str, what: str, limit_bytes: int) -> HostError:
+    limit = f"{what} of at most {limit_bytes >> 20} MiB"
+    return HostError(where, limit, "more", "do not trust this host before you know why")
 
 
 @contextmanager
