@@ -171,6 +171,7 @@ def observability(hosts: HostMaker, tmp_path_factory) -> Iterator[Observability]
     }
     for name, secret in SECRETS.items():
         (folder / f"{name}.password").write_text(f"{secret}\n")
+        (folder / f"{name}.password").chmod(0o600)
         if name != "grafana":
             entry[f"influxdb_{name}_password_file"] = str(folder / f"{name}.password")
     # An InfluxDB that somebody has set up, for the dry run alone.

@@ -11,6 +11,7 @@ import hashlib
 import ipaddress
 import json
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,7 +46,7 @@ class Account:
         """The header `Authorization`.
 
         Raises:
-            SpecError: the file or the variable is missing, empty or not text.
+            SpecError: the file or the variable is missing, empty or not text, or others can read the file.
         """
         secret = self._secret()
         if self.user is None:
@@ -71,10 +72,19 @@ class Account:
         assert self.file is not None
         try:
             with self.file.open("rb") as stream:
+                status = os.fstat(stream.fileno())
                 data = stream.read(_SECRET_AT_MOST + 1)
         except (OSError, ValueError) as error:
             got = (error.strerror if isinstance(error, OSError) else "") or str(error)
             raise self._wrong(f"a secret in {self.file}", got, "name the file that holds it") from error
+        if status.st_uid not in (os.geteuid(), 0):
+            got = f"a file of the user with the id {status.st_uid}"
+            raise self._wrong(f"a secret in a file of yours, or of root: {self.file}", got, "`chown` it")
+        if status.st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            got = f"mode {stat.S_IMODE(status.st_mode):04o}"
+            raise self._wrong(
+                f"a secret in {self.file} that only its owner can read", got, f"chmod 600 {self.file}"
+            )
         if len(data) > _SECRET_AT_MOST:
             raise self._wrong(
                 f"a secret in {self.file}", f"more than {_SECRET_AT_MOST} bytes", "name another file"

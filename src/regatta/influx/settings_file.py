@@ -114,6 +114,10 @@ class SettingsFile(Strict):
     ca_file: PathText | None = Field(
         None, description="Certificates to trust instead of the system's, relative to this file"
     )
+    without_tls: bool = Field(
+        False,
+        description="Send the password or token over a network without TLS, readable by everybody on the way",
+    )
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(
         10.0, description="How long one request may take"
     )
@@ -141,7 +145,7 @@ def parse_settings(path: Path) -> Settings:
         raise SpecError([_without_secrets(problem) for problem in problems])
     folder = path.absolute().parent
     write = _account(keys.write, "write", document, folder)
-    return Settings(
+    settings = Settings(
         path=path.absolute(),
         url=keys.url,
         database=keys.database,
@@ -155,6 +159,12 @@ def parse_settings(path: Path) -> Settings:
         grafana_url=keys.grafana_url,
         places={name: document.where((name,)) for name in SettingsFile.model_fields},
     )
+    in_clear = settings.url.startswith("http:") and not settings.is_near
+    if in_clear and (settings.write or settings.read) and not keys.without_tls:
+        expected = "an address with https://, because a password or token goes there"
+        fix = "https://, or `without_tls: true` where nobody else is on the network"
+        raise SpecError([Problem(settings.where("url"), expected, settings.url, fix)])
+    return settings
 
 
 def _without_secrets(problem: Problem) -> Problem:

@@ -143,6 +143,7 @@ def test_an_account_that_is_refused_is_told_by_its_key_and_without_its_secret(
         (folder / "writer.password").write_text("wr0ng-s3cret")
     elif kind == "token":
         (folder / "token").write_text("wr0ng-s3cret")
+        (folder / "token").chmod(0o600)
         settings = make(write={"token_file": "token"})
     elif kind == "none":
         settings = replace(settings, write=None)

@@ -278,7 +278,9 @@ def test_verify_names_the_series_that_lost_or_gained_points(place: Place) -> Non
 @pytest.mark.parametrize("secret", ["password", "token"])
 def test_a_wrong_account_is_told_and_nothing_is_lost_or_shown(place: Place, secret: str) -> None:
     write_big_experiment(place.folder)
-    (place.tmp_path / "settings" / "wrong").write_text("wr0ng-s3cret")
+    wrong = place.tmp_path / "settings" / "wrong"
+    wrong.write_text("wr0ng-s3cret")
+    wrong.chmod(0o600)
     account = (
         {"user": "writer", "password_file": "wrong"} if secret == "password" else {"token_file": "wrong"}
     )

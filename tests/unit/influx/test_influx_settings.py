@@ -137,6 +137,7 @@ def test_a_file_that_holds_no_secret_is_told_with_the_key_that_names_it(
     )
     if data is not None:
         (tmp_path / "secret").write_bytes(data)
+        (tmp_path / "secret").chmod(0o600)
     assert settings.write is not None
     with pytest.raises(SpecError) as raised:
         settings.write.authorization()
@@ -149,6 +150,7 @@ def test_passwords_and_tokens_come_from_files_and_variables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "secret").write_text("tökén: 1\r\n")
+    (tmp_path / "secret").chmod(0o600)
     text = URL + "write: {user: a, password_file: secret}\nread: {token_env: READ_TOKEN}\n"
     settings = read_settings(write(tmp_path / "influx.yml", text))
     assert settings.write is not None
@@ -191,6 +193,7 @@ def test_what_a_workflow_has_read_is_taken_over_while_the_file_is_the_same(
     )
     path = write(tmp_path / "influx.yml", text)
     (tmp_path / "a b").write_text("secret")
+    (tmp_path / "a b").chmod(0o600)
     monkeypatch.setenv(HANDED_ON, "")  # so that it is put back
     settings = read_settings(path)
     hand_on(settings)
@@ -224,3 +227,53 @@ def test_sending_a_segment_loads_nothing_that_takes_long(tmp_path: Path) -> None
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert {"urllib3", "click", "regatta.influx.ingesting"} <= imported
     assert not imported & {"numpy", "pyarrow", "duckdb", "pydantic", "ruamel.yaml", "rich", "jinja2"}
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666, 0o440])
+def test_a_secret_that_others_can_read_is_refused_with_the_fix(tmp_path: Path, mode: int) -> None:
+    settings = read_settings(
+        write(tmp_path / "influx.yml", URL + "write: {user: a, password_file: secret}\n")
+    )
+    (tmp_path / "secret").write_text("word")
+    (tmp_path / "secret").chmod(mode)
+    assert settings.write is not None
+    with pytest.raises(SpecError) as raised:
+        settings.write.authorization()
+    (problem,) = raised.value.problems
+    assert problem.where.endswith("write.password_file")
+    assert (problem.got, problem.fix) == (f"mode {mode:04o}", f"chmod 600 {tmp_path}/secret")
+    (tmp_path / "secret").chmod(0o600)
+    assert settings.write.authorization() == "Basic YTp3b3Jk"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_secret_of_another_user_is_refused(tmp_path: Path) -> None:
+    settings = read_settings(write(tmp_path / "influx.yml", URL + "write: {token_file: secret}\n"))
+    (tmp_path / "secret").write_text("word")
+    (tmp_path / "secret").chmod(0o600)
+    os.chown(tmp_path / "secret", 1234, -1)
+    assert settings.write is not None
+    with pytest.raises(SpecError, match="the id 1234"):
+        settings.write.authorization()
+
+
+@pytest.mark.parametrize("account", ["write: {user: a, password_env: A}", "read: {token_env: A}"])
+def test_no_account_goes_over_a_network_without_tls_unless_the_settings_say_so(
+    tmp_path: Path, account: str
+) -> None:
+    file = tmp_path / "influx.yml"
+    for url in ("http://db.example.org:8086", "http://192.0.2.1", "http://[2001:db8::1]:8086"):
+        with pytest.raises(SpecError) as raised:
+            read_settings(write(file, f"url: {url}\n{account}\n"))
+        (problem,) = raised.value.problems
+        assert (problem.where, problem.got) == (f"{file}:1:url", url)
+        assert "without_tls: true" in problem.fix
+        assert read_settings(write(file, f"url: {url}\n{account}\nwithout_tls: true\n")).url == url
+        assert read_settings(write(file, f"url: {url}\n")).url == url
+    for url in (
+        "https://db.example.org",
+        "http://localhost:8086",
+        "http://127.0.0.1:8086",
+        "http://[::1]:8086",
+    ):
+        assert read_settings(write(file, f"url: {url}\n{account}\n")).url == url
