@@ -52,6 +52,8 @@ _BROKE_OFF = "the answer broke off"
 #: A request, and each piece of a long answer, may take so many times as long as the database may say nothing.
 _WHOLE = 6
 _PIECE_BYTES = 1 << 16
+#: rows of a piece, 10,000 by default, and their strings, of 64 KiB at most, are seldom more
+_LONGEST_LINE = 256 << 20
 
 
 class Unreachable(StoreError):
@@ -248,24 +250,37 @@ class Client:
         """A whole answer, and whether it may be an empty one."""
         response = self._send("/query", data, headers)
         try:
-            with self._deadline.running():
-                return response.read(), may_be_empty(response.headers)
+            return b"\n".join(self._lines(response)), may_be_empty(response.headers)
         except (HTTPError, OSError) as error:
             raise _Passing(self._why(error)) from error
 
     def _pieces(self, response: BaseHTTPResponse) -> Iterator[bytes]:
         """An answer piece by piece, each a line of it."""
-        rest = b""
+        try:
+            yield from self._lines(response)
+        except (HTTPError, OSError) as error:
+            raise self._unreachable(self._why(error)) from error
+
+    def _lines(self, response: BaseHTTPResponse) -> Iterator[bytes]:
+        """The lines of an answer, none longer than a database makes them."""
+        begun: list[bytes] = []
+        size = 0
         stream = response.stream(_PIECE_BYTES)
         try:
             while part := self._part(stream):
-                *lines, rest = (rest + part).split(b"\n") if b"\n" in part else [rest + part]
-                yield from lines
-        except (HTTPError, OSError) as error:
-            raise self._unreachable(self._why(error)) from error
+                first, *lines = part.split(b"\n")
+                begun.append(first)
+                size += len(first)
+                if size > _LONGEST_LINE:
+                    got = f"a line of more than {_LONGEST_LINE >> 20} MiB"
+                    raise self._foreign(f"{self.settings.url}/query", got)
+                if lines:
+                    yield b"".join(begun)
+                    yield from lines[:-1]
+                    begun, size = lines[-1:], len(lines[-1])
         finally:
             response.release_conn()
-        yield rest
+        yield b"".join(begun)
 
     def _part(self, stream: Iterator[bytes]) -> bytes:
         """The next piece of an answer, all of it in time; what is done with it takes as long as it takes."""

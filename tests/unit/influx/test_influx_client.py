@@ -377,3 +377,16 @@ def test_an_answer_of_another_shape_is_told(make: Make, answer: str, chunked: bo
         client = Client(make(url=proxy.url), "read", patience_s=0.3)
         with pytest.raises(StoreError, match="an answer of InfluxDB"):
             list(client.query("SELECT count(v) FROM m", chunked=chunked, width=2, numbers=True))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_answer_that_is_one_line_without_end_is_refused(
+    make: Make, monkeypatch: pytest.MonkeyPatch, chunked: bool
+) -> None:
+    monkeypatch.setattr("regatta.influx.client._LONGEST_LINE", 1 << 20)
+    with faulty_proxy(1, ["made up"]) as proxy:
+        proxy.bodies["made up"] = b'{"results":["' + b"x" * (2 << 20)
+        with pytest.raises(StoreError, match="a line of more than 1 MiB"):
+            list(
+                Client(make(url=proxy.url), "read", patience_s=0.3).query("SELECT v FROM m", chunked=chunked)
+            )
