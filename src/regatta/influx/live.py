@@ -22,6 +22,7 @@ from regatta.influx.following import Following
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
+from regatta.store.runner_state import read_state
 
 #: what the runner and its sender say: `regatta.runner.pauses`
 _PAUSE, _DONE = b"p", b"d"
@@ -47,7 +48,8 @@ def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iter
             client = Client(settings, "write", patience_s=float("inf"), say=say, stop=stop)
             following = Following(Ingest(folder, client), say, [host])
             while True:
-                following.look()
+                if not _is_measured_here(folder, host):
+                    following.look()
                 if stop.wait(_EVERY_S):
                     return
         except (RegattaError, OSError) as error:
@@ -61,6 +63,12 @@ def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iter
     finally:
         stop.set()
         thread.join(_LAST_S)
+
+
+def _is_measured_here(folder: Folder, host: str) -> bool:
+    """Whether the node that Slurm gave is this machine: its runner's process is one of this machine then."""
+    state = read_state(folder.state / f"{host}.node.json")
+    return state is not None and bool(state["alive"])
 
 
 def start_sender(folder: Folder, host: str, segment: int, settings: Settings) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import sys
 import threading
+import time
 from itertools import repeat
 from pathlib import Path
 
@@ -12,13 +15,16 @@ import pytest
 from faulty_proxy import faulty_proxy
 from influx_ingests import database_values, journal_values, write_big_experiment
 from influx_server import InfluxServer
-from runner_plans import wait_until
+from runner_plans import HOST, sh, wait_until, write_plan
 
+from regatta.cli.segment import _measure_elsewhere
 from regatta.influx import live
 from regatta.influx.live import send_in_pauses, sent_beside
 from regatta.influx.settings import Settings, read_settings
+from regatta.model.host import Host
 from regatta.store.events import append_event
 from regatta.store.folder import Folder
+from regatta.store.runner_state import process_start
 
 
 @pytest.fixture
@@ -52,6 +58,21 @@ def test_what_a_host_elsewhere_measures_is_sent_while_it_is_followed(
             )
             wait_until(lambda wanted=count: segments(influx_server, database)[-1:] == [wanted], "the event")
     assert said == []
+
+
+def test_nothing_is_sent_from_a_node_of_slurm_that_is_this_machine_until_it_has_measured(
+    folder: Folder, influx_server: InfluxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "_EVERY_S", 0.05)
+    settings, database = settings_of(influx_server, tmp_path)
+    folder.state.mkdir(exist_ok=True)
+    node = folder.state / "alpha.node.json"
+    node.write_text(json.dumps({"pid": os.getpid(), "pid_start": process_start(os.getpid())}))
+    with sent_beside(folder, "alpha", settings, print):
+        time.sleep(0.5)
+        assert influx_server.counts(database) == {}
+        node.unlink()
+        wait_until(lambda: influx_server.counts(database), "points")
 
 
 def segments(server: InfluxServer, database: str) -> list[int]:
@@ -107,3 +128,49 @@ def test_events_and_records_are_sent_in_a_pause(
         thread.join(30)
     assert database_values(influx_server, database) == journal_values(folder.path)
     assert segments(influx_server, database) == [7]
+
+
+def test_the_job_that_follows_a_host_sends_what_it_takes_over(
+    influx_server: InfluxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, hold, marks = influx_server.new_database(), tmp_path / "hold", tmp_path / "marks"
+    settings = influx_server.write_settings(tmp_path / "settings", database)
+    monkeypatch.setenv("REGATTA_INFLUX", str(settings))
+    monkeypatch.setenv("REGATTA_HOST_LOCK", str(tmp_path / "host.lock"))
+    monkeypatch.setattr(live, "_EVERY_S", 0.05)
+    hold.touch()
+    marks.mkdir()
+    script = (
+        f"n=$(ls {marks} | wc -l); touch {marks}/$n; while [ -e {hold} ] && [ $n -ge 2 ]; do sleep 0.05; done"
+    )
+    folder = Folder(tmp_path / "results" / "small")
+    write_plan(folder, [sh("waits", script)], 3)
+    receipt = folder.receipts / HOST / "00000.json"
+    found: list[bool] = []
+
+    def watch() -> None:
+        try:
+            deadline = time.monotonic() + 60
+            while measured(influx_server, database) < 2 and time.monotonic() < deadline:
+                time.sleep(0.2)
+            found.append(measured(influx_server, database) == 2)
+            found.append(receipt.exists())
+        finally:
+            hold.unlink()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    # This machine, reached as another one.
+    host = Host(HOST, "local", python=sys.executable, root=str(tmp_path / "root"))
+    assert _measure_elsewhere(folder, host, 0, "ssh", receipt, False) == 0
+    thread.join(60)
+    assert found == [True, False]
+
+
+def measured(server: InfluxServer, database: str) -> int:
+    """How many invocations are in the database."""
+    return sum(
+        row[1]
+        for one in server.query("SELECT count(iteration_rows) FROM invocation", database)
+        for row in one["values"]
+    )

@@ -29,12 +29,14 @@ def other() -> Iterator[tuple[Pauses, socket.socket]]:
 def answer(end: socket.socket, after_s: float = 0.0) -> list[bytes]:
     """Answer every pause in a thread; returns what came."""
     came: list[bytes] = []
+    own = end.dup()
 
     def work() -> None:
-        while word := end.recv(1):
-            came.append(word)
-            time.sleep(after_s)
-            end.sendall(DONE)
+        with own:
+            while word := own.recv(1):
+                came.append(word)
+                time.sleep(after_s)
+                own.sendall(DONE)
 
     threading.Thread(target=work, daemon=True).start()
     return came
