@@ -86,7 +86,7 @@ class EnvironmentSpec(Strict):
     allow: list[Variable] = Field(
         [],
         description="Variables taken from the environment in which the plan is made; their values become part of what is measured. "
-        "Without them PATH is the system's own, LC_ALL is C.UTF-8 and TZ is UTC.",
+        "They are written to `plan.json` in clear, so name no secret. Without them PATH is the system's own, LC_ALL is C.UTF-8 and TZ is UTC.",
         max_length=MAX_ITEMS,
         examples=[["LD_LIBRARY_PATH"]],
     )

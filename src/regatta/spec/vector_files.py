@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +23,7 @@ from regatta.model.vectors import (
     TableCost,
     TablePoint,
 )
+from regatta.replacing import replaced
 from regatta.spec.interval_schema import IntervalSpec
 from regatta.spec.problems import check, shown, shown_path, unknown_choice
 from regatta.spec.vector_schema import ApplicationFile, CostSpec, SystemFile
@@ -159,21 +158,10 @@ def write_vector(vector: SystemVector | ApplicationVector, path: Path) -> None:
     """
     text = vector_text(vector)
     parse_vector(text, str(path))
-    data = text.encode()
-    temporary = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            prefix=f".{path.name}.", suffix=".tmp", dir=path.parent, delete=False
-        ) as stream:
-            temporary = Path(stream.name)
-            stream.write(data)
-            stream.flush()
-            os.fchmod(stream.fileno(), 0o644)
-        os.replace(temporary, path)
+        with replaced(path) as temporary:
+            temporary.write_bytes(text.encode())
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
         got = str(error.strerror or error)
         raise RegattaError(
             str(path), "a file to write", got, "make room, or choose another folder"

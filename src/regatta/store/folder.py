@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from regatta.errors import StoreError
+from regatta.replacing import replaced
 from regatta.store.decisions import DECISIONS
 
 DEFAULT_RESULTS = Path("results")
@@ -103,17 +102,8 @@ def replacing(path: Path) -> Iterator[Path]:
         StoreError: the disk is full or the folder cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        os.close(fd)
-        os.chmod(name, 0o644)
-        temporary = Path(name)
-        try:
+        with replaced(path) as temporary:
             yield temporary
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise StoreError(
             str(path), "a file to write", str(error.strerror or error), "make room, or choose --results"
