@@ -109,6 +109,21 @@ def test_workflows_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -
     small.assert_complete()
 
 
+def test_a_killed_runner_is_told_with_its_signal_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    small = SmallExperiment(tmp_path, modifiers={})
+    small.suite["benchmarks"]["nap"]["command"] = ["sleep", "0.2"]
+    small.write()
+    process = small.start_run()
+    small.wait_for_records(2, process)
+    kill(*small.runners())
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "SIGKILL" in err
+    assert "measure-local-00000.log" in err
+    small.run()
+    small.assert_complete()
+
+
 def test_what_goes_on_without_its_command_is_waited_for_and_never_doubled(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 20}, segment={"rounds": 10})
     process = small.start_run()

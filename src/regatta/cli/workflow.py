@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -230,11 +231,26 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str) -> None:
         )
     log = folder.logs / "snakemake.log"
     tail = _last_lines(folder.logs / failed_log) if failed_log else []
+    killer = _killer(log, failed_log) if failed_log else ""
+    if killer:
+        raise HostError(
+            str(folder.logs / failed_log), "a job that ends by itself", with_lines(f"killed by {killer}", tail),
+            "see whether memory ran out (`dmesg`), and run the same command again",
+        )  # fmt: skip
     tail = tail or _last_lines(_latest_log(folder, log))
     raise HostError(
         str(log), "the workflow to succeed", with_lines("an error:", tail),
         "mend it, and run the same command again",
     )  # fmt: skip
+
+
+def _killer(log: Path, failed_log: str) -> str:
+    """The signal that ended the job with that log, as Snakemake told it in the end; empty where it ended by itself."""
+    told = "\n".join(_last_lines(log, 500))
+    codes = re.findall(re.escape(failed_log) + r"[^\n]*returned non-zero exit status (\d+)", told)
+    # A shell ends with 128 + the number of the signal that ended its command.
+    number = int(codes[-1]) - 128 if codes else 0
+    return signal.Signals(number).name if number in signal.valid_signals() else ""
 
 
 class _Told(Problem):
