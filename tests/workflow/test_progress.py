@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runner_plans import measured_processes, wait_until
@@ -55,8 +56,9 @@ def made_folder(path: Path) -> Path:
 
 def test_a_run_that_waits_for_the_host_says_for_whom(tmp_path: Path) -> None:
     go_on = tmp_path / "go on"
-    first = SmallExperiment(made_folder(tmp_path / "first"), name="before", invocations={"fixed": 2})
-    second = SmallExperiment(made_folder(tmp_path / "second"), invocations={"fixed": 2})
+    small_one: dict[str, Any] = {"invocations": {"fixed": 2}, "timeout_s": 600}
+    first = SmallExperiment(made_folder(tmp_path / "first"), name="before", **small_one)
+    second = SmallExperiment(made_folder(tmp_path / "second"), **small_one)
     for small in (first, second):
         small.suite["benchmarks"] = {
             "nap": {"command": ["sh", "-c", f"until [ -e '{go_on}' ]; do sleep 0.02; done"]}
@@ -78,9 +80,9 @@ def test_a_run_that_waits_for_the_host_says_for_whom(tmp_path: Path) -> None:
         assert (host["waiting"], host["cell"], host["recorded"]) == (since[1], "", 0)
     finally:
         go_on.touch()
-    holder.communicate(timeout=60)
-    assert holder.returncode == 0
-    _, err = waiter.communicate(timeout=60)
+    _, err = holder.communicate(timeout=120)
+    assert holder.returncode == 0, err
+    _, err = waiter.communicate(timeout=120)
     assert waiter.returncode == 0, err
     assert since[1] in err.splitlines()
     assert second.regatta("status").stdout.startswith("small: complete, 6 of 6")
