@@ -11,6 +11,7 @@ from influx_server import InfluxServer
 from runner_plans import wait_until
 from small_experiments import HOST, SmallExperiment
 
+from regatta.runner.host_lock import HostLock
 from regatta.store.receipts import sent_receipt
 
 #: records after which the last round waits; the naps before it take longer than from one pause to the next
@@ -58,6 +59,32 @@ def test_events_and_records_are_in_influxdb_before_the_segment_ends(
     assert process.returncode == 0, err
     verified = small.regatta("ingest", "small", "--verify")
     assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_a_run_that_waits_for_the_host_is_in_influxdb_while_it_waits(
+    tmp_path: Path, influx_server: InfluxServer
+) -> None:
+    small = SmallExperiment(tmp_path)
+    database = influx_server.new_database()
+    small.environment["REGATTA_INFLUX"] = str(influx_server.write_settings(tmp_path / "settings", database))
+    small.write()
+    lock = HostLock(Path(small.environment["REGATTA_HOST_LOCK"]), {"experiment": "other"})
+
+    def waiting() -> list[str]:
+        found = influx_server.query("SELECT text FROM event WHERE kind = 'waiting'", database)
+        return [str(row[one["columns"].index("text")]) for one in found for row in one["values"]]
+
+    try:
+        process = small.start_run()
+        wait_until(lambda: waiting() or process.poll() is not None, "an event", 120)
+        (text,) = waiting()
+        assert "other" in text
+        assert small.lines() == 0
+    finally:
+        lock.release()
+        _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    assert influx_server.query("SELECT text FROM event WHERE kind = 'waiting_ended'", database)
 
 
 def test_a_database_that_hangs_is_waited_for_once_in_a_segment(

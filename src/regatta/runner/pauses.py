@@ -28,40 +28,41 @@ class Pauses:
         if fd is not None:
             self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
             os.close(fd)
-        self._block: tuple[int, int] | None = None
+        self._reason: tuple[object, ...] = ()
         self._longest_s = _LONGEST_FIRST_S
         self._next_ns = 0
 
-    def offer(self, block: tuple[int, int], stop: StopSignals) -> int:
-        """Pause before the first invocation of a block, if the last pause was long enough ago.
+    def offer(self, reason: tuple[object, ...], stop: StopSignals | None = None) -> int:
+        """Pause before the first invocation of a block, or at the start of a wait, if the last pause was long enough ago.
 
         After an answer that does not come there are no more pauses.
 
         Args:
-            block: round and block of the next invocation.
-            stop: signals that end the wait.
+            reason: round and block of the next invocation, or the holder of the host's lock; one pause for each.
+            stop: signals that end the pause; None: nothing is measured yet, and the next pause need not be later.
 
         Returns:
             how long the pause was, in ns.
         """
         began_ns = time.monotonic_ns()
-        if self._fd is None or block == self._block:
+        if self._fd is None or reason == self._reason:
             return 0
-        self._block = block
+        self._reason = reason
         if began_ns < self._next_ns:
             return 0
         if not self._answered(self._fd, stop):
             self.close()
         self._longest_s = _LONGEST_S
         ended_ns = time.monotonic_ns()
-        self._next_ns = ended_ns + int(EVERY_S * 1e9)
+        if stop is not None:
+            self._next_ns = ended_ns + int(EVERY_S * 1e9)
         return ended_ns - began_ns
 
-    def _answered(self, fd: int, stop: StopSignals) -> bool:
+    def _answered(self, fd: int, stop: StopSignals | None) -> bool:
         try:
             os.write(fd, PAUSE)
             poll = select.poll()
-            for each in (fd, stop.fd):
+            for each in (fd, *((stop.fd,) if stop else ())):
                 poll.register(each, select.POLLIN)
             ready = {each for each, _ in poll.poll(1000 * self._longest_s)}
             return fd in ready and os.read(fd, 1) == DONE

@@ -203,6 +203,9 @@ class SegmentRun:
             state = self._state_file(sum(len(block) for block in self.blocks))
             self._state(state, None, **({} if holder is None else {"waiting_for": holder}))
             state.close()
+        if holder is not None:
+            # It costs the run that measures less than the start of this runner did.
+            self.pauses.offer(("waiting", *holder.values()))
 
     def _state_file(self, total: int) -> StateFile:
         header = self.plan.header
