@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -176,13 +177,18 @@ def _is_measurement(value: object) -> bool:
     return (
         is_whole(iteration)
         and isinstance(metric, str)
-        and is_number(measured)
+        and _is_measured(measured)
         and isinstance(unit, str)
         and (operations is None or is_whole(operations))
         and (
             parameters is None or (isinstance(parameters, dict) and all(map(_is_label, parameters.values())))
         )
     )
+
+
+def _is_measured(value: object) -> bool:
+    """Whether it is a number that a column of floats holds; an integer may be longer than 64 bits."""
+    return is_number(value) or (type(value) is int and abs(value) <= sys.float_info.max)
 
 
 def _is_label(value: object) -> bool:

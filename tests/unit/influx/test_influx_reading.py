@@ -68,7 +68,7 @@ def write_troubled_experiment(folder):
             for r in (2 * segment, 2 * segment + 1):
                 for position, one in enumerate([*cells, gone]):
                     started = START_NS + 10**9 * (next(numbers) - 40 * segment)
-                    odd = [1e6 + r + position, 2**53 + 1, -0.0, 10**30, True, 5e-324][: 3 + position]
+                    odd = [1e6 + r + position, 2**53 + 1, -0.0, 10**30, 7, 5e-324][: 3 + position]
                     rows = [
                         *([i, "elapsed", value, "ns", i or None, None] for i, value in enumerate(odd)),
                         [0, "latency", 1.5, "ns", None, {"b": 1, "a": "x y,=\\\n"}],
