@@ -31,7 +31,7 @@ def test_a_spec_and_a_results_folder_may_have_any_name_a_second_time_too(tmp_pat
     assert folder.report.exists()
     assert folder.answer.exists()
     assert len(list((folder.journal / "local").glob("0*.jsonl"))) == 1
-    assert {path.name for path in root.iterdir()} == {".snakemake", "cache", "host.lock", RESULTS, SPEC, "suite.yml"}  # fmt: skip
+    assert {path.name for path in root.iterdir() if path.is_dir()} == {".snakemake", "cache", RESULTS}
     (told,) = json.loads(small.regatta("status", "small", "--results", RESULTS, "--json").stdout)
     assert [(host["recorded"], host["planned"]) for host in told["hosts"]] == [(4, 4)]
 
