@@ -170,7 +170,7 @@ class Runner:
         """Plan the cells, run the only segment, and give its records. It must end well."""
         write_plan(self.folder, cells, **plan)
         done = self.run()
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return self.records()
 
     def one(self, planned: Mapping[str, Any], **plan: Any) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import grp
 import hashlib
 import json
 import os
+import pwd
 import shlex
 import shutil
 import stat
@@ -68,10 +70,23 @@ def _refuse_foreign(folder: Path) -> None:
     if str(found.st_uid) not in trusted:
         fix = f"remove it, let user {user} own it, or set REGATTA_CACHE to another folder"
         raise HostError(str(folder), f"a folder of user {user}", f"one of user {found.st_uid}", fix)
+    if found.st_mode & stat.S_IWGRP and found.st_uid == user and _is_private(found.st_gid):
+        # Made under the umask 002 of systems where every user has a group.
+        folder.chmod(stat.S_IMODE(found.st_mode) & ~stat.S_IWGRP)
+        found = folder.stat()
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         mode = oct(stat.S_IMODE(found.st_mode))[2:]
         fix = f"remove it, or if you trust what is in it: chmod -R go-w {shlex.quote(str(folder))}"
         raise HostError(str(folder), "a folder that its owner alone writes", f"mode {mode}", fix)
+
+
+def _is_private(group: int) -> bool:
+    """Whether a group is this user's own: it has the user's name, and nobody else is in it."""
+    try:
+        name, found = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+    except KeyError:
+        return False
+    return found.gr_name == name and set(found.gr_mem) <= {name}
 
 
 @contextmanager

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 import tempfile
 from pathlib import Path
@@ -101,6 +103,10 @@ def test_a_cache_that_others_can_write_is_refused(open_to_others: str, mode: int
     folder = tmp_path / "cache" / open_to_others
     (tmp_path / "cache/builds/x").mkdir(parents=True)
     folder.chmod(mode)
+    if mode == 0o775:
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder to another group")
+        os.chown(folder, -1, OTHER_USER)
     with pytest.raises(HostError) as caught:
         made_directory(cache_folder("builds") / "x", lambda directory: None)
     (problem,) = caught.value.problems
@@ -108,6 +114,18 @@ def test_a_cache_that_others_can_write_is_refused(open_to_others: str, mode: int
     assert str(folder) in problem.fix
     folder.chmod(0o755)
     assert made_directory(cache_folder("builds") / "x", lambda directory: None).name == "x"
+
+
+def test_what_an_older_version_made_for_a_group_of_the_user_alone_is_closed_to_it(tmp_path: Path) -> None:
+    group = grp.getgrgid(os.getegid())
+    if group.gr_name != pwd.getpwuid(os.geteuid()).pw_name or set(group.gr_mem) - {group.gr_name}:
+        pytest.skip("this user has no group of its own")
+    folder = tmp_path / "cache" / "builds"
+    folder.mkdir(parents=True)
+    for each in (folder, folder.parent):
+        each.chmod(0o775)
+    assert made_directory(cache_folder("builds") / "x", lambda directory: None).name == "x"
+    assert {stat.S_IMODE(each.stat().st_mode) for each in (folder, folder.parent)} == {0o755}
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o002, 0o077])

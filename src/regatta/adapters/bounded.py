@@ -23,11 +23,12 @@ _PATIENCE_S = 6 * LIMIT_S
 _MEMORY_BYTES = 512 << 20
 _ANSWER_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
-_OUT_OF_MEMORY = 3
+_OUT_OF_MEMORY, _FAULT = 3, 4
+_LONGEST_FAULT = 200
 
 
 class OverLimit(Exception):
-    """The work was ended; the message says which limit it reached."""
+    """The work did not end well; the message says which limit it reached, or what was wrong."""
 
 
 def bounded(work: Callable[[], Any], limit_s: int = LIMIT_S) -> Any:
@@ -49,33 +50,38 @@ def bounded(work: Callable[[], Any], limit_s: int = LIMIT_S) -> Any:
     if pid == 0:
         _child(work, writer, limit_s)
     os.close(writer)
-    ended = False
+    ended = too_long = False
     try:
-        data = _answer(reader, time.monotonic() + _PATIENCE_S)
+        data, too_long = _answer(reader, time.monotonic() + _PATIENCE_S)
         ended = data is not None
     finally:
         os.close(reader)
         if not ended:
             os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
-    if data is not None and status == 0:
-        return json.loads(data)
-    if data is not None and not os.WIFSIGNALED(status):
+    if data is None and too_long:
+        raise OverLimit(f"an answer of more than {_ANSWER_BYTES >> 20} MiB")
+    if data is None or os.WIFSIGNALED(status):
+        raise OverLimit(f"more than {limit_s} s")
+    code = os.WEXITSTATUS(status)
+    if code == _OUT_OF_MEMORY:
         raise OverLimit("more memory than there is for it")
-    raise OverLimit(f"more than {limit_s} s")
+    if code != 0:
+        raise OverLimit(data.decode(errors="replace") or f"an end with exit code {code}")
+    return json.loads(data)
 
 
-def _answer(reader: int, deadline: float) -> bytes | None:
-    """All that the child wrote; None where it did not end in time, or wrote too much."""
+def _answer(reader: int, deadline: float) -> tuple[bytes | None, bool]:
+    """All that the child wrote, or None where it did not end in time or wrote too much; whether it wrote too much."""
     data = bytearray()
     waiting = select.poll()
     waiting.register(reader, select.POLLIN)
     while len(data) <= _ANSWER_BYTES and waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
         part = os.read(reader, _CHUNK_BYTES)
         if not part:
-            return bytes(data)
+            return bytes(data), False
         data += part
-    return None
+    return None, len(data) > _ANSWER_BYTES
 
 
 def _child(work: Callable[[], Any], writer: int, limit_s: int) -> None:
@@ -91,12 +97,17 @@ def _child(work: Callable[[], Any], writer: int, limit_s: int) -> None:
             own = int(file.read().split()[0]) * resource.getpagesize()
         for which, value in ((resource.RLIMIT_CPU, limit_s), (resource.RLIMIT_AS, own + _MEMORY_BYTES)):
             hard = resource.getrlimit(which)[1]
-            resource.setrlimit(which, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+            # The hard limit too: at the soft one a process ends with a core dump, which would disturb what is measured next.
+            least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(which, (least, least))
         data = memoryview(json.dumps(work()).encode())
         while data:
             data = data[os.write(writer, data) :]
         status = 0
     except MemoryError:
         status = _OUT_OF_MEMORY
+    except Exception as error:
+        status = _FAULT
+        os.write(writer, f"{type(error).__name__}: {error}"[:_LONGEST_FAULT].encode(errors="replace"))
     finally:
         os._exit(status)

@@ -88,8 +88,11 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
         "--scratch", str((place.scratch / name).resolve()),
         "--receipt", str(receipt),
     ]  # fmt: skip
+    from regatta.fleet.zipapp import zipapp_bytes
+
     settings = _influx()
-    if settings is not None:
+    # A run that has begun goes on with its own runner when Regatta is upgraded meanwhile.
+    if settings is not None and place.runner.read_bytes() == zipapp_bytes():
         from regatta.influx.live import start_sender
 
         argv += ["--pauses", str(start_sender(place, name, number, settings))]

@@ -78,6 +78,7 @@ class DetachedSegment:
         last_contact = time.monotonic()
         wait_s = 1.0
         deaths, seen = 0, taken.count
+        before, retry_failed = taken.count, self.retry_failed
 
         def heard() -> None:
             nonlocal last_contact, wait_s
@@ -91,6 +92,8 @@ class DetachedSegment:
             except Gone:
                 # A night is long: what counts is deaths without a record between them.
                 deaths = 1 if taken.count > seen else deaths + 1
+                # The one that is gone may have had no time to try anything.
+                self.retry_failed = retry_failed and taken.count == before
                 seen = taken.count
                 if deaths > 3:
                     raise HostError(
@@ -153,7 +156,7 @@ class DetachedSegment:
             told = self.agent.object(
                 [*words, *(["--retry-failed"] if self.retry_failed else [])], timeout_s=_SHORT_S
             )
-            # A second try must not run again what failed in the first.
+            # A second start must not run again what failed in the first.
             self.retry_failed = False
             now = told.get("running")
         if _segment(now) != self.number:

@@ -6,13 +6,13 @@ source or generator, all make the plan again, and touching a file does not.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import regatta
 from regatta.engine import image_ids
 from regatta.errors import HostError
 from regatta.fleet.facts import fingerprint, local_facts
@@ -20,6 +20,7 @@ from regatta.fleet.resolving import MEASURED_PATH, measured_environment
 from regatta.fleet.runtimes import installed_program
 from regatta.fleet.sources import generator_files, source_files
 from regatta.fleet.user_files import user_file_parts
+from regatta.fleet.zipapp import zipapp_bytes
 from regatta.model.digest import digest_of
 from regatta.model.experiment import Experiment
 from regatta.store.folder import write_json
@@ -35,7 +36,8 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
     files = sorted({str(file): _state(file) for file in _files(experiment, home)}.items())
     # A frozen dataclass' repr is all of its values, in order.
     value = {
-        "regatta": regatta.__version__,
+        # The runner is part of the plan: another one must not be given words that it does not know.
+        "regatta": hashlib.sha256(zipapp_bytes()).hexdigest(),
         "experiment": digest_of(repr(experiment)),
         "environment": digest_of(measured_environment(experiment)),
         "files": digest_of(files),

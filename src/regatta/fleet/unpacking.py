@@ -61,6 +61,14 @@ def unpack(archive: Path, folder: Path) -> None:
     try:
         members = _zip_members(archive) if zipfile.is_zipfile(archive) else _tar_members(archive)
         _extract(members, archive, folder)
+    except tarfile.ReadError as error:
+        expected = "an archive of zip, or of tar that gzip, bzip2 or xz has compressed"
+        raise HostError(
+            str(archive),
+            expected,
+            "something else, or a damaged one",
+            "fetch it again, or pack it as .tar.gz",
+        ) from error
     except _FAILURES as error:
         expected = "an archive of tar or zip that can be extracted"
         raise HostError(

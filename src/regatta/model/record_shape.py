@@ -69,8 +69,8 @@ _SIGNED = {"exit_code": 1 << 31, "started_utc_ns": 1 << 63, "started_monotonic_n
 _DEEPEST = 64
 #: of an identifier or another name that is needed
 _LONGEST_NAME = 200
-#: anchored, for a pattern may begin anywhere
-_FILE_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]{0,199}\Z")
+#: of a kept file: one that a spec may name, which is any but a path. Anchored, for a pattern may begin anywhere
+_FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]{1,255}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
 

@@ -79,6 +79,13 @@ class HostState:
     def _numbers(fds: list[int]) -> list[int]:
         return [int(text) for fd in fds if (text := _read(fd, 64).strip()).lstrip(b"-").isdigit()]
 
+    def close(self) -> None:
+        """Close the files."""
+        single = (self._loadavg, self._stat, self._vmstat, self._swaps, *(fd for _, fd in self._pressure))
+        for fd in (*single, *self._frequency, *self._throttle, *self._zones):
+            if fd is not None:
+                os.close(fd)
+
     def read(self) -> dict[str, Number]:
         """One reading; keys as `docs/protocol.md` lists them for `host_before` and `host_after`."""
         state: dict[str, Number] = {"load1": None}

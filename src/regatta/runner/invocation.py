@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import regatta
 from regatta.model.record import RECORD_VERSION
+from regatta.model.record_shape import shape_problem
 from regatta.runner.cgroup import TreeAccounting, TreeUsage
 from regatta.runner.host_state import HostState
 from regatta.runner.kept import keep_files
@@ -127,9 +128,10 @@ class Bench:
         self.work.make()
 
     def close(self) -> None:
-        """Close the descriptors of both."""
+        """Close the descriptors of both, and of the host's state."""
         self._results.close()
         self.work.close()
+        self.state.close()
 
     def environment_for(self, cell: Mapping[str, Any], invocation_id: str, attempt: int) -> dict[str, str]:
         """The whole environment of one invocation; its padding is drawn from seed, invocation and attempt."""
@@ -336,6 +338,17 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     if cell.get("keep") and bench.kept is not None:
         folder = bench.kept / f"{invocation_id}-a{attempt}"
         record["kept"] = keep_files(bench.work, cell["keep"], folder)
+    problem = shape_problem(record)
+    if problem:
+        # No reader would believe it, and the invocation would be run again for ever.
+        unreadable, record = record, _unmeasured(header, row, attempt, segment)
+        record.update(
+            started_utc_ns=unreadable["started_utc_ns"],
+            elapsed_ns=unreadable["elapsed_ns"],
+            runner=unreadable["runner"],
+            status="failed",
+            reason=f"a record that cannot be read again: {problem}",
+        )
     return record
 
 
@@ -372,7 +385,7 @@ def _unmeasured(header: Mapping[str, Any], row: Row, attempt: int, segment: int)
         "block": row.block,
         "position": row.position,
         "planned_index": row.index,
-        "sequence": -1,
+        "sequence": 0,
         "started_utc_ns": time.time_ns(),
         "started_monotonic_ns": time.monotonic_ns(),
         "elapsed_ns": 0,

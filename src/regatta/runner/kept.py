@@ -20,7 +20,7 @@ def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list
 
     Args:
         work: the working directory, in which the process may have done anything.
-        names: of files in it; one that is not there, or that is no plain file, is left out.
+        names: of files in it; one that is not there is left out.
         target: folder of this invocation and attempt; what a killed runner left in it is replaced.
 
     Returns:
@@ -31,7 +31,10 @@ def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list
     for name in names:
         try:
             opened = work.open_file(name)
-        except (FileNotFoundError, NotPlain):
+        except FileNotFoundError:
+            continue
+        except NotPlain as error:
+            kept.append({"name": name, "error": f"expected a plain file, got {error}"})
             continue
         except OSError as error:
             kept.append({"name": name, "error": _why(error)})

@@ -83,12 +83,14 @@ class EmptyDirectory:
             OSError: it is not there, or cannot be opened.
         """
         if os.sep in name:
-            raise NotPlain(name)
+            raise NotPlain("a path")
         seen = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd)
         try:
             status = os.fstat(seen)
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-                raise NotPlain(name)
+            if not stat.S_ISREG(status.st_mode):
+                raise NotPlain("a link, a folder, a pipe or a device")
+            if status.st_nlink != 1:
+                raise NotPlain("a file with a second name")
             # By the descriptor, not by the name, which may mean another file by now.
             same = f"/proc/self/fd/{seen}"
             if not status.st_mode & stat.S_IRUSR:

@@ -34,6 +34,7 @@ from regatta.runner.scratch import results_of
 from regatta.runner.state_file import StateFile, end_orphans
 from regatta.runner.topology import choose_cores, read_topology
 from regatta.store.journal import read_records_of
+from regatta.store.round_values import InvocationsOf
 from regatta.store.runner_state import read_state
 
 
@@ -89,7 +90,9 @@ def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) ->
         HostError: there may be containers, and Docker does not answer.
     """
     own, before = str(results_of(scratch)), lock.previous.get("results_file")
-    files = [own, *([before] if isinstance(before, str) and before else [])]
+    # Where version 0.1.0 had it.
+    older = str(scratch / "results.jsonl")
+    files = [own, older, *([before] if isinstance(before, str) and before else [])]
     ended = end_stale_groups()
     if contained or lock.previous.get("contained"):
         # Only here, for it brings an HTTP client along.
@@ -226,17 +229,23 @@ class SegmentRun:
     def _history(self, journal: JournalWriter) -> History:
         """What the host's whole journal has of this segment's invocations: its rounds may have been cut otherwise before.
 
-        The first invocations of its cells belong to it as well: they decide whether a cell is given up.
+        The first invocations of its cells belong to it as well, and where those of a cell all failed, all others of the
+        cell: they decide whether it is given up.
         """
         give_up_after = self.plan.header.get("give_up_after")
         ids = {row.invocation_id for block in self.blocks for row in block}
         cells = {row.cell["cell_id"] for block in self.blocks for row in block}
         first = range(give_up_after or 0)
         ids |= {invocation_id_of(cell_id, round_) for cell_id in cells for round_ in first}
-        others = (path for path in sorted(self.paths.journal.glob("*.jsonl")) if path != journal.path)
-        records = chain(journal.records, chain.from_iterable(read_records_of(p, ids) for p in others))
-        retries = self.plan.header["limits"]["retries"]
-        return History(records, retries, self.retry_failed, give_up_after)
+        paths = [path for path in sorted(self.paths.journal.glob("*.jsonl")) if path != journal.path]
+        records = chain(journal.records, chain.from_iterable(read_records_of(p, ids) for p in paths))
+        history = History(records, self.plan.header["limits"]["retries"], self.retry_failed, give_up_after)
+        failing = {cell_id for cell_id in cells if history.given_up(cell_id)}
+        if failing:
+            wanted = InvocationsOf(failing, range(self.plan.header["rounds"]))
+            for record in chain.from_iterable(read_records_of(path, wanted) for path in paths):
+                history.add(record)
+        return history
 
     def _measure(self, journal: JournalWriter, orphans: int) -> dict[str, Any]:
         header = self.plan.header
@@ -289,10 +298,13 @@ class SegmentRun:
         accounting, self.no_accounting = open_accounting(wants_quota(cells))
         state = self._state_file(self.total)
         try:
-            with StopSignals() as stop:
-                bench = Bench(
-                    header, self.paths.scratch, measured, accounting, stop, self.paths.journal / "kept"
-                )
+            kept = self.paths.journal / "kept"
+            with (
+                StopSignals() as stop,
+                contextlib.closing(
+                    Bench(header, self.paths.scratch, measured, accounting, stop, kept)
+                ) as bench,
+            ):
                 bench.clear()
                 bench.strays = bool(self.no_subreaper)
                 for fd in reserved:
@@ -308,7 +320,6 @@ class SegmentRun:
                 for block in self.blocks:
                     self._walk(block, bench, journal, state)
                 bench.clear()
-                bench.close()
         finally:
             self.pauses.close()
             self._state(state, None)

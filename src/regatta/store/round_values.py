@@ -46,7 +46,7 @@ class _Last:
     numbers: dict[tuple[str, str], float]
 
 
-class _Wanted:
+class InvocationsOf:
     """The invocation ids of some cells in some rounds, without a list of them."""
 
     def __init__(self, cells: Container[str], rounds: range) -> None:
@@ -75,7 +75,7 @@ def read_rounds(
         OSError: a journal file cannot be read.
     """
     last: dict[str, dict[int, _Last]] = {cell_id: {} for cell_id in cells}
-    wanted = _Wanted(cells, rounds)
+    wanted = InvocationsOf(cells, rounds)
     for path in sorted(journal.glob("*.jsonl")):
         for record in read_records_of(path, wanted):
             attempts = last[record["cell_id"]]

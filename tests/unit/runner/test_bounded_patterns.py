@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import time
+from pathlib import Path
 
 import pytest
 from runner_plans import Runner, cell
@@ -35,8 +37,27 @@ def test_what_takes_too_much_memory_is_ended() -> None:
 
 
 def test_an_answer_without_end_is_ended() -> None:
-    with pytest.raises(OverLimit):
+    with pytest.raises(OverLimit, match="64 MiB"):
         bounded(lambda: ["x" * (1 << 20)] * 80)
+
+
+def test_a_fault_in_the_child_is_told_as_what_it_is() -> None:
+    with pytest.raises(OverLimit, match="KeyError: 'x'"):
+        bounded(lambda: {}["x"])
+
+
+def test_what_takes_too_long_leaves_no_core_dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    if before[1] == 0:
+        pytest.skip("no process dumps its core here")
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    try:
+        with pytest.raises(OverLimit, match="1 s"):
+            bounded(lambda: [time.process_time() for _ in iter(int, 1)], 1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_child_keeps_no_file_of_the_runner_and_no_process_is_left(tmp_path: object) -> None:

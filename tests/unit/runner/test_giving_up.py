@@ -94,6 +94,19 @@ def test_a_later_segment_decides_by_what_the_earlier_ones_recorded(runner: Runne
     assert outcomes(runner, "good") == ["ok"] * 8
 
 
+def test_a_success_in_any_earlier_segment_counts(runner: Runner, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    # As journals are that were made before cells were given up: three failures, then nothing but successes.
+    script = f"[ $(wc -l < {ran}) -gt 3 ]"
+    write_plan(runner.folder, [failing(ran, script)], rounds=9, rounds_per_segment=3, give_up_after=None)
+    for segment in (0, 1):
+        assert runner.run(segment).returncode == 0
+    assert outcomes(runner) == ["failed"] * 3 + ["ok"] * 3
+    write_plan(runner.folder, [failing(ran, script)], rounds=9, rounds_per_segment=3, give_up_after=3)
+    assert runner.run(2).returncode == 0
+    assert outcomes(runner) == ["failed"] * 3 + ["ok"] * 6
+
+
 def test_runners_killed_while_they_measure_give_up_alike(runner: Runner, tmp_path: Path) -> None:
     allowed = tmp_path / "allowed"
     waits = sh(
