@@ -86,3 +86,5 @@ def test_a_folder_where_no_database_can_lie_is_refused_before_anything_is_measur
         hand_over(Path("spec.yml"), Path(name))
     with pytest.raises(SpecError):
         wanted_results(parse_config([f"results={name}"]), ["results"])
+    with pytest.raises(SpecError):
+        wanted_results({}, [name])

@@ -108,8 +108,16 @@ def measured(estimate: Estimate, unit: str) -> str:
         return f"{estimate.point * factor:.4g} {shown} (no interval: {estimate.reason})"
     half = (estimate.high - estimate.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
-    point, low, high = (f"{x * factor:,.{decimals}f}" for x in (estimate.point, estimate.low, estimate.high))
-    return f"{point} {shown} ({low} to {high})"
+    low, high = edges(estimate, factor, decimals)
+    how = f", {estimate.within_range}" if estimate.within_range else ""
+    return f"{estimate.point * factor:,.{decimals}f} {shown} ({low} to {high}{how})"
+
+
+def edges(estimate: Estimate, factor: float, decimals: int) -> tuple[str, str]:
+    """The ends of an interval, times a factor. A lower end that was kept above 0 has digits enough to show that."""
+    low, high = estimate.low * factor, estimate.high * factor
+    more = 1 - math.floor(math.log10(low)) if estimate.within_range and low > 0 else 0
+    return f"{low:,.{min(9, max(decimals, more))}f}", f"{high:,.{decimals}f}"
 
 
 def how_much(ratio: Estimate) -> str:

@@ -53,15 +53,16 @@ def wanted_results(config: Mapping[str, Any], directories: Collection[str]) -> s
     """
     if "results" in config:
         path = str(_path("results", config["results"]))
-        _refuse_for_database(path)
-        return path
-    if _RESULTS in os.environ:
-        return str(_own_path(os.environ[_RESULTS]))
-    if len(set(directories)) != 1:
+    elif _RESULTS in os.environ:
+        path = str(_own_path(os.environ[_RESULTS]))
+    elif len(set(directories)) == 1:
+        path = str(_own_path(next(iter(directories))))
+    else:
         found = ", ".join(sorted(set(directories)))
         fix = "name one: --config results=DIR"
         raise SpecError([Problem("results of the specs", "one folder for all of them", found, fix)])
-    return str(_own_path(next(iter(directories))))
+    _refuse_for_database(path)
+    return path
 
 
 def path_for_snakemake(results: str) -> str:
@@ -85,7 +86,7 @@ def _refuse_for_database(results: str) -> None:
     """DuckDB takes a backslash in the path of a database for `/`, and what follows `?` for options: refused before it measures."""
     if set("\\?") & set(os.path.abspath(results)):
         expected = r"a path without \ and ? (DuckDB cannot open a database there)"
-        raise SpecError([Problem("--results", expected, repr(results), "choose another folder")])
+        raise SpecError([Problem("results", expected, repr(results), "choose another folder")])
 
 
 def _path(key: str, value: object) -> Path:

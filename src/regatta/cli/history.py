@@ -131,6 +131,8 @@ def _mean(point: PastPoint, factor: float) -> str:
     half = (mean.high - mean.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half))))
     if mean.within_range:
-        low, high = (f"{edge * factor:,.{decimals}f}" for edge in (mean.low, mean.high))
+        from regatta.analysis.words import edges
+
+        low, high = edges(mean, factor, decimals)
         return f"{mean.point * factor:,.{decimals}f} ({low} to {high}, {mean.within_range})"
     return f"{mean.point * factor:,.{decimals}f} ± {half:.{decimals}f}"

@@ -95,7 +95,10 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
     if settings is not None and place.runner.read_bytes() == zipapp_bytes():
         from regatta.influx.live import start_sender
 
-        argv += ["--pauses", str(start_sender(place, name, number, settings))]
+        try:
+            argv += ["--pauses", str(start_sender(place, name, number, settings))]
+        except OSError as error:
+            click.echo(f"not sent to InfluxDB until the segment ends: {error}", err=True)
     os.execv(sys.executable, [*argv, *(["--retry-failed"] if retry_failed else [])])
 
 

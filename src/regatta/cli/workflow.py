@@ -31,6 +31,8 @@ _LOOK_S = 0.1
 _MEASURING_LOOK_S = 1.0
 _INTERRUPTED = 130
 _LEAST_ROOM_BYTES = 1 << 20
+#: of its log; how a job ended is told at the end
+_SNAKEMAKES_LAST_BYTES = 1 << 18
 
 
 @contextmanager
@@ -102,6 +104,7 @@ def _run(
     ]  # fmt: skip
     heard = _Heard(folder)
     with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():
+        began_at = os.fstat(log.fileno()).st_size
         # Its own session: Ctrl-C reaches this process alone, which then ends the workflow in order.
         # A file and no pipe: it can go on when this process is killed, and is never blocked by it.
         process = subprocess.Popen(
@@ -119,7 +122,7 @@ def _run(
     _tell_end(folder, heard, "stopped" if process.returncode < 0 else "failed")
     if process.returncode == 0:
         return 0
-    _raise_for(errors, folder, heard.failed_log)
+    _raise_for(errors, folder, heard.failed_log, began_at)
     return 1
 
 
@@ -206,7 +209,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
             continue
 
 
-def _raise_for(errors: Path, folder: Folder, failed_log: str) -> None:
+def _raise_for(errors: Path, folder: Folder, failed_log: str, since: int) -> None:
     """Raise the first error that a job told; that `verify` failed is told by its problems, and is exit code 1.
 
     Where none told one, the last lines of `failed_log` are shown, or where that is empty those that were written last.
@@ -231,7 +234,7 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str) -> None:
         )
     log = folder.logs / "snakemake.log"
     tail = _last_lines(folder.logs / failed_log) if failed_log else []
-    killer = _killer(log, failed_log) if failed_log else ""
+    killer = _killer(log, since, failed_log) if failed_log else ""
     if killer:
         raise HostError(
             str(folder.logs / failed_log), "a job that ends by itself", with_lines(f"killed by {killer}", tail),
@@ -244,9 +247,14 @@ def _raise_for(errors: Path, folder: Folder, failed_log: str) -> None:
     )  # fmt: skip
 
 
-def _killer(log: Path, failed_log: str) -> str:
-    """The signal that ended the job with that log, as Snakemake told it in the end; empty where it ended by itself."""
-    told = "\n".join(_last_lines(log, 500))
+def _killer(log: Path, since: int, failed_log: str) -> str:
+    """The signal that ended the job with that log, as Snakemake told it `since` that byte; empty where it ended by itself."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(since, file.seek(0, os.SEEK_END) - _SNAKEMAKES_LAST_BYTES))
+            told = file.read().decode(errors="replace")
+    except OSError:
+        return ""
     codes = re.findall(re.escape(failed_log) + r"[^\n]*returned non-zero exit status (\d+)", told)
     # A shell ends with 128 + the number of the signal that ended its command.
     number = int(codes[-1]) - 128 if codes else 0

@@ -41,7 +41,7 @@ def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iter
 
     The block never waits for the database, and no trouble with it ends the block.
     """
-    stop = threading.Event()
+    stop, over = threading.Event(), threading.Event()
 
     def work() -> None:
         try:
@@ -50,10 +50,11 @@ def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iter
             while True:
                 if not _is_measured_here(folder, host):
                     following.look()
-                if stop.wait(_EVERY_S):
+                if over.wait(_EVERY_S):
                     return
         except (RegattaError, OSError) as error:
-            if not stop.is_set():
+            # Not by `stop`, which an error in the ingest sets as well.
+            if not over.is_set():
                 say(f"not sent to InfluxDB until the segment ends: {error}")
 
     thread = threading.Thread(target=work, name=f"influx live {host}", daemon=True)
@@ -61,6 +62,7 @@ def sent_beside(folder: Folder, host: str, settings: Settings, say: Say) -> Iter
     try:
         yield
     finally:
+        over.set()
         stop.set()
         thread.join(_LAST_S)
 

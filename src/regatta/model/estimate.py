@@ -23,7 +23,8 @@ class Estimate:
     @property
     def within_range(self) -> str:
         """How the interval of a positive quantity was kept above 0 (`log scale`, `cut at 0`); empty where it was not needed."""
-        return self.method.partition(", ")[2]
+        how = self.method.partition(", ")[2]
+        return how if how in ("log scale", "cut at 0") else ""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,13 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.analysis.answer import answer_experiment
 from regatta.analysis.documents import document_of
+from regatta.analysis.estimates import estimate_of
+from regatta.analysis.words import measured
 from regatta.cli.main import cli
 from regatta.report.cell_table import tables_of
 from regatta.report.looks import Looks
 from regatta.report.panels import panels_of
+from regatta.stats.intervals import mean_interval
 
 VALUES = {"g1": [1e6, 2e6, 57e6], "z": [0.0, 2e6, 57e6], "serial": [10e6, 11e6, 12e6]}
 
@@ -57,3 +60,8 @@ def test_the_document_and_its_rows_have_the_method(folder: Path) -> None:
     answer = answer_experiment(folder)
     methods = {cell["method"] for cell in document_of(answer)["cells"]}
     assert {"t, log scale", "t, cut at 0"} <= methods
+
+
+def test_a_sentence_names_the_method_and_shows_that_the_lower_end_is_above_zero() -> None:
+    told = measured(estimate_of(mean_interval([1.0, 1.0, 60.0], positive=True)), "s")
+    assert told == "21 s (0.34 to 1,240, log scale)"
