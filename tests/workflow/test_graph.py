@@ -7,6 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from small_experiments import HOME, SmallExperiment
 
 from regatta.store.folder import Folder
@@ -53,8 +54,14 @@ def test_snakemake_refuses_a_folder_that_yaml_made_a_number_and_says_how_to_writ
     assert not (tmp_path / "20261122").exists()
 
 
-def test_snakemake_takes_many_segments_of_a_host_without_recursion(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [False, True], ids=["no InfluxDB", "InfluxDB"])
+def test_snakemake_takes_many_segments_of_a_host_without_recursion(tmp_path: Path, sent: bool) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 900}, segment={"rounds": 1})
+    if sent:
+        settings = tmp_path / "influx.yml"
+        settings.write_text("{url: http://127.0.0.1:9, database: nobody_asks_it}")
+        small.environment["REGATTA_INFLUX"] = str(settings)
     done = _dry_run(small)
     assert done.returncode == 0, done.stdout
     assert re.search(r"^measure +900$", done.stdout, re.MULTILINE)
+    assert bool(re.search(r"^ingest_segment +900$", done.stdout, re.MULTILINE)) is sent
