@@ -57,6 +57,8 @@ _SCHEMAS = {
     VECTOR_TABLE: VECTORS,
 }
 _FILES = (DATABASE, *(f"{name}.parquet" for name in (*TABLES, VECTOR_TABLE)))
+#: DuckDB replays these into the database, whoever wrote them. A finished database has none of them.
+_LOGS = tuple(f"{DATABASE}.wal{end}" for end in ("", ".checkpoint", ".recovery"))
 
 #: Threads add up in the order in which they come: the last digits would differ from one answer to the next. 10^7 values are
 #: averaged in less than a second by one alone.
@@ -105,15 +107,22 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
     """
     directory = experiment_dir / "store"
     current = {"tables": fingerprint(experiment_dir), "vectors": vectors_fingerprint(experiment_dir)}
-    held = sealed_marks(directory, _FILES)
+    held = _sealed(directory)
     if held != current and _is_read_only(experiment_dir):
         directory = _elsewhere(str(experiment_dir.resolve()))
-        held = sealed_marks(directory, _FILES)
+        held = _sealed(directory)
     if held.get("tables") != current["tables"]:
         rebuild(experiment_dir, progress)
     elif held != current:
         _rebuild_vectors(experiment_dir)
     return directory
+
+
+def _sealed(directory: Path) -> dict[str, str]:
+    """The marks of a database that is as this user made it; empty where it is not, or where a log would change it."""
+    if any(os.path.lexists(directory / name) for name in _LOGS):
+        return {}
+    return sealed_marks(directory, _FILES)
 
 
 @contextmanager
@@ -199,7 +208,7 @@ def _rebuild_vectors(experiment_dir: Path) -> None:
     """
     with _making(experiment_dir) as new:
         # Of files that somebody changes meanwhile it is empty, and the next reader makes them again.
-        new.marks["tables"] = sealed_marks(new.directory, _FILES).get("tables", "")
+        new.marks["tables"] = _sealed(new.directory).get("tables", "")
         _write_vectors(experiment_dir, new)
 
 
@@ -254,17 +263,18 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
         directory.mkdir(parents=True, exist_ok=True)
         with _alone(directory):
             # Also for who planted a link under such a name.
-            _remove_new(directory)
+            _remove_leftovers(directory)
             try:
                 yield new
                 stay = {name: directory / f"{name}.parquet" for name in TABLES}
                 _write_duckdb(directory / f"{DATABASE}{_NEW}", stay | new.parquet)
                 for path in (directory / f"{DATABASE}{_NEW}", *new.parquet.values()):
                     _put_in_place(path)
+                _remove_leftovers(directory)
                 seal(directory, _FILES, new.marks)
             finally:
                 # A full disk needs the room.
-                _remove_new(directory)
+                _remove_leftovers(directory)
     except (OSError, pa.ArrowException, duckdb.Error) as error:
         raise StoreError(
             str(directory), "a folder in which the database can be written", " ".join(str(error).split()),
@@ -272,9 +282,11 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
         ) from error  # fmt: skip
 
 
-def _remove_new(directory: Path) -> None:
+def _remove_leftovers(directory: Path) -> None:
     for path in directory.glob(f"*{_NEW}*"):
         path.unlink(missing_ok=True)
+    for name in _LOGS:
+        (directory / name).unlink(missing_ok=True)
 
 
 def _is_read_only(experiment_dir: Path) -> bool:

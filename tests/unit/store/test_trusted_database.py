@@ -100,6 +100,39 @@ def test_a_forged_parquet_file_is_not_believed(experiment: Path) -> None:
     assert pq.read_metadata(path).num_rows == ROUNDS
 
 
+def forged_log(experiment: Path, version: str) -> bytes:
+    """The log of a change to a copy of the database, which DuckDB replays into a database that it lies beside."""
+    forgery = experiment.with_name("forgery.duckdb")
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{forgery}' as forgery (storage_version '{version}')")
+        connection.execute(f"attach '{experiment}/store/regatta.duckdb' as ours (read_only)")
+        connection.execute("copy from database ours to forgery")
+        connection.execute("checkpoint forgery")
+        connection.execute("update forgery.iterations set value = 1e9")
+        log = forgery.with_name("forgery.duckdb.wal").read_bytes()
+    assert log
+    return log
+
+
+#: of the old format a log belongs to every database with the same tables, of the new one to its own database
+@pytest.mark.parametrize("version", ["v0.10.2", "latest"])
+@pytest.mark.parametrize("end", ["wal", "wal.checkpoint", "wal.recovery"])
+def test_a_log_beside_the_database_is_not_believed(experiment: Path, end: str, version: str) -> None:
+    log = experiment / f"store/regatta.duckdb.{end}"
+    log.write_bytes(forged_log(experiment, version))
+    assert answer(experiment) == RIGHT
+    assert not log.exists()
+
+
+@pytest.mark.parametrize("version", ["v0.10.2", "latest"])
+def test_a_log_that_waits_for_a_rebuild_is_not_believed(experiment: Path, version: str) -> None:
+    log = experiment / "store/regatta.duckdb.wal"
+    log.write_bytes(forged_log(experiment, version))
+    database.rebuild(experiment)
+    assert answer(experiment) == RIGHT
+    assert not log.exists()
+
+
 def test_a_folder_of_somebody_else_is_made_again_though_its_files_become_ours_as_we_unpack_it(
     experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
