@@ -57,8 +57,15 @@ _SCHEMAS = {
     VECTOR_TABLE: VECTORS,
 }
 _FILES = (DATABASE, *(f"{name}.parquet" for name in (*TABLES, VECTOR_TABLE)))
+_NEW = ".new"
 #: DuckDB replays these into the database, whoever wrote them. A finished database has none of them.
 _LOGS = tuple(f"{DATABASE}.wal{end}" for end in ("", ".checkpoint", ".recovery"))
+#: what a rebuild that was killed leaves, and what somebody else may have put there
+_LEFTOVERS = (
+    *_LOGS,
+    *(f"{name}{_NEW}" for name in _FILES),
+    *(log.replace(DATABASE, f"{DATABASE}{_NEW}") for log in _LOGS),
+)
 
 #: Threads add up in the order in which they come: the last digits would differ from one answer to the next. 10^7 values are
 #: averaged in less than a second by one alone.
@@ -71,7 +78,6 @@ _CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "lock_configuration": True,
 }
-_NEW = ".new"
 #: A batch is written at the first of these: what a rebuild holds in memory at a time, some 100 MB.
 _BATCH_RECORDS = 2_000
 _BATCH_MEASUREMENTS = 200_000
@@ -105,7 +111,7 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
     Raises:
         StoreError: see `rebuild`.
     """
-    directory = experiment_dir / "store"
+    directory = _directory(experiment_dir)
     current = {"tables": fingerprint(experiment_dir), "vectors": vectors_fingerprint(experiment_dir)}
     held = _sealed(directory)
     if held != current and _is_read_only(experiment_dir):
@@ -256,8 +262,9 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
     Raises:
         StoreError: the folder cannot be written.
     """
-    read_only = _is_read_only(experiment_dir)
-    directory = _elsewhere(str(experiment_dir.resolve())) if read_only else experiment_dir / "store"
+    directory = _directory(experiment_dir)
+    if _is_read_only(experiment_dir):
+        directory = _elsewhere(str(experiment_dir.resolve()))
     new = _New(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -283,15 +290,25 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
 
 
 def _remove_leftovers(directory: Path) -> None:
-    for path in directory.glob(f"*{_NEW}*"):
-        path.unlink(missing_ok=True)
-    for name in _LOGS:
+    for name in _LEFTOVERS:
         (directory / name).unlink(missing_ok=True)
+
+
+def _directory(experiment_dir: Path) -> Path:
+    """The folder where the database belongs.
+
+    Raises:
+        StoreError: it is a link. In results of somebody else it may lead to any folder, whose files we would replace.
+    """
+    directory = experiment_dir / "store"
+    if directory.is_symlink():
+        raise StoreError(str(directory), "a folder", f"a link to {os.readlink(directory)}", "remove the link")
+    return directory
 
 
 def _is_read_only(experiment_dir: Path) -> bool:
     """Whether nothing can be written where the database belongs, such as in an archive of results."""
-    directory = experiment_dir / "store"
+    directory = _directory(experiment_dir)
     return not os.access(directory if directory.exists() else experiment_dir, os.W_OK)
 
 

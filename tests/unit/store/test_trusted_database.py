@@ -176,6 +176,30 @@ def test_a_link_under_the_name_of_a_new_file_is_not_written_through(experiment: 
     assert precious.read_text() == "mine"
 
 
+def test_a_database_folder_that_is_a_link_is_refused_and_nothing_changes_behind_it(
+    experiment: Path, tmp_path: Path
+) -> None:
+    papers = tmp_path / "papers"
+    papers.mkdir()
+    for name in ("thesis.new.tex", "cells.parquet", "regatta.duckdb.new"):
+        (papers / name).write_text("mine")
+    shutil.rmtree(experiment / "store")
+    (experiment / "store").symlink_to(papers)
+    for read in (answer, ensure_database, database.rebuild):
+        with pytest.raises(StoreError) as caught:
+            read(experiment)
+        assert caught.value.problems[0].where == str(experiment / "store")
+    assert {path.name: path.read_text() for path in papers.iterdir()} == {
+        "thesis.new.tex": "mine", "cells.parquet": "mine", "regatta.duckdb.new": "mine",
+    }  # fmt: skip
+
+
+def test_a_rebuild_removes_no_file_of_another_name(experiment: Path) -> None:
+    (experiment / "store/notes.new.txt").write_text("mine")
+    database.rebuild(experiment)
+    assert (experiment / "store/notes.new.txt").read_text() == "mine"
+
+
 def test_the_key_is_its_users_alone(experiment: Path) -> None:
     key = cache_dir() / f"store-{os.geteuid()}.key"
     assert (key.stat().st_mode & 0o777, key.stat().st_size) == (0o600, 32)
