@@ -159,15 +159,19 @@ def read_yaml(
     """
     shown = name or str(path)
     try:
-        data = _read(path)
+        data = read_bounded(path)
     except (OSError, ValueError) as error:
         got = "no such file" if isinstance(error, FileNotFoundError) else str(error)
         raise SpecError([Problem(shown, "a YAML file that can be read", got, "check the path")]) from error
     return parse_yaml(data, shown, merge_keys, resolve, budget)
 
 
-def _read(path: Path) -> bytes:
-    """The beginning of a plain file, which is looked at before it is opened: opening or reading another can wait for ever."""
+def read_bounded(path: Path) -> bytes:
+    """Read a plain file, to one byte past `MAX_BYTES` at most. Opening or reading another kind of file can wait for ever.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+    """
     if not path.is_file():
         raise FileNotFoundError
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as stream:

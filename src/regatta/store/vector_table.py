@@ -6,15 +6,16 @@ The files are read as they are and checked for their form alone: what a vector m
 from __future__ import annotations
 
 import hashlib
+import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
-from regatta.errors import StoreError
+from regatta.errors import SpecError, StoreError
+from regatta.spec.yaml_lines import parse_yaml, read_bounded
 from regatta.store.columns import canonical_json
 
 FOLDER = "vectors"
@@ -57,10 +58,14 @@ def vector_files(experiment_dir: Path) -> list[Path]:
 
 
 def vectors_fingerprint(experiment_dir: Path) -> str:
-    """What the files are, by their contents."""
+    """What the files are, by their contents.
+
+    Raises:
+        StoreError: a file cannot be read, or is no regular file.
+    """
     digest = hashlib.sha256(b"vectors 1\n")
     for path in vector_files(experiment_dir):
-        digest.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+        digest.update(os.fsencode(path.name) + f" {hashlib.sha256(_read(path)).hexdigest()}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -73,19 +78,26 @@ def vector_rows(experiment_dir: Path) -> pa.Table:
     tables = [VECTORS.empty_table()]
     for path in vector_files(experiment_dir):
         try:
-            rows = list(_rows_of(path.name, YAML(typ="safe").load(path)))
+            rows = list(_rows_of(path.name, parse_yaml(_read(path), path.name).value))
             tables.append(pa.Table.from_pylist(rows, schema=VECTORS))
         except (
-            YAMLError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, OSError,
+            SpecError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, pa.ArrowException,
         ) as error:  # fmt: skip
-            got = " ".join(f"{type(error).__name__}: {error}".split())
-            raise StoreError(
-                str(path),
-                "a system vector or an application vector",
-                got,
-                f"`regatta vector check {path}` tells more",
-            ) from error
+            raise _no_vector(path, error) from error
     return pa.concat_tables(tables)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_bounded(path)
+    except OSError as error:
+        raise _no_vector(path, error) from error
+
+
+def _no_vector(path: Path, error: Exception) -> StoreError:
+    got = " ".join(f"{type(error).__name__}: {error}".split())
+    fix = f"`regatta vector check {path}` tells more"
+    return StoreError(str(path), "a system vector or an application vector", got, fix)
 
 
 def _rows_of(file: str, document: Mapping[str, Any]) -> Iterator[_Row]:
@@ -150,10 +162,12 @@ def _counts(document: Mapping[str, Any]) -> Iterator[_Row]:
 
 
 def _interval(number: Any) -> _Row:
-    if not isinstance(number, Mapping):
-        return {"value": float(number)}
-    row: _Row = {key: float(number[key]) for key in ("value", "low", "high") if number.get(key) is not None}
-    return {**row, "n": number["n"]} if number.get("n") else row
+    row = number if isinstance(number, Mapping) else {"value": float(number)}
+    found: _Row = {key: float(row[key]) for key in ("value", "low", "high") if row.get(key) is not None}
+    # The ends may be; so is an integer that is larger than any float.
+    if math.isinf(found.get("value", 0.0)):
+        raise ValueError("expected a finite value")
+    return {**found, "n": row["n"]} if row.get("n") else found
 
 
 def _json(value: Any) -> str | None:

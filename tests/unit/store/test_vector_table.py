@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -127,9 +129,18 @@ def test_a_database_without_vectors_is_as_good_until_there_is_one(experiment: Pa
     assert _query(experiment, "select count(*) from vectors") == [(11,)]
 
 
+def _bomb() -> str:
+    lists = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 10)]
+    count = "counts: [{primitive: a, count: 1, arguments: {bytes: *l9}}]"
+    return "\n".join(["kind: application", "name: x", "l0: &l0 [1]", *lists, count, ""])
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "[" * 20_000,
+        "[" * 200_000,
+        _bomb(),
         "kind: system\nname: x\nprimitives: [",
         "kind: neither\nname: x\n",
         "- 5\n",
@@ -147,3 +158,34 @@ def test_what_is_no_vector_is_named_with_its_file(experiment: Path, text: str) -
     (experiment / "vectors" / "wrong.yml").write_text(text)
     with pytest.raises(StoreError, match=r"vectors/wrong\.yml: expected .* fix: `regatta vector check"):
         rebuild(experiment)
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _log_of_the_kernel(path: Path) -> None:
+    path.symlink_to("/proc/kmsg")
+
+
+def _nowhere(path: Path) -> None:
+    path.symlink_to(path.with_name("missing"))
+
+
+def _large(path: Path) -> None:
+    path.write_bytes(b"kind: system\n#" + b" " * 2**28)
+
+
+@pytest.mark.parametrize("make", [_pipe, _endless, _log_of_the_kernel, _nowhere, _large])
+def test_a_vector_that_is_no_small_file_ends_no_process_and_holds_none_up(
+    experiment: Path, make: Callable[[Path], None]
+) -> None:
+    make(experiment / "vectors" / "wrong.yml")
+    for read in (database.ensure_database, rebuild):
+        with pytest.raises(StoreError) as caught:
+            read(experiment)
+        assert caught.value.problems[0].where == str(experiment / "vectors" / "wrong.yml")
