@@ -29,14 +29,20 @@ def cache_dir() -> Path:
     """`$REGATTA_CACHE`, or `regatta` in `$XDG_CACHE_HOME` or `~/.cache`.
 
     Raises:
-        HostError: another user can write in it. What is in the cache is executed, so nothing there is believed then.
+        HostError: another user can write in it, or this user cannot look at it. What is in the cache is executed, so
+            nothing there is believed then.
     """
     own = os.environ.get("REGATTA_CACHE")
-    if own:
-        found = Path(own).resolve()
-    else:
-        found = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "regatta"
-    _refuse_foreign(found)
+    try:
+        if own:
+            found = Path(own).resolve()
+        else:
+            found = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "regatta"
+        _refuse_foreign(found)
+    except (OSError, RuntimeError) as error:
+        # HOME is of another user (sudo), or there is none.
+        where, fix = own or "the cache", "set HOME or REGATTA_CACHE to a folder of this user"
+        raise HostError(where, f"a folder of user {os.geteuid()}", str(error), fix) from error
     return found
 
 

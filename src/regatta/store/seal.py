@@ -19,7 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regatta.cache import cache_dir
+from regatta.cache import cache_dir, make_folder
+from regatta.errors import RegattaError
 from regatta.store.folder import write_json
 
 SEAL = ".seal.json"
@@ -64,32 +65,48 @@ def _identity(path: Path) -> list[int]:
 
 def _code(sealed: Mapping[str, Any]) -> str:
     text = json.dumps(sealed, sort_keys=True).encode()
-    return hmac.new(_key(cache_dir() / f"store-{os.geteuid()}.key"), text, hashlib.sha256).hexdigest()
+    try:
+        path = cache_dir() / f"store-{os.geteuid()}.key"
+    except RegattaError:
+        # What needs the cache says so; the database does not.
+        path = None
+    return hmac.new(_key(path), text, hashlib.sha256).hexdigest()
 
 
 @functools.cache
-def _key(path: Path) -> bytes:
+def _key(path: Path | None) -> bytes:
     """The key of this user, made at its first use. Where it cannot be kept, it lasts as long as the process."""
-    with suppress(OSError):
-        if not path.exists():
-            _make_key(path)
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            status = os.fstat(fd)
-            private = status.st_uid == os.geteuid() and not status.st_mode & 0o077
-            key = file.read(_KEY_BYTES + 1) if private and stat.S_ISREG(status.st_mode) else b""
-        if len(key) == _KEY_BYTES:
-            return key
+    if path is not None:
+        with suppress(OSError):
+            if path.exists() and not _read_key(path):
+                # Left empty by a power failure, or others could read it.
+                path.unlink()
+            if not path.exists():
+                _make_key(path)
+            if key := _read_key(path):
+                return key
     return secrets.token_bytes(_KEY_BYTES)
 
 
+def _read_key(path: Path) -> bytes:
+    """The key in a file that this user alone can read; empty where it holds none."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        status = os.fstat(fd)
+        private = status.st_uid == os.geteuid() and not status.st_mode & 0o077
+        key = file.read(_KEY_BYTES + 1) if private and stat.S_ISREG(status.st_mode) else b""
+    return key if len(key) == _KEY_BYTES else b""
+
+
 def _make_key(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(fd, "wb") as file:
             file.write(secrets.token_bytes(_KEY_BYTES))
+            file.flush()
+            os.fsync(fd)
         # The first of several processes wins, and its key is whole.
         with suppress(FileExistsError):
             os.link(temporary, path)

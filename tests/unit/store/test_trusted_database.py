@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -15,7 +15,7 @@ import pytest
 from synthetic_journal import cell, record, write_experiment
 
 from regatta.cache import cache_dir
-from regatta.errors import StoreError
+from regatta.errors import HostError, StoreError
 from regatta.store import database, seal
 from regatta.store.database import ensure_database, open_database
 
@@ -205,9 +205,48 @@ def test_the_key_is_its_users_alone(experiment: Path) -> None:
     assert (key.stat().st_mode & 0o777, key.stat().st_size) == (0o600, 32)
     sealed = database.sealed_marks(experiment / "store", database._FILES)
     assert set(sealed) == {"tables", "vectors"}
-    key.chmod(0o644)
+
+
+@pytest.mark.parametrize("damage", [lambda key: key.chmod(0o644), lambda key: key.write_bytes(b"")])
+def test_a_key_that_is_none_is_replaced_and_the_database_is_made_again_once(
+    experiment: Path, damage: Callable[[Path], None]
+) -> None:
+    key = cache_dir() / f"store-{os.geteuid()}.key"
+    damage(key)
     seal._key.cache_clear()
     assert database.sealed_marks(experiment / "store", database._FILES) == {}
+    assert answer(experiment) == RIGHT
+    assert (key.stat().st_mode & 0o777, key.stat().st_size) == (0o600, 32)
+    seal._key.cache_clear()
+    assert database.sealed_marks(experiment / "store", database._FILES)
+
+
+def _without_home(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)  # no user has this number
+
+
+def _in_a_cache_of_others(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    cache.mkdir(exist_ok=True)
+    cache.chmod(0o777)
+    monkeypatch.setenv("REGATTA_CACHE", str(cache))
+
+
+def _in_a_loop(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    cache.symlink_to(cache)
+    monkeypatch.setenv("REGATTA_CACHE", str(cache))
+
+
+@pytest.mark.parametrize("spoil", [_without_home, _in_a_cache_of_others, _in_a_loop])
+def test_answers_need_no_cache(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    spoil: Callable[[pytest.MonkeyPatch, Path], None],
+) -> None:  # fmt: skip
+    monkeypatch.delenv("REGATTA_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    spoil(monkeypatch, tmp_path / "spoilt")
+    with pytest.raises(HostError):
+        cache_dir()
     assert answer(experiment) == RIGHT
 
 
