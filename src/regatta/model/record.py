@@ -24,6 +24,8 @@ _BEGINNING = re.compile(rb'\{"v":%d,"invocation_id":"([^"\\]+)"' % RECORD_VERSIO
 #: a lone or paired surrogate, escaped or as its bytes
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+#: `json.loads` makes a guess at the encoding first
+_decode = json.JSONDecoder().decode
 
 
 class DamagedLine(ValueError):
@@ -86,8 +88,9 @@ def decode_line(line: bytes) -> dict[str, Any]:
     """
     body = check_line(line)
     try:
-        value = json.loads(body + b"}")
-        if _SURROGATE.search(body):
+        value = _decode((body + b"}").decode("utf-8", "surrogatepass"))
+        # The two bytes that begin one: the pattern itself is as slow as the parser.
+        if (b"\\" in body or b"\xed" in body) and _SURROGATE.search(body):
             value = without_surrogates(value)
     except ValueError as error:
         raise DamagedLine(f"not JSON: {error}") from error

@@ -73,6 +73,8 @@ _LONGEST_NAME = 200
 _FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]{1,255}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
+_Check = Callable[[Any], bool]
+
 
 def is_whole(value: object, end: int = 1 << 63, least: int = 0) -> bool:
     """Whether it is an integer, at least `least` and below `end`."""
@@ -88,20 +90,16 @@ def is_number(value: object) -> bool:
 
 def is_plain(value: object, depth: int = _DEEPEST) -> bool:
     """Whether every reader of records can read it again: numbers as above, nested no deeper than `depth`."""
-    if isinstance(value, dict):
-        return depth > 0 and all(is_plain(item, depth - 1) for item in value.values())
-    if isinstance(value, list):
-        return depth > 0 and all(is_plain(item, depth - 1) for item in value)
-    return value is None or isinstance(value, (str, bool)) or is_number(value)
-
-
-_IS: dict[Kind, Callable[[object], bool]] = {
-    "text": lambda value: isinstance(value, str),
-    "int32": lambda value: is_whole(value, 1 << 31),
-    "int64": is_whole,
-    "float": is_number,
-    "int32s": lambda value: isinstance(value, list) and all(is_whole(item, 1 << 31) for item in value),
-}
+    if value is None or isinstance(value, (str, bool)):
+        return True
+    if isinstance(value, (dict, list)):
+        if depth <= 0:
+            return False
+        for item in value.values() if isinstance(value, dict) else value:
+            if not is_plain(item, depth - 1):
+                return False
+        return True
+    return is_number(value)
 
 
 def shape_problem(record: Mapping[str, Any], needed: tuple[str, ...] = NEEDED) -> str:
@@ -118,72 +116,127 @@ def shape_problem(record: Mapping[str, Any], needed: tuple[str, ...] = NEEDED) -
         if key not in record:
             return f"no {key}"
     for key, value in record.items():
-        expected = _expected(key, value)
-        if expected:
-            got = type(value).__name__ if isinstance(value, (list, dict)) else f"{value!r:.80}"
-            return f"{key!r:.80}: expected {expected}, got {got}"
+        if value is None and key not in NEEDED:
+            continue
+        if not _CHECKS.get(key, is_plain)(value):
+            return _difference(key, value)
     return ""
 
 
-def _expected(key: str, value: Any) -> str:
-    """What a value should be; empty when it is that."""
-    if value is None:
-        return "a value" if key in NEEDED else ""
-    kind = KEYS.get(key)
-    if key in _SIGNED:
-        end = _SIGNED[key]
-        return "" if is_whole(value, end, -end) else "a whole number"
-    if key == "status":
-        return "" if value in STATUSES else "one of " + ", ".join(STATUSES)
-    if kind is not None:
-        if not _IS[kind](value):
-            return f"a value of type {kind}"
-        too_long = kind == "text" and key in NEEDED and len(value) > _LONGEST_NAME
-        return f"at most {_LONGEST_NAME} characters" if too_long else ""
-    if key in GROUPS:
-        return _expected_in_group(GROUPS[key], value)
-    if key == "iterations":
-        right = isinstance(value, list) and all(map(_is_measurement, value))
-        return "" if right else "a list of [iteration, metric, value, unit, operations, parameters]"
-    if key == "info" or key == "isolation":
-        return (
-            "" if isinstance(value, dict) and is_plain(value) else "an object that is not nested too deeply"
-        )
-    if key == "perturbation":
-        right = isinstance(value, list) and all(map(_is_exceeded_limit, value))
-        return "" if right else "a list of {limit, allowed, measured}"
-    if key == "kept":
-        right = isinstance(value, list) and all(map(_is_kept_file, value))
-        return "" if right else "a list of {name, bytes, sha256} or {name, error}"
-    return "" if is_plain(value) else "finite numbers of 64 bits that are not nested too deeply"
+def _difference(key: str, value: Any) -> str:
+    """Name the value that is wrong, in a group the wrong one of its values, and say what it should be and what it is."""
+    where, (is_right, expected) = f"{key!r:.80}", _RULES.get(key, (is_plain, _values_of(None)))
+    if key in GROUPS and isinstance(value, dict):
+        name = next(name for name in value if not is_right({name: value[name]}))
+        where, value = f"{where}: {name!r:.80}", value[name]
+        expected = _values_of(GROUPS[key].get(name, _kind_of_others(GROUPS[key])))
+    got = type(value).__name__ if isinstance(value, (list, dict)) else f"{value!r:.80}"
+    return f"{where}: expected {expected}, got {got}"
 
 
-def _expected_in_group(kinds: Mapping[str, Kind], value: Any) -> str:
-    if not isinstance(value, dict):
-        return "an object"
-    # A key that is new joins its like: beside numbers alone it holds a number.
-    other = is_plain if "text" in kinds.values() else is_number
-    for key, item in value.items():
-        right = _IS[kinds[key]] if key in kinds else other
-        if item is not None and not right(item):
-            return f"{key!r:.80} of type {kinds.get(key, 'number')}"
-    return ""
+# Every reader checks every record. So checks call little, take the usual case first, and make no text.
 
 
-def _is_measurement(value: object) -> bool:
-    if not isinstance(value, list) or len(value) != 6:
+def _is_int32(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 31
+
+
+def _is_int64(value: object) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _is_name(value: object) -> bool:
+    return type(value) is str and len(value) <= _LONGEST_NAME
+
+
+def _is_plain_object(value: object) -> bool:
+    return isinstance(value, dict) and is_plain(value)
+
+
+def _within(end: int) -> _Check:
+    return lambda value: type(value) is int and -end <= value < end
+
+
+def _list_of(is_right: _Check) -> _Check:
+    return lambda value: isinstance(value, list) and all(map(is_right, value))
+
+
+_IS: dict[Kind | None, _Check] = {
+    "text": _is_text, "int32": _is_int32, "int64": _is_int64, "float": is_number, "int32s": _list_of(_is_int32),
+    None: is_plain,
+}  # fmt: skip
+
+
+def _values_of(kind: Kind | None) -> str:
+    return f"a value of type {kind}" if kind else "finite numbers of 64 bits that are not nested too deeply"
+
+
+def _kind_of_others(kinds: Mapping[str, Kind]) -> Kind | None:
+    """Of a group's keys that are new: such a key joins its like, so beside numbers alone it holds a number."""
+    return None if "text" in kinds.values() else _FLOAT
+
+
+def _group_of(kinds: Mapping[str, Kind]) -> _Check:
+    if set(kinds.values()) == {_FLOAT}:
+        return _are_numbers
+    texts = frozenset(key for key, kind in kinds.items() if kind == _TEXT)
+    checks = {key: _IS[kind] for key, kind in kinds.items()}
+    other = _IS[_kind_of_others(kinds)]
+
+    def is_group(value: object) -> bool:
+        if not isinstance(value, dict):
+            return False
+        for key, item in value.items():
+            if type(item) is int and 0 <= item < 1 << 63 and key not in texts:
+                continue
+            if not checks.get(key, other)(item) and item is not None:
+                return False
+        return True
+
+    return is_group
+
+
+def _are_numbers(group: object) -> bool:
+    if not isinstance(group, dict):
         return False
-    iteration, metric, measured, unit, operations, parameters = value
-    return (
-        is_whole(iteration)
-        and isinstance(metric, str)
-        and _is_measured(measured)
-        and isinstance(unit, str)
-        and (operations is None or is_whole(operations))
-        and (
-            parameters is None or (isinstance(parameters, dict) and all(map(_is_label, parameters.values())))
-        )
-    )
+    for item in group.values():
+        if type(item) is float and -math.inf < item < math.inf:
+            continue
+        if type(item) is int and 0 <= item < 1 << 63:
+            continue
+        if item is not None and not is_number(item):
+            return False
+    return True
+
+
+def _are_measurements(rows: object) -> bool:
+    if not isinstance(rows, list):
+        return False
+    try:
+        # Text or an object of six is no row either: its first is text.
+        for iteration, metric, measured, unit, operations, parameters in rows:
+            kind = type(measured)
+            if not (
+                type(iteration) is int
+                and 0 <= iteration < 1 << 63
+                and type(metric) is str
+                and (((kind is int or kind is float) and -1e18 < measured < 1e18) or _is_measured(measured))
+                and type(unit) is str
+                and (operations is None or is_whole(operations))
+                and (parameters is None or _are_labels(parameters))
+            ):
+                return False
+    except (TypeError, ValueError):
+        return False  # a row is no list, or none of six
+    return True
+
+
+def _are_labels(parameters: object) -> bool:
+    return isinstance(parameters, dict) and all(map(_is_label, parameters.values()))
 
 
 def _is_measured(value: object) -> bool:
@@ -212,3 +265,22 @@ def _is_kept_file(value: object) -> bool:
         and (digest is None or (isinstance(digest, str) and _SHA256.match(digest) is not None))
         and (error is None or isinstance(error, str))
     )
+
+
+#: key of a record -> whether its value is right, and what it should be
+_RULES: dict[str, tuple[_Check, str]] = {
+    **{key: (_IS[kind], _values_of(kind)) for key, kind in KEYS.items()},
+    **{key: (_is_name, f"text of at most {_LONGEST_NAME} characters") for key in NEEDED if KEYS.get(key) == _TEXT},
+    **{key: (_within(end), "a whole number") for key, end in _SIGNED.items()},
+    **{key: (_group_of(kinds), "an object") for key, kinds in GROUPS.items()},
+    "status": (STATUSES.__contains__, "one of " + ", ".join(STATUSES)),
+    "iterations": (
+        _are_measurements, "a list of [iteration, metric, value, unit, operations, parameters]"
+    ),
+    **dict.fromkeys(
+        ("info", "isolation"), (_is_plain_object, "an object that is not nested too deeply")
+    ),
+    "perturbation": (_list_of(_is_exceeded_limit), "a list of {limit, allowed, measured}"),
+    "kept": (_list_of(_is_kept_file), "a list of {name, bytes, sha256} or {name, error}"),
+}  # fmt: skip
+_CHECKS = {key: is_right for key, (is_right, _) in _RULES.items()}

@@ -144,8 +144,29 @@ def test_a_record_of_another_shape_is_damage(key: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("group", "key", "value", "expected", "got"),
+    [
+        ("host_before", "governor", "performance", "float", "'performance'"),
+        ("host_before", "load1", [1], "float", "list"),
+        ("cgroup", "cpu_ns", 1.5, "int64", "1.5"),
+        ("stdout", "new", 2**64, "64 bits", str(2**64)),
+    ],
+)
+def test_the_wrong_value_of_a_group_is_named_with_what_it_is(
+    group: str, key: str, value: Any, expected: str, got: str
+) -> None:
+    with pytest.raises(DamagedLine) as raised:
+        decode_record(changed(**{group: {"version": 1, key: value}}))
+    told = str(raised.value)
+    assert f"'{group}'" in told
+    assert f"'{key}'" in told
+    assert expected in told.partition("expected")[2]
+    assert told.endswith(f"got {got}")
+
+
+@pytest.mark.parametrize(
     "row",
-    [5, [0, "x"], [0, "x", "1", "ns", None, None], [0, "x", 1, "ns", 2**64, None], [0, "x", 1, "ns", 1.5, None],
+    [5, "sixsix", dict.fromkeys("abcdef"), [0, "x"], [0, "x", "1", "ns", None, None], [0, "x", 1, "ns", 2**64, None], [0, "x", 1, "ns", 1.5, None],
      [0, "x", 10**400, "ns", None, None], [0, "x", 1, None, None, None], [0, "x", 1, "ns", None, ["x"]]],
 )  # fmt: skip
 def test_a_measurement_of_another_shape_is_damage(row: Any) -> None:
