@@ -42,11 +42,14 @@ def journal_files(experiment_dir: Path) -> list[Path]:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Number from 1, offset and bytes of each line. A torn line is the last, although the rest of it may arrive by now."""
     offset = 0
     number = 0
     while line := file.readline(MAXIMUM_LINE_BYTES):
         number += 1
         yield number, offset, line
+        if not line.endswith(b"\n") and len(line) < MAXIMUM_LINE_BYTES:
+            return
         offset += len(line)
 
 

@@ -100,6 +100,32 @@ def test_a_damaged_line_stays_as_evidence_and_numbers_go_on_above_it(path: Path)
     assert items[3]["sequence"] == 3
 
 
+def test_the_rest_of_a_line_that_arrives_while_it_is_read_is_no_damage(path: Path) -> None:
+    whole = filled(path, 3)
+    end = whole.index(b"\n") + 20
+    path.write_bytes(whole[:end])
+    items = read_file(path)
+    assert isinstance(next(items), dict)
+    torn = next(items)
+    assert isinstance(torn, Damage)
+    assert torn.torn
+    path.write_bytes(whole)
+    assert list(items) == []
+    assert [isinstance(item, dict) for item in read_file(path)] == [True] * 3
+
+
+def test_a_line_that_is_too_long_for_a_record_does_not_hide_those_after_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = filled(path, 1)
+    longest = len(whole) + 1
+    monkeypatch.setattr("regatta.store.journal.MAXIMUM_LINE_BYTES", longest)
+    path.write_bytes(b"x" * 2 * longest + b"\n" + whole)
+    *damage, last = read_file(path)
+    assert all(isinstance(item, Damage) for item in damage)
+    assert isinstance(last, dict)
+
+
 def test_no_sequence_is_given_twice_though_a_line_was_deleted(path: Path) -> None:
     lines = filled(path, 3).splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])
