@@ -21,6 +21,7 @@ from regatta.cache import remembered
 from regatta.errors import Problem, SpecError
 from regatta.model.cpu_list import parse_cpu_list
 from regatta.model.host import DEFAULT_ROOT, Host, SlurmPlace, SshPlace
+from regatta.spec.fields import NAME, NAME_WORDS
 from regatta.spec.problems import shown_path, unknown
 
 INVENTORY = "REGATTA_INVENTORY"
@@ -29,7 +30,6 @@ _OWN = "regatta_"
 _ALWAYS = frozenset({"all", "ungrouped", "_meta"})
 _TIMEOUT_S = 120
 _CPU_LIST = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
 def inventory_path(home: Path) -> Path:
@@ -147,8 +147,9 @@ def read_inventory(home: Path, problems: list[Problem]) -> dict[str, tuple[Host,
 
 def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Problem]) -> Host | None:
     where = f"{shown_path(path)}: host {name}"
-    if not _NAME.fullmatch(name):
-        problems.append(Problem(where, "a name of letters, digits and . _ + -", repr(name), "rename it"))
+    if not NAME.fullmatch(name) or ".." in name:
+        fix = "rename it; `ansible_host` holds a long address"
+        problems.append(Problem(where, NAME_WORDS, repr(name), fix))
         return None
     if name == "none":
         problems.append(

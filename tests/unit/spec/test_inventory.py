@@ -90,6 +90,16 @@ def test_no_host_may_be_called_as_no_host_is(tmp_path: Path) -> None:
     assert "a name other than `none`" in str(problems[0])
 
 
+def test_a_host_has_a_name_that_records_can_hold(tmp_path: Path) -> None:
+    right, long, outside = "h" * 64, "h" * 65, "a..b"
+    platforms, problems = read(
+        tmp_path, fleet__yml=f"c: {{hosts: {{{right}: {{}}, {long}: {{}}, {outside}: {{}}}}}}"
+    )
+    assert [host.name for host in platforms["c"]] == [right]
+    assert [problem.got for problem in problems] == [repr(long), repr(outside)]
+    assert all("64" in problem.expected for problem in problems)
+
+
 def test_a_file_that_is_no_inventory_is_an_error_and_not_a_host_less(tmp_path: Path) -> None:
     platforms, problems = read(tmp_path, good__yml="all: {children: {c: {hosts: {n: }}}}", bad__yml="all: [")
     assert platforms == {}
