@@ -58,6 +58,7 @@ _SCHEMAS = {
 }
 _FILES = (DATABASE, *(f"{name}.parquet" for name in (*TABLES, VECTOR_TABLE)))
 _NEW = ".new"
+_LOCK = ".lock"
 #: DuckDB replays these into the database, whoever wrote them. A finished database has none of them.
 _LOGS = tuple(f"{DATABASE}.wal{end}" for end in ("", ".checkpoint", ".recovery"))
 #: what a rebuild that was killed leaves, and what somebody else may have put there
@@ -114,7 +115,7 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
     directory = _directory(experiment_dir)
     current = {"tables": fingerprint(experiment_dir), "vectors": vectors_fingerprint(experiment_dir)}
     held = _sealed(directory)
-    if held != current and _is_read_only(experiment_dir):
+    if held != current and not _is_ours_to_write(experiment_dir):
         directory = _elsewhere(str(experiment_dir.resolve()))
         held = _sealed(directory)
     if held.get("tables") != current["tables"]:
@@ -185,7 +186,7 @@ def _connect(path: Path) -> duckdb.DuckDBPyConnection | None:
 def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
     """Make `store/*.parquet` and `store/regatta.duckdb` from the journal and the plan, in batches.
 
-    Where the folder cannot be written, they are made in a temporary one that goes with the process.
+    Where this user cannot write the folder, or another owns it, they are made in a temporary one that goes with the process.
 
     Args:
         experiment_dir: `results/<experiment>`.
@@ -263,7 +264,7 @@ def _making(experiment_dir: Path) -> Iterator[_New]:
         StoreError: the folder cannot be written.
     """
     directory = _directory(experiment_dir)
-    if _is_read_only(experiment_dir):
+    if not _is_ours_to_write(experiment_dir):
         directory = _elsewhere(str(experiment_dir.resolve()))
     new = _New(directory)
     try:
@@ -306,10 +307,16 @@ def _directory(experiment_dir: Path) -> Path:
     return directory
 
 
-def _is_read_only(experiment_dir: Path) -> bool:
-    """Whether nothing can be written where the database belongs, such as in an archive of results."""
+def _is_ours_to_write(experiment_dir: Path) -> bool:
+    """Whether this user keeps the database where it belongs.
+
+    An archive cannot be written. In the folder of another user, two users would undo each other's seal in turn.
+    """
     directory = _directory(experiment_dir)
-    return not os.access(directory if directory.exists() else experiment_dir, os.W_OK)
+    folder = directory if directory.exists() else experiment_dir
+    lock = directory / _LOCK
+    ours = folder.stat().st_uid == os.geteuid() and os.access(folder, os.W_OK)
+    return ours and (not lock.exists() or os.access(lock, os.W_OK))
 
 
 @functools.cache
@@ -470,6 +477,9 @@ def _put_in_place(path: Path) -> None:
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """One rebuild at a time; the lock goes with the process that holds it."""
-    with (directory / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    fd = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(fd)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
+import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -292,3 +295,96 @@ def test_results_that_cannot_be_written_are_read_from_a_database_elsewhere(archi
     assert (made / "regatta.duckdb").stat().st_ino == (
         ensure_database(archive) / "regatta.duckdb"
     ).stat().st_ino
+
+
+@pytest.fixture
+def shared(experiment: Path) -> Iterator[Path]:
+    """The experiment where everyone can go; pytest's own folders are for this user alone."""
+    folder = Path(tempfile.mkdtemp(prefix="regatta-shared-"))
+    folder.chmod(0o755)
+    (folder / "tmp").mkdir()
+    (folder / "tmp").chmod(0o777)
+    moved = folder / "made-up"
+    shutil.copytree(experiment, moved)
+    yield moved
+    shutil.rmtree(folder)
+
+
+def as_colleague(shared: Path, act: Callable[[], object]) -> str:
+    """What an act gives that another user does, who has no HOME of their own."""
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED: only root acts as another user")
+    source, sink = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of threads, none of which the child needs
+        child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(60)
+            tempfile.tempdir = str(shared.parent / "tmp")  # for this child runs nothing at its exit
+            os.setgroups([])
+            os.setresgid(_COLLEAGUE, _COLLEAGUE, _COLLEAGUE)
+            os.setresuid(_COLLEAGUE, _COLLEAGUE, _COLLEAGUE)
+            seal._key.cache_clear()
+            database._elsewhere.cache_clear()
+            try:
+                text = repr(act())
+            except Exception as error:
+                text = f"{type(error).__name__}: {error}"
+            os.write(sink, text.encode())
+        finally:
+            os._exit(0)
+    os.close(sink)
+    with os.fdopen(source, "rb") as file:
+        text = file.read().decode()
+    os.waitpid(child, 0)
+    return text
+
+
+_COLLEAGUE = 65_534
+
+
+def _all_files(directory: Path) -> dict[str, tuple[int, int]]:
+    return {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in sorted(directory.iterdir())}
+
+
+def test_a_colleague_who_can_write_the_folder_reads_it_and_leaves_its_database_alone(shared: Path) -> None:
+    assert answer(shared) == RIGHT
+    for folder in (shared, shared / "store"):
+        folder.chmod(0o777)
+    before = _all_files(shared / "store")
+    assert as_colleague(shared, lambda: answer(shared)) == repr(RIGHT)
+    assert _all_files(shared / "store") == before
+    assert answer(shared) == RIGHT
+    assert _all_files(shared / "store") == before
+
+
+def test_a_colleague_leaves_no_database_where_there_is_none(shared: Path) -> None:
+    assert answer(shared) == RIGHT
+    shutil.rmtree(shared / "store")
+    shared.chmod(0o777)
+    assert as_colleague(shared, lambda: answer(shared)) == repr(RIGHT)
+    assert not (shared / "store").exists()
+
+
+def test_a_lock_of_somebody_else_prevents_no_answer(shared: Path) -> None:
+    assert answer(shared) == RIGHT
+    if os.geteuid() == 0:
+        for folder in (shared, shared / "store"):
+            os.chown(folder, _COLLEAGUE, -1)
+    assert as_colleague(shared, lambda: answer(shared)) == repr(RIGHT)
+
+
+def test_a_cache_that_cannot_be_looked_at_prevents_no_answer(shared: Path) -> None:
+    assert answer(shared) == RIGHT
+    assert as_colleague(shared, cache_dir).startswith("HostError: ")
+    assert as_colleague(shared, lambda: answer(shared)) == repr(RIGHT)
+
+
+def test_a_link_under_the_name_of_the_lock_is_not_followed(experiment: Path, tmp_path: Path) -> None:
+    lock = experiment / "store/.lock"
+    lock.unlink()
+    lock.symlink_to(tmp_path / "made")
+    with pytest.raises(StoreError):
+        database.rebuild(experiment)
+    assert not (tmp_path / "made").exists()
