@@ -121,7 +121,7 @@ def ensure_database(experiment_dir: Path, progress: Progress | None = None) -> P
     if held.get("tables") != current["tables"]:
         rebuild(experiment_dir, progress)
     elif held != current:
-        _rebuild_vectors(experiment_dir)
+        _rebuild_vectors(experiment_dir, progress)
     return directory
 
 
@@ -199,24 +199,23 @@ def rebuild(experiment_dir: Path, progress: Progress | None = None) -> Rebuilt:
         StoreError: there is no room, or the plan cannot be read.
     """
     with _making(experiment_dir) as new:
-        # Taken first: what is appended while we read makes the next reader rebuild.
-        new.marks["tables"] = fingerprint(experiment_dir)
-        invocations, iterations, damaged = _write_records(experiment_dir, new, progress)
-        cells = _write_cells(experiment_dir, new)
-        vectors = _write_vectors(experiment_dir, new)
-    return Rebuilt(new.directory, invocations, iterations, cells, damaged, vectors)
+        return _write_all(experiment_dir, new, progress)
 
 
-def _rebuild_vectors(experiment_dir: Path) -> None:
+def _rebuild_vectors(experiment_dir: Path, progress: Progress | None) -> None:
     """Make the table of the vectors again, and the database of it and the tables that are there: no record is read.
+
+    Where another rebuild was killed since the tables were looked at, all are made again.
 
     Raises:
         StoreError: a vector is none, or the folder cannot be written.
     """
     with _making(experiment_dir) as new:
-        # Of files that somebody changes meanwhile it is empty, and the next reader makes them again.
-        new.marks["tables"] = _sealed(new.directory).get("tables", "")
-        _write_vectors(experiment_dir, new)
+        if tables := _sealed(new.directory).get("tables"):
+            new.marks["tables"] = tables
+            _write_vectors(experiment_dir, new)
+        else:
+            _write_all(experiment_dir, new, progress)
 
 
 def make_database(experiment_dir: Path, tables: Mapping[str, Iterable[pa.Table]]) -> None:
@@ -325,6 +324,15 @@ def _elsewhere(experiment_dir: str) -> Path:
     folder = tempfile.mkdtemp(prefix="regatta-store-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)
+
+
+def _write_all(experiment_dir: Path, new: _New, progress: Progress | None) -> Rebuilt:
+    # Taken first: what is appended while we read makes the next reader rebuild.
+    new.marks["tables"] = fingerprint(experiment_dir)
+    invocations, iterations, damaged = _write_records(experiment_dir, new, progress)
+    cells = _write_cells(experiment_dir, new)
+    vectors = _write_vectors(experiment_dir, new)
+    return Rebuilt(new.directory, invocations, iterations, cells, damaged, vectors)
 
 
 def _write_vectors(experiment_dir: Path, new: _New) -> int:

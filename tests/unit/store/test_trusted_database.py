@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -134,6 +135,28 @@ def test_a_log_that_waits_for_a_rebuild_is_not_believed(experiment: Path, versio
     database.rebuild(experiment)
     assert answer(experiment) == RIGHT
     assert not log.exists()
+
+
+def test_a_rebuild_that_is_killed_while_another_waits_leaves_no_tables_of_two_generations(
+    experiment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = database._alone
+
+    @contextmanager
+    def killed_first(directory: Path) -> Iterator[None]:
+        with alone(directory):
+            path = directory / "iterations.parquet"
+            other = path.with_name("other")
+            pq.write_table(pq.read_table(path).slice(0, 1), other)
+            other.replace(path)  # and no seal
+            yield
+
+    monkeypatch.setattr(database, "_alone", killed_first)
+    (experiment / "vectors").mkdir()
+    vector = "{kind: system, name: x, primitives: {a: {unit: byte, cost: 5}}}"
+    (experiment / "vectors/x.yml").write_text(vector)
+    assert answer(experiment) == RIGHT
+    assert pq.read_metadata(experiment / "store/iterations.parquet").num_rows == ROUNDS
 
 
 def test_a_folder_of_somebody_else_is_made_again_though_its_files_become_ours_as_we_unpack_it(
