@@ -41,7 +41,7 @@ class Clone:
         spec = {
             "name": "small", "question": "Does it go on?", "suites": ["suite.yml"], "platforms": ["nodes"],
             "benchmarks": [{"suite": "tiny", "benchmark": "all"}], "invocations": {"fixed": ROUNDS},
-            "segment": {"rounds": 2}, "seed": 7, "timeout_s": 20, "perturbation": dict.fromkeys(UNDISTURBED),
+            "segment": {"rounds": 2}, "seed": 7, "timeout_s": 120, "perturbation": dict.fromkeys(UNDISTURBED),
         }  # fmt: skip
         (self.root / "suite.yml").write_text(json.dumps(SUITE))
         (self.root / "spec.yml").write_text(json.dumps(spec))
@@ -139,10 +139,22 @@ def test_a_killed_controller_leaves_nothing_that_the_next_one_doubles(clone):
 
 
 def test_a_cancelled_segment_is_named_and_the_same_command_goes_on(clone):
+    naps, hold = clone.root / "naps", clone.root / "hold"
+    suite = json.loads(json.dumps(SUITE))
+    script = f"pwd >> {naps}; while [ -e {hold} ]; do sleep 0.05; done; sleep 0.2"
+    suite["benchmarks"]["nap"]["command"] = ["sh", "-c", script]
+    (clone.root / "suite.yml").write_text(json.dumps(suite))
+    hold.touch()
     process = clone.start()
-    clone.wait_for_records(3, ["alpha"])
-    job = next(line.split()[0] for line in clone.cluster.jobs("%i %j") if line.endswith("-alpha"))
+    # One host is in a nap that does not end before its job is cancelled; the other waits for it, for both are this machine.
+    deadline = time.monotonic() + 120
+    while not naps.exists() or not naps.read_text():
+        assert time.monotonic() < deadline, clone.log()
+        time.sleep(0.05)
+    host = next(host for host in HOSTS if f"/{host}/" in naps.read_text())
+    job = next(line.split()[0] for line in clone.cluster.jobs("%i %j") if line.endswith(f"-{host}"))
     clone.cluster.run("scancel", job)
+    hold.unlink()
     assert process.wait(120) != 0
     assert "it was cancelled" in clone.log()
     clone.run()
