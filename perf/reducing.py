@@ -28,7 +28,9 @@ import json, sys, time
 import duckdb
 from regatta.analysis.samples import load_samples
 from regatta.model.experiment import SteadyState
+from regatta.store import database
 with duckdb.connect(sys.argv[1], read_only=True) as connection:
+    connection.execute(database._LAST_ATTEMPTS)
     start = time.perf_counter()
     samples = load_samples(connection, SteadyState("fixed", 0, int(sys.argv[2])))
     elapsed = time.perf_counter() - start
@@ -86,7 +88,6 @@ def _write(place: Path, iterations: int) -> int:
             from range({iterations}) t(i) order by i
             """
         )
-        connection.execute(database._LAST_ATTEMPTS)
         connection.execute(f"copy iterations to '{place}/iterations.parquet' (compression zstd)")
         columns = connection.execute("select record::int, iteration::int, value from iterations").fetchnumpy()
     for name, column in zip(("record.i32", "iteration.i32", "iterations.f64"), columns.values(), strict=True):

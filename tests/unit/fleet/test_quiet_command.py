@@ -36,7 +36,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package and what it imports, and nothing else, so that a further import is seen."""
     folder = tmp_path_factory.mktemp("archive")
     for name in (
-        "__init__.py", "errors.py", "model/__init__.py", "model/cpu_list.py", "fleet/__init__.py", "fleet/quiet",
+        "__init__.py", "errors.py", "printable.py", "model/__init__.py", "model/cpu_list.py", "fleet/__init__.py", "fleet/quiet",
     ):  # fmt: skip
         target = folder / "tree/regatta" / name
         target.parent.mkdir(parents=True, exist_ok=True)
