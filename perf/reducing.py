@@ -13,7 +13,6 @@ from experiments import Unfit
 from rows import Row
 from turns import row_beside, take_turns
 
-from regatta.store import database
 from regatta.store.tables import CELLS, INVOCATIONS
 
 ITERATIONS, OF_AN_INVOCATION, WARMUP = 10**7, 200, 50

