@@ -323,6 +323,6 @@ def test_what_is_shown_of_a_failed_run_is_the_log_of_what_failed(tmp_path: Path)
     append_event(tmp_path, "job_failed", text="report: it broke here", log="../logs/report.log")
     assert list(heard.stages()) == []
     with pytest.raises(HostError, match="it broke here"):
-        _raise_for(folder.logs / "errors.jsonl", folder, heard.failed_log)
+        _raise_for(folder.logs / "errors.jsonl", folder, heard.failed_log, 0)
     with pytest.raises(HostError, match="all is well"):
-        _raise_for(folder.logs / "errors.jsonl", folder, "")
+        _raise_for(folder.logs / "errors.jsonl", folder, "", 0)

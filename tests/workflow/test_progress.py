@@ -78,13 +78,14 @@ def test_a_run_that_waits_for_the_host_says_for_whom(tmp_path: Path) -> None:
         assert since, told
         ((host,),) = [value["hosts"] for value in json.loads(second.regatta("status", "--json").stdout)]
         assert (host["waiting"], host["cell"], host["recorded"]) == (since[1], "", 0)
+        assert waiter.stderr is not None
+        assert any(line.rstrip("\n") == since[1] for line in waiter.stderr)
     finally:
         go_on.touch()
     _, err = holder.communicate(timeout=120)
     assert holder.returncode == 0, err
     _, err = waiter.communicate(timeout=120)
     assert waiter.returncode == 0, err
-    assert since[1] in err.splitlines()
     assert second.regatta("status").stdout.startswith("small: complete, 6 of 6")
 
 
