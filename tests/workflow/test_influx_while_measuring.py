@@ -25,7 +25,7 @@ def held(small: SmallExperiment, hold: Path) -> None:
     small.spec.update(invocations={"fixed": 6}, segment={"rounds": 6})
     late = f'[ "$(cat {small.journal()} 2>/dev/null | wc -l)" -ge {HELD_AT} ]'
     small.suite["benchmarks"]["nap"]["command"] = [
-        "sh", "-c", f"sleep 0.6; while [ -e {hold} ] && {late}; do sleep 0.05; done",
+        "sh", "-c", f"sleep 1.2; while [ -e {hold} ] && {late}; do sleep 0.05; done",
     ]  # fmt: skip
     small.write()
     hold.touch()
