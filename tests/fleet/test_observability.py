@@ -323,13 +323,12 @@ def test_the_backup_of_the_timer_is_restored_and_old_ones_go(observability):
         ["influxd", "restore", "-portable", "-db", "regatta", "-newdb", "again", f"{BACKUPS}/{backups[-1]}"]
     )
     deadline = time.monotonic() + 30
-    while True:  # what was restored is there a moment later
-        try:
+    restored = []
+    while not restored:  # first the database is there, its points a moment later
+        assert time.monotonic() < deadline
+        with contextlib.suppress(AssertionError):
             restored = observability.ask("SELECT * FROM again..kept")[1]
-            break
-        except AssertionError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        time.sleep(0.1)
     assert restored == observability.ask("SELECT * FROM regatta..kept")[1] != []
 
 
