@@ -46,6 +46,9 @@ def test_what_regatta_run_hands_over_arrives_as_the_same_folder(
     results = wanted_results({"experiments": ["other.yml"]}, ["other"])
     assert os.path.abspath(results) == os.path.abspath(name)
     assert [os.path.abspath(spec) for spec in wanted_specs({})] == [os.path.abspath(name)]
+    # A user's own configs/config.yml may name others.
+    own = {"spec": "other.yml", "results": "other"}
+    assert (wanted_results(own, []), wanted_specs(own)) == (results, wanted_specs({}))
     assert not results.startswith("-")
 
 

@@ -290,6 +290,21 @@ def test_events_that_nobody_can_write_stop_no_measurement(tmp_path: Path) -> Non
     small.assert_complete()
 
 
+def test_a_host_whose_run_is_stopped_waits_no_longer(tmp_path: Path) -> None:
+    from regatta.cli.workflow import _Heard, _tell_end
+    from regatta.store.folder import Folder
+
+    heard = _Heard(Folder(tmp_path))
+    append_event(tmp_path, "experiment_started")
+    for host in ("alpha", "beta"):
+        append_event(tmp_path, "waiting", host, text="another run")
+    append_event(tmp_path, "waiting_ended", "alpha")
+    _tell_end(Folder(tmp_path), heard, "stopped")
+    _tell_end(Folder(tmp_path), heard, "stopped")
+    last = list(read_events(events_path(tmp_path)))[4:]
+    assert [(e.kind, e.host) for e in last] == [("waiting_ended", "beta"), ("experiment_ended", "none")]
+
+
 def test_a_run_that_its_logger_could_not_end_is_ended_by_who_watched_it(tmp_path: Path) -> None:
     from regatta.cli.workflow import _Heard, _tell_end
     from regatta.store.folder import Folder

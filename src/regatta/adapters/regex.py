@@ -30,7 +30,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
     try:
         rows, error = bounded(lambda: _rows(pattern, output, options))
     except OverLimit as over:
-        rows, error = [], f"the pattern {pattern!r:.200} takes {over} on {streams}"
+        rows, error = [], f"the pattern {pattern!r:.200} on {streams}: {over}"
     if not rows and not error:
         error = f"no result: the pattern matches nothing in {streams}"
     return Reported(iterations=rows, error=error)

@@ -33,28 +33,28 @@ def hand_over(spec: Path, results: Path) -> dict[str, str]:
 
 
 def wanted_specs(config: Mapping[str, Any]) -> list[Path]:
-    """Return the specs to run: that of `--config`, that of `regatta run`, or the `experiments` of the config file.
+    """Return the specs to run: that of `regatta run`, that of `--config`, or the `experiments` of the config file.
 
     Raises:
         SpecError: a value is not text any more.
     """
-    if "spec" in config:
-        return [_path("spec", config["spec"])]
     if _SPEC in os.environ:
         return [_own_path(os.environ[_SPEC])]
+    if "spec" in config:
+        return [_path("spec", config["spec"])]
     return [_path("experiments", value) for value in config["experiments"]]
 
 
 def wanted_results(config: Mapping[str, Any], directories: Collection[str]) -> str:
-    """Return the results folder that `--config` or `regatta run` names, or the one that all specs name.
+    """Return the results folder that `regatta run` or `--config` names, or the one that all specs name.
 
     Raises:
         SpecError: the value is not text any more, the specs name several folders, or the database cannot lie in such a folder.
     """
-    if "results" in config:
-        path = str(_path("results", config["results"]))
-    elif _RESULTS in os.environ:
+    if _RESULTS in os.environ:
         path = str(_own_path(os.environ[_RESULTS]))
+    elif "results" in config:
+        path = str(_path("results", config["results"]))
     elif len(set(directories)) == 1:
         path = str(_own_path(next(iter(directories))))
     else:

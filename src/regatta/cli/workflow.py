@@ -149,6 +149,8 @@ class _Heard:
     def __init__(self, folder: Folder) -> None:
         self._path = events_path(folder.path)
         self._offset = 0
+        #: hosts whose runner waits for another run
+        self.waiting: set[str] = set()
         for _ in self.stages():
             pass  # what happened before
         #: whether the experiment was begun and not ended since
@@ -163,6 +165,10 @@ class _Heard:
                 self._offset = event.end
                 if event.kind in ("experiment_started", "experiment_ended"):
                     self.at_work = event.kind == "experiment_started"
+                elif event.kind == "waiting":
+                    self.waiting.add(event.host)
+                elif event.kind == "waiting_ended":
+                    self.waiting.discard(event.host)
                 elif event.kind == "segment_started":
                     yield "measure"
                 elif event.kind == "job_failed":
@@ -177,8 +183,11 @@ def _tell_end(folder: Folder, heard: _Heard, text: str) -> None:
     """Write down that the experiment has ended, if the workflow itself could not any more."""
     for _ in heard.stages():
         pass
-    if heard.at_work:
-        with suppress(RegattaError):
+    with suppress(RegattaError):
+        # Else the dashboard shows for ever that a stopped run waits.
+        for host in sorted(heard.waiting):
+            append_event(folder.path, "waiting_ended", host)
+        if heard.at_work:
             append_event(folder.path, "experiment_ended", text=text)
 
 

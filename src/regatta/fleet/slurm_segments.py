@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from regatta.errors import HostError, RegattaError
-from regatta.fleet.bounds import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES
+from regatta.fleet.bounds import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES, MAXIMUM_TOLD_BYTES
 from regatta.fleet.holder import holder
 from regatta.fleet.remote.slurm import Ending, SlurmRemote
 from regatta.fleet.shown_state import show_state
@@ -100,6 +100,7 @@ class SlurmSegment:
     def _attend(self, process: subprocess.Popen[bytes], told: bytearray) -> None:
         """Hand on what it tells, and show its state, until it ends."""
         shown_at = 0.0
+        left = MAXIMUM_TOLD_BYTES
         with selectors.DefaultSelector() as selector:
             for stream in (process.stdout, process.stderr):
                 if stream is not None:
@@ -111,8 +112,11 @@ class SlurmSegment:
                         selector.unregister(key.fileobj)
                     told += data
                     del told[: -4 * KEPT_TOLD_BYTES]
-                    sys.stderr.buffer.write(data)
-                    sys.stderr.flush()
+                    if left > 0:
+                        # The log of the job is a file here.
+                        sys.stderr.buffer.write(data[:left])
+                        sys.stderr.flush()
+                    left -= len(data)
                 if time.monotonic() - shown_at >= _LOOK_S:
                     shown_at = time.monotonic()
                     self._show()
