@@ -11,7 +11,7 @@ from typing import Any
 from dashboards.asking import Ask, Board, Range, full_range
 from dashboards.boards import documents, files
 from regatta.cli.options import influx_settings
-from regatta.errors import RegattaError
+from regatta.host.errors import RegattaError
 from regatta.influx.client import Client
 
 ROOT = Path(__file__).parent.parent

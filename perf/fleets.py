@@ -37,9 +37,9 @@ _PLANS = """\
 import dataclasses, sys
 from pathlib import Path
 from regatta.fleet.plans import write_host_plan
-from regatta.fleet.resolving import resolve
+from regatta.host.ready.resolving import resolve
 from regatta.fleet.supplying import make_stock
-from regatta.planner.cells import cross
+from regatta.host.minheap.cells import cross
 from regatta.planner.plan import plan_host
 from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
@@ -63,7 +63,7 @@ from pathlib import Path
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
 from regatta.fleet.remote.here import Here
-from regatta.model.host import Host
+from regatta.host.values.host import Host
 from regatta.store.folder import Folder
 
 folder, name, root = sys.argv[1:]

@@ -12,17 +12,17 @@ from command import run_command
 from rows import Row, say
 from turns import row_beside, take_turns
 
-from regatta.model.vectors import (
+from regatta.predict.grid import predict_many
+from regatta.predict.prediction import predict
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Count,
-    Interval,
     LinearCost,
     PrimitiveCost,
     SystemVector,
+    Value,
 )
-from regatta.vectors.grid import predict_many
-from regatta.vectors.prediction import predict
 
 VECTORS, PRIMITIVES, TURNS = 1000, 200, 7
 #: what a grid of 1,000 x 1,000 x 200 may take
@@ -33,12 +33,12 @@ ALONE = 200
 PRODUCT = "numpy: one product of ready matrices, no intervals"
 
 
-def _numbers(random: np.random.Generator, count: int) -> list[Interval]:
+def _numbers(random: np.random.Generator, count: int) -> list[Value]:
     """Values of any size with intervals of some per cent, as measured ones have them."""
     values = random.lognormal(3.0, 2.0, count)
     below, above = values * random.uniform(0.0, 0.05, count), values * random.uniform(0.0, 0.05, count)
     return [
-        Interval(value, low, high, 30)
+        Value(value, low, high, 30)
         for value, low, high in zip(
             values.tolist(), (values - below).tolist(), (values + above).tolist(), strict=True
         )

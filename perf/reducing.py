@@ -25,8 +25,8 @@ MIB = 1 << 20
 _OURS = """\
 import json, sys, time
 import duckdb
-from regatta.analysis.samples import load_samples
-from regatta.model.experiment import SteadyState
+from regatta.answers.samples import load_samples
+from regatta.host.values.experiment import SteadyState
 from regatta.store import database
 with duckdb.connect(sys.argv[1], read_only=True) as connection:
     connection.execute(database._LAST_ATTEMPTS)

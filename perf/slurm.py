@@ -36,7 +36,7 @@ open(sys.argv[1], "w").write(f"{{begin}} {{time.time()}}")
 STEP = """\
 import sys
 from regatta.fleet.remote.slurm import SlurmRemote
-from regatta.model.host import Host, SlurmPlace
+from regatta.host.values.host import Host, SlurmPlace
 remote = SlurmRemote(Host(sys.argv[1], "x86", slurm=SlurmPlace(node=sys.argv[1]), python=sys.executable, root=sys.argv[2]))
 process = remote.open(sys.argv[3:])
 process.communicate()

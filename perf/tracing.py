@@ -16,7 +16,7 @@ from experiments import HOME, Unfit
 from rows import Row, say
 from turns import take_turns
 
-from regatta.errors import HostError
+from regatta.host.errors import HostError
 from regatta.spec.calls import read_calls
 from regatta.trace.runs import Figures
 from regatta.trace.runs import run_command as run_traced

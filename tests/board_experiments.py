@@ -22,7 +22,7 @@ from synthetic_journal import (
     write_plan,
 )
 
-from regatta.model.record import decode_record, encode_record
+from regatta.host.journal.record import decode_record, encode_record
 from regatta.store.events import append_event
 
 _HOUR_NS = 3600 * 10**9

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from regatta.fleet.plans import write_runner
-from regatta.model.experiment import Cores, PerturbationLimits, Rlimits
-from regatta.runner.scratch import results_of
+from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.measure.scratch import results_of
+from regatta.host.values.experiment import Cores, PerturbationLimits, Rlimits
 from regatta.store.folder import Folder
-from regatta.store.journal import Damage, read_journal
 
 HOST = "alpha"
 NO_LIMITS = dict.fromkeys(vars(PerturbationLimits()))

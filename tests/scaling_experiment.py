@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from synthetic_journal import native, record, write_facts, write_journal, write_plan
 
-from regatta.model.experiment import Scalar
+from regatta.host.values.experiment import Scalar
 
 LOADS = (1, 2, 3, 4)
 CPUS = 2

@@ -13,7 +13,7 @@ from synthetic_journal import native, record, write_facts, write_journal, write_
 from thesis_vectors import write_thesis_vectors
 
 from regatta.cli.main import cli
-from regatta.errors import SpecError
+from regatta.host.errors import SpecError
 
 #: system -> host, modifiers, the thesis's system that it is like, how much slower it really is than predicted
 PLACES: dict[str, tuple[str, str, str, float]] = {

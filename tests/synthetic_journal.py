@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regatta.model.record import encode_record
+from regatta.host.journal.record import encode_record
 
 START_NS = 1_700_000_000_000_000_000
 

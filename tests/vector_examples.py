@@ -6,12 +6,11 @@ import itertools
 
 from hypothesis import strategies as st
 
-from regatta.model.vectors import (
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Cost,
     Count,
-    Interval,
     LinearCost,
     PiecewiseCost,
     PrimitiveCost,
@@ -20,6 +19,7 @@ from regatta.model.vectors import (
     SystemVector,
     TableCost,
     TablePoint,
+    Value,
 )
 
 #: with the unit that each has on every system
@@ -37,22 +37,22 @@ def constant(
     value: float, low: float | None = None, high: float | None = None, user: float = 0.0
 ) -> PrimitiveCost:
     """A primitive of one cost; exact without ends."""
-    number = Interval(value, value if low is None else low, value if high is None else high)
-    return PrimitiveCost("operation", ConstantCost(number), Interval.exact(user))
+    number = Value(value, value if low is None else low, value if high is None else high)
+    return PrimitiveCost("operation", ConstantCost(number), Value.exact(user))
 
 
 def system_of(name: str = "s", **primitives: PrimitiveCost) -> SystemVector:
     return SystemVector(name, "ns", primitives)
 
 
-def application_of(*counts: Count, name: str = "a", user: Interval | None = None) -> ApplicationVector:
+def application_of(*counts: Count, name: str = "a", user: Value | None = None) -> ApplicationVector:
     return ApplicationVector(name, "request", counts, user_time=user)
 
 
 def count_of(
     primitive: str, value: float, low: float | None = None, high: float | None = None, **arguments: float
 ) -> Count:
-    number = Interval(value, value if low is None else low, value if high is None else high)
+    number = Value(value, value if low is None else low, value if high is None else high)
     return Count(primitive, number, arguments)
 
 
@@ -69,18 +69,18 @@ arguments = st.fixed_dictionaries(
 
 
 @st.composite
-def intervals(draw: st.DrawFn, values: st.SearchStrategy[float] = amounts, known: bool = False) -> Interval:
+def intervals(draw: st.DrawFn, values: st.SearchStrategy[float] = amounts, known: bool = False) -> Value:
     """Exact, uncertain, or (unless `known`) with an interval that nobody knows."""
     value = draw(values)
     form = draw(
         st.sampled_from(("exact", "uncertain") if known else ("exact", "uncertain", "uncertain", "unknown"))
     )
     if form == "exact":
-        return Interval.exact(value)
+        return Value.exact(value)
     if form == "unknown":
-        return Interval(value, n=1, reason="one invocation")
+        return Value(value, n=1, reason="one invocation")
     below, above = draw(st.floats(0, 1)), draw(st.floats(0, 3))
-    return Interval(value, value * (1 - below), value * (1 + above), draw(st.integers(2, 50)))
+    return Value(value, value * (1 - below), value * (1 + above), draw(st.integers(2, 50)))
 
 
 @st.composite

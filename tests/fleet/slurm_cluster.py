@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regatta.runner.host_lock import DEFAULT_LOCK
+from regatta.host.measure.host_lock import DEFAULT_LOCK
 
 START_S = 120.0
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "squeue", "scontrol", "scancel", "sinfo")

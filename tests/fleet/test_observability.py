@@ -30,8 +30,8 @@ import pytest
 from certificates import certified
 from host_containers import HostMaker, TestHost
 
-from regatta.errors import StoreError
 from regatta.fleet.ansible import HostOutcome, run_playbook
+from regatta.host.errors import StoreError
 from regatta.influx.client import Client
 from regatta.influx.settings import Settings, read_settings
 

@@ -11,11 +11,11 @@ import time
 
 import pytest
 
-from regatta.errors import HostError
 from regatta.fleet.remote import slurm, slurm_queue
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.slurm import SlurmRemote, end_orphans_of, job_name
-from regatta.model.host import Host, SlurmPlace
+from regatta.host.errors import HostError
+from regatta.host.values.host import Host, SlurmPlace
 
 #: tells where it is and that it runs, and ends in order when it is told to
 TELLS = """
@@ -263,7 +263,7 @@ def test_a_controller_of_slurms_that_stays_away_is_an_error_in_the_end(remote_of
 CONTROLLER = """
 import sys
 from regatta.fleet.remote.slurm import SlurmRemote
-from regatta.model.host import Host, SlurmPlace
+from regatta.host.values.host import Host, SlurmPlace
 remote = SlurmRemote(Host("one", "x86", slurm=SlurmPlace(node="nodeA"), python=sys.executable, root=sys.argv[1]))
 process = remote.open(sys.argv[2:])
 print(process.pid, flush=True)

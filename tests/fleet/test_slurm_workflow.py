@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from regatta.host.journal.journal import Damage, read_journal
 from regatta.store.folder import Folder
-from regatta.store.journal import Damage, read_journal
 
 HOME = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

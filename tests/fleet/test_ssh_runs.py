@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from host_containers import TestHost
 
-from regatta.store.journal import Damage, read_journal
+from regatta.host.journal.journal import Damage, read_journal
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

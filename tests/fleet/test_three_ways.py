@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.store.journal import Damage, read_journal
+from regatta.host.journal.journal import Damage, read_journal
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent

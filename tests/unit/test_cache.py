@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.cache import cache_folder, file_sha256, made_directory, remembered
-from regatta.errors import HostError
+from regatta.host.cache import cache_folder, file_sha256, made_directory, remembered
+from regatta.host.errors import HostError
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root can give files away")
 OTHER_USER = 1234

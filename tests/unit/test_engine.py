@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.engine import Engine, Refusal, image_ids, open_engine
-from regatta.errors import HostError
+from regatta.host.containers.docker import Engine, Refusal, image_ids, open_engine
+from regatta.host.errors import HostError
 
 VERSION = (200, json.dumps({"Version": "20.10.24", "ApiVersion": "1.41", "MinAPIVersion": "1.12"}))
 

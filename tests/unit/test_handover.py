@@ -12,7 +12,7 @@ from snakemake.cli import parse_config
 from snakemake.io import contains_wildcard
 
 from regatta.cli.handover import hand_over, path_for_snakemake, wanted_results, wanted_specs
-from regatta.errors import SpecError
+from regatta.host.errors import SpecError
 
 NAMES = [
     "é",

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from synthetic_journal import cell, record, write_journal, write_plan
 
 from regatta.cli.main import cli, main
-from regatta.errors import HostError, Problem, SpecError
 from regatta.fleet.remote.base import Answer
 from regatta.fleet.shown_state import show_state
-from regatta.printable import Lines, printable, with_lines
-from regatta.runner.host_lock import HostLock
+from regatta.host.errors import HostError, Problem, SpecError
+from regatta.host.measure.host_lock import HostLock
+from regatta.host.printable import Lines, printable, with_lines
 from regatta.store.folder import Folder
 
 #: an escape sequence, a C1 one, a bell, NUL, DEL, a bidi override, a line separator, a lone surrogate

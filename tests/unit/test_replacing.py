@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from regatta.model.vectors import ConstantCost, Interval, PrimitiveCost, SystemVector
-from regatta.replacing import replaced
+from regatta.host.files import replaced
 from regatta.spec.vector_files import write_vector
+from regatta.spec.vectors import ConstantCost, PrimitiveCost, SystemVector, Value
 from regatta.store.folder import write_json
 
 
@@ -33,7 +33,7 @@ def test_files_of_results_follow_the_umask_as_their_folders_do(umask: int, tmp_p
         SystemVector(
             "s",
             "ns",
-            {"p": PrimitiveCost("operation", ConstantCost(Interval(3, n=1, reason="one invocation")))},
+            {"p": PrimitiveCost("operation", ConstantCost(Value(3, n=1, reason="one invocation")))},
         ),
         vector,
     )

@@ -12,10 +12,10 @@ from synthetic_journal import cell, write_facts, write_plan
 
 from regatta.cli.progress import Watcher
 from regatta.fleet.shown_state import show_state
-from regatta.model.record_shape import STATUSES
+from regatta.host.journal.record_shape import STATUSES
+from regatta.host.journal.runner_state import process_start, read_state, waits_for
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
-from regatta.store.runner_state import process_start, read_state, waits_for
 
 HOST = "alpha"
 

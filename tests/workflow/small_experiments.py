@@ -14,9 +14,9 @@ from typing import Any
 
 from runner_plans import measured_processes, wait_until
 
-from regatta.runner.scratch import results_of
+from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.measure.scratch import results_of
 from regatta.store.folder import Folder
-from regatta.store.journal import Damage, read_journal
 
 HOME = Path(__file__).resolve().parents[2]
 REGATTA = str(Path(sys.executable).with_name("regatta"))

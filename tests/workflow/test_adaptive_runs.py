@@ -16,9 +16,9 @@ import pytest
 from runner_plans import end
 from small_experiments import HOST, SmallExperiment
 
-from regatta.analysis.answer import answer_experiment
+from regatta.answers.answer import answer_experiment
+from regatta.host.journal.decided import read_decisions
 from regatta.stats.stein import STEIN
-from regatta.store.decisions import read_decisions
 from regatta.store.receipts import withdraw_all_receipts
 
 PILOT, MAXIMUM, DISCARDED = 5, 12, 1

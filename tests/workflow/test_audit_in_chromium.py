@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from regatta.analysis.audit import audit_experiment
-from regatta.report.audit import write_audit
+from regatta.answers.audit.compute import audit_experiment
+from regatta.answers.audit.page import write_audit
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 from test_audit_page import HOSTILE, experiment

@@ -28,15 +28,15 @@ from ruamel.yaml import YAML
 from served_experiment import as_home, write_served_experiment
 from small_experiments import SmallExperiment
 
-from regatta.analysis.prediction_request import Asked, Request
-from regatta.analysis.predictions import forecast_of
-from regatta.analysis.vector_sources import Sources
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
 from regatta.cli.predict import predict
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
 from regatta.influx.prediction_points import prediction_points
+from regatta.predict.prediction_request import Asked, Request
+from regatta.predict.predictions import forecast_of
+from regatta.predict.vector_sources import Sources
 
 DOCUMENTS = {board["uid"].removeprefix("regatta-"): board for board in documents()}
 ALERTS = YAML(typ="safe").load(

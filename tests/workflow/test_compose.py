@@ -25,8 +25,8 @@ from influx_server import free_port
 from ruamel.yaml import YAML
 from user_services import HOME, POINT, asked, run_here
 
-from regatta.errors import HostError
-from regatta.influx.services.compose import compose_command
+from regatta.host.errors import HostError
+from regatta.services.compose import compose_command
 
 IMAGE = "regatta-influxdb:bookworm"
 
@@ -63,8 +63,8 @@ class Containers:
     @property
     def project(self) -> str:
         """The name of all that belongs together."""
-        from regatta.influx.services.compose import Compose
-        from regatta.influx.services.places import Places
+        from regatta.services.compose import Compose
+        from regatta.services.places import Places
 
         return Compose(Places(self.cache / "services"), HOME).project
 
@@ -266,7 +266,7 @@ def test_no_service_has_a_password_in_its_environment_or_is_open_to_the_network(
 
 
 def test_containers_and_this_machines_grafana_are_set_up_the_same() -> None:
-    from regatta.influx.services.local_grafana import _SETTINGS, data_source
+    from regatta.services.local_grafana import _SETTINGS, data_source
 
     service = compose_file()["services"]["grafana"]["environment"]
     differing = {"GF_SERVER_PROTOCOL", "GF_SERVER_HTTP_ADDR", "GF_LOG_MODE", "GF_LOG_LEVEL"}

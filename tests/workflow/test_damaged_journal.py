@@ -14,8 +14,8 @@ import pytest
 from runner_plans import HOST, Runner, cell, write_plan
 from small_experiments import SmallExperiment
 
-from regatta.analysis.verification import verify_experiment
-from regatta.model.record import encode_record
+from regatta.answers.verification import verify_experiment
+from regatta.host.journal.record import encode_record
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
 from regatta.store.receipts import withdraw_receipts, withdraw_receipts_of_touched_journals
@@ -62,7 +62,7 @@ def invocations(runner: Runner) -> list[str]:
 
 
 def whole_records(runner: Runner) -> set[str]:
-    from regatta.store.journal import read_records
+    from regatta.host.journal.journal import read_records
 
     return {record["invocation_id"] for record in read_records(runner.folder.path)}
 
@@ -240,7 +240,7 @@ def test_a_lost_attempt_below_a_later_one_is_no_reason_to_give_its_number_again(
 
 
 def _records(folder: Folder) -> list[dict[str, object]]:
-    from regatta.store.journal import read_records
+    from regatta.host.journal.journal import read_records
 
     return list(read_records(folder.path))
 

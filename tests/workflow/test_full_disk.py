@@ -13,9 +13,9 @@ import synthetic_journal
 from runner_plans import HOST, Runner, sh, write_plan
 from small_experiments import SmallExperiment
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
+from regatta.host.journal.journal import Damage, read_file
 from regatta.store.database import open_database
-from regatta.store.journal import Damage, read_file
 
 SIZE_KIB = 2048
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from experiment_parts import measured, regatta
 
-from regatta.runner.cgroup import open_accounting
+from regatta.host.measure.cgroup import open_accounting
 from regatta.spec.vector_files import read_vector
 
 SHORTLY = {"repetitions": 2, "interval_us": 20000}

@@ -23,11 +23,11 @@ from influx_ingests import (
 )
 from influx_server import InfluxServer, need_influxd, running
 
+from regatta.host.journal.record import encode_record
 from regatta.influx.client import Client
 from regatta.influx.following import follow
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
-from regatta.model.record import encode_record
 from regatta.store.events import append_event
 from regatta.store.folder import Folder
 

@@ -13,7 +13,7 @@ from influx_server import InfluxServer
 from runner_plans import wait_until
 from small_experiments import HOST, SmallExperiment
 
-from regatta.runner.host_lock import HostLock
+from regatta.host.measure.host_lock import HostLock
 from regatta.store.receipts import sent_receipt
 
 #: records after which the last round waits; the naps before it take longer than from one pause to the next

@@ -18,7 +18,7 @@ from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_interface_logger_plugins.registry import LoggerPluginRegistry
 
-from regatta.model.record_shape import STATUSES
+from regatta.host.journal.record_shape import STATUSES
 from regatta.store.events import Event, append_event, events_path, read_events
 from snakemake_logger_plugin_regatta import LogHandler
 
@@ -324,7 +324,7 @@ def test_a_run_that_its_logger_could_not_end_is_ended_by_who_watched_it(tmp_path
 
 def test_what_is_shown_of_a_failed_run_is_the_log_of_what_failed(tmp_path: Path) -> None:
     from regatta.cli.workflow import _Heard, _raise_for
-    from regatta.errors import HostError
+    from regatta.host.errors import HostError
     from regatta.store.folder import Folder
 
     folder = Folder(tmp_path)

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from regatta.answers.page.gallery import gallery
+from regatta.answers.page.pictures import write_pictures
 from regatta.cli.plot import plot
-from regatta.errors import HostError, StoreError
-from regatta.report.browser import find_browser
-from regatta.report.gallery import gallery
-from regatta.report.pictures import write_pictures
+from regatta.figures.browser import find_browser
+from regatta.host.errors import HostError, StoreError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from served_experiment import as_home, write_served_experiment
 
-from regatta.analysis.prediction_request import Asked, Replaced, Request
-from regatta.analysis.predictions import forecast_of
-from regatta.analysis.vector_sources import Sources
-from regatta.report.predictions import write_predictions
+from regatta.predict.page import write_predictions
+from regatta.predict.prediction_request import Asked, Replaced, Request
+from regatta.predict.predictions import forecast_of
+from regatta.predict.vector_sources import Sources
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 from test_report_in_chromium import CHROMIUM, FLAGS, facts, pytestmark  # noqa: F401

@@ -14,7 +14,7 @@ import pytest
 from runner_plans import measured_processes, wait_until
 from small_experiments import REGATTA, SmallExperiment, read_terminal
 
-from regatta.store.runner_state import read_state
+from regatta.host.journal.runner_state import read_state
 
 
 def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.model.answer import Answer
-from regatta.report import write_report
+from regatta.answers.page.page import write_report
+from regatta.answers.result import Answer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 from synthetic_answers import curve_answer, hostile_answer, java_answer

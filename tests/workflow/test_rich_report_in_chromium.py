@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from regatta.analysis.answer import answer_experiment
-from regatta.errors import HostError
-from regatta.model.answer import Answer
-from regatta.report import write_report
-from regatta.report.browser import find_browser
-from regatta.report.gallery import gallery
-from regatta.report.looks import Looks
-from regatta.report.page import write_topics_page
-from regatta.report.panels import panels_of
-from regatta.report.pictures import write_pictures
-from regatta.report.topics import topics_of
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.gallery import gallery
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import write_report, write_topics_page
+from regatta.answers.page.panels import panels_of
+from regatta.answers.page.pictures import write_pictures
+from regatta.answers.page.topics import topics_of
+from regatta.answers.result import Answer
+from regatta.figures.browser import find_browser
+from regatta.host.errors import HostError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from rich_experiment import write_rich_experiment

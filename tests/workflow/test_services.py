@@ -22,11 +22,11 @@ import pytest
 from influx_server import free_port, influxd_program, need_influxd
 from user_services import HOME, REGATTA, Services
 
-from regatta.errors import VerificationError
-from regatta.influx.services.local_influx import LocalInflux
-from regatta.influx.services.ownership import why_not_ours
-from regatta.influx.services.places import Places
-from regatta.influx.services.ports import is_free
+from regatta.host.errors import VerificationError
+from regatta.services.local_influx import LocalInflux
+from regatta.services.ownership import why_not_ours
+from regatta.services.places import Places
+from regatta.services.ports import is_free
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 PERTURBATION = (
@@ -256,7 +256,7 @@ def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -
 def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_settings(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regatta.influx.services.local_influx._LETS_GO_S", 0.1)
+    monkeypatch.setattr("regatta.services.local_influx._LETS_GO_S", 0.1)
     (services.root / "influxdb").mkdir(parents=True)
     (services.root / "influx.yml").touch()
     noted = json.dumps({"pid": 4, "start_ticks": 5, "boot_id": "another", "port": 8086, "host": "far-away"})
@@ -284,7 +284,7 @@ def test_one_that_could_not_be_noted_is_ended(services: Services, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regatta.influx.services.local_influx.note", full)
+    monkeypatch.setattr("regatta.services.local_influx.note", full)
     places = Places(services.root)
     places.prepare()
     with pytest.raises(OSError, match="No space left"):

@@ -20,8 +20,8 @@ from typing import IO, Any
 import java_runs
 from ruamel.yaml import YAML
 
-from regatta.fleet.builds import build
-from regatta.model.experiment import Build
+from regatta.host.ready.builds import build
+from regatta.host.values.experiment import Build
 
 ROOT = java_runs.ROOT
 SESSION = ROOT / "benchmarks" / "java" / "chat" / "session"

@@ -16,7 +16,7 @@ from java_cases import Cases
 from java_runs import Programs, java_release
 from tracing_runs import TRACING, needs
 
-from regatta.runner.cgroup import TreeAccounting, open_accounting
+from regatta.host.measure.cgroup import TreeAccounting, open_accounting
 
 PLANTED = Path(__file__).with_name("planted.c")
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from regatta.errors import HostError
-from regatta.fleet.builds import build
 from regatta.fleet.fetching import fetch
-from regatta.fleet.runtimes import provision
-from regatta.model.experiment import Build
+from regatta.host.errors import HostError
+from regatta.host.ready.builds import build
+from regatta.host.ready.runtimes import provision
+from regatta.host.values.experiment import Build
 from regatta.spec.registries import as_runtime
 from regatta.spec.registry_schema import RuntimeSpec
 

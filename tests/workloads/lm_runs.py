@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from regatta.runner.cgroup import TreeAccounting
+from regatta.host.measure.cgroup import TreeAccounting
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = YAML(typ="safe").load(ROOT / "configs/suites/lm.yml")

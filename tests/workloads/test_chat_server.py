@@ -15,7 +15,7 @@ from chat_runs import RELEASES, SUITE
 from marked_processes import processes_with
 from runner_plans import wait_until
 
-from regatta.units import UNITS
+from regatta.host.units import UNITS
 
 MODES = sorted(RELEASES)
 SHORT = ("--seconds", 0.3, "--warmup-seconds", 0.1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from java_runs import SUITES, Programs, Run
 
-from regatta.units import UNITS
+from regatta.host.units import UNITS
 
 #: one that is alone, and one that has threads
 BENCHMARKS = {"vm/compress": "s10", "apps/h2": "small"}

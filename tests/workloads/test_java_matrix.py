@@ -18,7 +18,7 @@ import pytest
 from java_runs import ROOT, SUITES
 from ruamel.yaml import YAML
 
-from regatta.store.journal import read_records
+from regatta.host.journal.journal import read_records
 
 MATRIX = ROOT / "configs" / "experiments" / "matrix.yml"
 SPEC: dict[str, Any] = YAML(typ="safe").load(MATRIX.read_text(encoding="utf-8"))

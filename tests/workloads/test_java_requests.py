@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from java_runs import Programs, Run, entry, jvm
 
-from regatta.adapters import regatta_lines
-from regatta.adapters.result import Left
+from regatta.host.adapters import regatta_lines
+from regatta.host.adapters.result import Left
 
 DATABASES = ("h2", "hsqldb")
 REQUEST_DRIVEN = (*DATABASES, "lusearch")

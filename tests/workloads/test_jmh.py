@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from regatta.store.journal import Damage, read_journal
+from regatta.host.journal.journal import Damage, read_journal
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = YAML(typ="safe").load((ROOT / "configs" / "suites" / "jmh-samples.yml").read_text(encoding="utf-8"))

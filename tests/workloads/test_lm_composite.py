@@ -15,7 +15,7 @@ import pytest
 from lm_runs import Run, assert_conforms, command_of, in_a_group, run
 from marked_processes import processes_with
 
-from regatta.runner.cgroup import open_accounting
+from regatta.host.measure.cgroup import open_accounting
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")
 needs_two_processors = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from lm_runs import ROOT, Run, compile_against, run
 
-from regatta.runner.host_state import HostState
+from regatta.host.measure.host_state import HostState
 
 pytestmark = pytest.mark.alone
 

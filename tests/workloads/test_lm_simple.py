@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lm_runs import Run, command_of, in_a_group, run
 
-from regatta.runner.cgroup import TreeAccounting
+from regatta.host.measure.cgroup import TreeAccounting
 
 IN_USER_MODE = "int main(void) { for (volatile unsigned i = 0; i < 40000000; i++) {} return 0; }"
 IN_THE_KERNEL = """#include <fcntl.h>

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from web_runs import SUITE, values, watched, web
 
-from regatta.runner.cgroup import TreeAccounting
-from regatta.units import UNITS
+from regatta.host.measure.cgroup import TreeAccounting
+from regatta.host.units import UNITS
 
 SERVERS = [("apache", "none"), ("nginx", "none"), ("apache", "cgi"), ("apache", "fastcgi")]
 #: the thesis' numbers, section 6.3 and SPECweb99: percent of each class, and Zipf's thousandths of files 1 to 9

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import HostError
+from regatta.host.errors import HostError
 from regatta.spec.calls import read_calls
 from regatta.trace.bpftrace import START_S, STOP_S, check_bpftrace
 from regatta.trace.runs import Figures, run_command

@@ -5,7 +5,7 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 from regatta.cli.handover import path_for_snakemake, wanted_results, wanted_specs
-from regatta.errors import RegattaError
+from regatta.host.errors import RegattaError
 from regatta.fleet.fingerprint import write_fingerprint
 from regatta.influx.settings import find_settings, hand_on
 from regatta.spec.home import find_home

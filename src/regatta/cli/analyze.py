@@ -14,13 +14,14 @@ import click
 
 from regatta.cli.options import json_option, results_option
 from regatta.cli.sources import INFLUX, JOURNAL, records_of
-from regatta.printable import printable
+from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regatta.model.answer import Answer, CellAnswer, Estimate
-    from regatta.model.experiment import Baseline, Scalar
+    from regatta.answers.result import Answer, CellAnswer
+    from regatta.host.values.experiment import Baseline, Scalar
+    from regatta.stats.estimate import Interval
 
 _FACTORS = ("runtime", "collector", "modifiers")
 #: A table that goes into a file or a pipe is not cut to a terminal's 80 columns.
@@ -102,7 +103,7 @@ def analyze(
         raise click.UsageError("--json and --csv exclude each other")
     baseline = _baseline(baselines)
 
-    from regatta.analysis.answer import answer_experiment
+    from regatta.answers.answer import answer_experiment
 
     with records_of(experiment, results, source) as (folder, progress):
         answer = answer_experiment(
@@ -114,11 +115,11 @@ def analyze(
             anova_type=int(anova_type),
         )
     if as_json:
-        from regatta.analysis.documents import document_of
+        from regatta.answers.documents import document_of
 
         click.echo(json.dumps(document_of(answer), indent=1, allow_nan=False))
     elif as_csv:
-        from regatta.analysis.documents import COLUMNS, rows_of
+        from regatta.answers.documents import COLUMNS, rows_of
 
         writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
@@ -128,7 +129,7 @@ def analyze(
 
 
 def _baseline(given: Iterable[str]) -> Baseline | None:
-    from regatta.model.experiment import Baseline
+    from regatta.host.values.experiment import Baseline
 
     values: dict[str, str] = {}
     for text in given:
@@ -163,7 +164,7 @@ def _show(answer: Answer, all_metrics: bool, show_outliers: bool) -> None:
     _show_scores(console, answer, level)
     _show_failures(console, answer)
     if show_outliers:
-        from regatta.cli.outlier_tables import show_outliers as show_outlier_tables
+        from regatta.answers.topics.outliers.tables import show_outliers as show_outlier_tables
 
         show_outlier_tables(console, answer.outliers)
     for topic, found in answer.findings.items():
@@ -185,7 +186,7 @@ def _show_cells(console: Console, answer: Answer, level: str, all_metrics: bool)
     rows = []
     primary: dict[tuple[str, str], str] = {}
     for cell in answer.cells:
-        # The metric that is compared comes first (regatta.analysis.samples).
+        # The metric that is compared comes first (regatta.answers.samples).
         metric = primary.setdefault((cell.host, cell.cell_id), cell.metric)
         if cell.metric == metric or all_metrics:
             mean, interval, unit = _magnitudes(cell)
@@ -313,7 +314,7 @@ def _table(console: Console, title: str, header: Sequence[str], rows: Sequence[S
 
 
 def _magnitudes(cell: CellAnswer) -> tuple[str, str, str]:
-    from regatta.units import display_scale
+    from regatta.host.units import display_scale
 
     estimate = cell.estimate
     if math.isnan(estimate.point):
@@ -342,7 +343,7 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.4f}"
 
 
-def _interval(estimate: Estimate) -> str:
+def _interval(estimate: Interval) -> str:
     return "" if math.isnan(estimate.low) else f"{estimate.low:.4f} to {estimate.high:.4f}"
 
 

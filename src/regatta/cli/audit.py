@@ -11,11 +11,11 @@ import click
 
 from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
-from regatta.printable import printable
+from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.model.audit import Audit
+    from regatta.answers.audit.result import Audit
 
 #: A table that goes into a file or a pipe is not cut to a terminal's 80 columns.
 _WIDTH_WITHOUT_TERMINAL = 200
@@ -83,18 +83,18 @@ def audit(
     """Hold prevalent methods (best, second best, worst, mean, median of a few runs) against the intervals of EXPERIMENT."""
     folder = find_folder(experiment, results)
 
-    from regatta.analysis.audit import audit_experiment
+    from regatta.answers.audit.compute import audit_experiment
 
     with database_progress() as progress:
         found = audit_experiment(folder.path, thetas, method, factor, progress)
     if as_json:
-        from regatta.analysis.audit_document import audit_document
+        from regatta.answers.audit.document import audit_document
 
         click.echo(json.dumps(audit_document(found), indent=1, allow_nan=False))
     else:
         _show(found)
     if output is not None or not as_json:
-        from regatta.report.audit import write_audit
+        from regatta.answers.audit.page import write_audit
 
         path = output or folder.path / "audit.html"
         write_audit(found, path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import spec_argument, way_option
-from regatta.model.host import Wish
+from regatta.host.values.host import Wish
 
 
 @click.command()
@@ -23,8 +23,8 @@ def build(spec: Path, way: Wish, receipt: Path | None) -> None:
     """
     import platform
 
-    from regatta.fleet.resolving import build_here, find_programs
     from regatta.fleet.supplying import make_stock
+    from regatta.host.ready.resolving import build_here, find_programs
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.receipts import write_preparation

@@ -31,9 +31,9 @@ def check_host(cpus: str | None, as_json: bool) -> None:
     3: a verdict is unfit.
     """
     from regatta.cli.check_host_runs import HostRunner
-    from regatta.fleet.builds import build
     from regatta.fleet.fake_benchmarks import host_benchmarks
     from regatta.fleet.host_checks import exit_code
+    from regatta.host.ready.builds import build
     from regatta.spec.home import find_home
 
     chosen = _chosen_cpus(cpus)
@@ -53,7 +53,7 @@ def check_host(cpus: str | None, as_json: bool) -> None:
 
 
 def _chosen_cpus(text: str | None) -> list[int]:
-    from regatta.model.cpu_list import parse_cpu_list
+    from regatta.host.values.cpu_list import parse_cpu_list
 
     allowed = sorted(os.sched_getaffinity(0))
     if text is None:

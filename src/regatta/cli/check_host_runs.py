@@ -14,13 +14,10 @@ from types import TracebackType
 
 from regatta.fleet.fake_benchmarks import Answer, command_line, read_answer
 from regatta.fleet.host_checks import CANNOT_BE_USED
-from regatta.fleet.resolving import MEASURED_PATH
-from regatta.model.experiment import Benchmark
-from regatta.model.resolved import File
-from regatta.runner.host_lock import DEFAULT_LOCK
-from regatta.runner.host_state import HostState
-from regatta.runner.perturbation import find_perturbation
-from regatta.runner.process import (
+from regatta.host.measure.host_lock import DEFAULT_LOCK
+from regatta.host.measure.host_state import HostState
+from regatta.host.measure.perturbation import find_perturbation
+from regatta.host.measure.process import (
     Interrupted,
     Launch,
     Outcome,
@@ -29,8 +26,11 @@ from regatta.runner.process import (
     keep_descriptors,
     run_process,
 )
-from regatta.runner.scratch import results_of, work_of
-from regatta.runner.segment import lock_host
+from regatta.host.measure.scratch import results_of, work_of
+from regatta.host.measure.segment import lock_host
+from regatta.host.ready.resolving import MEASURED_PATH
+from regatta.host.values.experiment import Benchmark
+from regatta.host.values.resolved import File
 
 #: for all programs together; on a quiet host of any size they take some 10 s
 BUDGET_S = 20.0

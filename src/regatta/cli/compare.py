@@ -11,12 +11,12 @@ import click
 
 from regatta.cli.options import json_option
 from regatta.cli.tables import plain_console, show_table
-from regatta.printable import printable
+from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regatta.analysis.foreign import ForeignAnswer, PairAnswer
+    from regatta.answers.compare.compute import ForeignAnswer, PairAnswer
     from regatta.stats.estimate import Interval
 
 _TEXT = ("group", "a", "b", "source", "method", "why not")
@@ -76,14 +76,14 @@ def compare(
     as_json: bool,
 ) -> None:
     """Compare groups of measurements made elsewhere: FILE is CSV with the names of its columns in the first line."""
-    from regatta.analysis.foreign import answer_foreign
-    from regatta.analysis.foreign_table import read_foreign
+    from regatta.answers.compare.compute import answer_foreign
+    from regatta.answers.compare.table import read_foreign
 
     names = [name.strip() for name in factors.split(",") if name.strip()]
     table = read_foreign(file, value, by, block, names)
     answer = answer_foreign(table, level, method, int(kind), seed)
     if as_json:
-        from regatta.analysis.foreign_document import document_of_comparison
+        from regatta.answers.compare.document import document_of_comparison
 
         click.echo(json.dumps(document_of_comparison(answer), indent=1, allow_nan=False, ensure_ascii=False))
     else:
@@ -91,7 +91,7 @@ def compare(
 
 
 def _show(answer: ForeignAnswer) -> None:
-    from regatta.analysis.foreign_words import foreign_sentences
+    from regatta.answers.compare.words import foreign_sentences
 
     console, table = plain_console(), answer.table
     for sentence in foreign_sentences(answer):

@@ -20,7 +20,7 @@ from regatta.cli.options import spec_results_option
 def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
     """Run configs/experiments/demo.yml: two JVMs, three collectors, two heap sizes; print the answer and write a report."""
     from regatta.cli.run import run
-    from regatta.errors import VerificationError
+    from regatta.host.errors import VerificationError
     from regatta.spec.home import find_home
 
     home = find_home()
@@ -42,9 +42,9 @@ def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
 def _make_sure_of_influx(home: Path) -> None:
     """Start the user's own InfluxDB, unless another one is configured."""
     from regatta.cli.up import start
-    from regatta.errors import Problem, SpecError
-    from regatta.influx.services.stack import Wishes
+    from regatta.host.errors import Problem, SpecError
     from regatta.influx.settings import OFF, VARIABLE, find_settings, services_settings
+    from regatta.services.stack import Wishes
 
     settings = find_settings(home)
     if settings is None or settings.path == services_settings():
@@ -60,8 +60,8 @@ def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | 
     """Compare the journal and the database, series by series, and say where to look."""
     from regatta.cli.ingest import ingest
     from regatta.cli.up import say_where
-    from regatta.influx.services.places import places
     from regatta.influx.settings import find_settings, services_settings
+    from regatta.services.places import places
     from regatta.spec.load import load_spec
     from regatta.store.folder import Folder
 

@@ -13,8 +13,8 @@ import click
 )
 def down(delete: bool) -> None:
     """End what `regatta up` started. Data and passwords stay for the next time; commands write to the journal alone again."""
-    from regatta.influx.services.places import places
-    from regatta.influx.services.stack import down as end_services
+    from regatta.services.places import places
+    from regatta.services.stack import down as end_services
     from regatta.spec.home import find_home
 
     here = places()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regatta.cli.options import json_option, results_option
-from regatta.errors import StoreError
-from regatta.printable import printable
+from regatta.host.errors import StoreError
+from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from regatta.store.folder import Folder
@@ -96,7 +96,7 @@ def command_by_hand(header: dict[str, Any], cell: dict[str, Any], cores: list[in
 
 
 def _explanation(folder: Folder, host: str, header: dict[str, Any], cell: dict[str, Any]) -> dict[str, Any]:
-    from regatta.store.journal import read_records
+    from regatta.host.journal.journal import read_records
 
     records = [r for r in read_records(folder.path) if r["cell_id"] == cell["cell_id"] and r["host"] == host]
     cores = records[-1].get("cores") if records else None

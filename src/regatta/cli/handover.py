@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 
 _SPEC = "REGATTA_RUN_SPEC"
 _RESULTS = "REGATTA_RUN_RESULTS"

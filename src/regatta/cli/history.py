@@ -13,12 +13,12 @@ import click
 from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
-from regatta.errors import VerificationError
-from regatta.printable import printable
+from regatta.host.errors import VerificationError
+from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.model.history import History, PastPoint, SeriesHistory
+    from regatta.answers.history.result import History, PastPoint, SeriesHistory
 
 
 @click.command()
@@ -50,7 +50,7 @@ def history(
     """
     folders = [find_folder(experiment, results).path for experiment in experiments]
 
-    from regatta.analysis.history import history_document, history_of
+    from regatta.answers.history.compute import history_document, history_of
 
     with database_progress() as progress:
         found = history_of(folders, level, progress)
@@ -59,7 +59,7 @@ def history(
     else:
         _show(found)
     if output is not None:
-        from regatta.report.history import write_history
+        from regatta.answers.history.page import write_history
 
         write_history(found, output)
         click.echo(str(output), err=as_json)
@@ -114,7 +114,7 @@ def _show(found: History) -> None:
 
 
 def _row(one: SeriesHistory, experiments: int) -> tuple[str, ...]:
-    from regatta.units import display_scale
+    from regatta.host.units import display_scale
 
     factor, unit = display_scale(one.points[0].mean.point, one.unit)
     cells = [""] * experiments
@@ -131,7 +131,7 @@ def _mean(point: PastPoint, factor: float) -> str:
     half = (mean.high - mean.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half))))
     if mean.within_range:
-        from regatta.analysis.words import edges
+        from regatta.answers.words import edges
 
         low, high = edges(mean, factor, decimals)
         return f"{mean.point * factor:,.{decimals}f} ({low} to {high}, {mean.within_range})"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option, way_option
-from regatta.model.host import Wish
-from regatta.printable import Lines, printable
+from regatta.host.printable import Lines, printable
+from regatta.host.values.host import Wish
 
 if TYPE_CHECKING:
     from regatta.fleet.census import HostEntry

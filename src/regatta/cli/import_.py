@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option
-from regatta.printable import printable
+from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from regatta.imports.drafts import Imported

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regatta.cli.options import influx_settings, json_option, results_option
-from regatta.errors import RegattaError, StoreError, VerificationError
-from regatta.printable import printable
+from regatta.host.errors import RegattaError, StoreError, VerificationError
+from regatta.host.printable import printable
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, find_folder, write_json
 
@@ -297,7 +297,7 @@ def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
 
     With a `client` they are about to be written, and an earlier answer of the same records is taken away.
     """
-    from regatta.analysis.answer import answer_experiment
+    from regatta.answers.answer import answer_experiment
     from regatta.influx.answers import estimate_points, vector_points
     from regatta.influx.plan_documents import newest_record_ns, plan_points
     from regatta.influx.reanswering import drop_answer

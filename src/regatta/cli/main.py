@@ -10,8 +10,8 @@ import sys
 import click
 
 import regatta
-from regatta.errors import RegattaError
-from regatta.printable import printable
+from regatta.host.errors import RegattaError
+from regatta.host.printable import printable
 
 #: verb -> what the first screen says of it; each is `regatta.cli.<verb>:<verb>`, a hyphen being an underscore there and
 #: a keyword of Python having one at its end

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option, way_option
-from regatta.model.host import Wish
+from regatta.host.values.host import Wish
 
 if TYPE_CHECKING:
-    from regatta.model.experiment import Benchmark, Runtime
-    from regatta.model.resolved import ResolvedHost
+    from regatta.host.values.experiment import Benchmark, Runtime
+    from regatta.host.values.resolved import ResolvedHost
 
 #: of all attempts for one benchmark and runtime
 _LARGEST_FILE_BYTES = 256 << 20
@@ -47,8 +47,8 @@ def minheap(
     """
     import json
 
-    from regatta.errors import HostError
-    from regatta.fleet.minheaps import searches, summary
+    from regatta.host.errors import HostError
+    from regatta.host.minheap.searching import searches, summary
     from regatta.store.receipts import write_preparation
 
     if replace and not keep:
@@ -92,8 +92,8 @@ def minheap(
 
 def _search(ready: Ready, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime) -> int:
     """The search, here or on its host; what was tried there is recorded here too."""
-    from regatta.fleet.minheaps import Attempts, NotMeasured, minheap_of_platform
-    from regatta.runner.minheap_search import search_here
+    from regatta.host.minheap.minheap_search import search_here
+    from regatta.host.minheap.searching import Attempts, NotMeasured, minheap_of_platform
     from regatta.store.folder import minheap_dir
 
     directory = minheap_dir(ready.results)

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.model.host import WISHES, Wish
+from regatta.host.values.host import WISHES, Wish
 from regatta.store.folder import DEFAULT_RESULTS, Folder
 
 if TYPE_CHECKING:
     from regatta.fleet.agent import Agent
+    from regatta.host.minheap.cells import Crossing
+    from regatta.host.values.experiment import Experiment
+    from regatta.host.values.resolved import ResolvedHost
     from regatta.influx.settings import Settings
-    from regatta.model.experiment import Experiment
-    from regatta.model.resolved import ResolvedHost
-    from regatta.planner.cells import Crossing
 
 results_option = click.option(
     "--results",
@@ -63,9 +63,9 @@ class Ready:
         Raises:
             SpecError: a minheap is missing, or two alternatives are the same.
         """
-        from regatta.errors import HostError
-        from regatta.fleet.training import train_cells, train_here
-        from regatta.planner.cells import cross
+        from regatta.host.errors import HostError
+        from regatta.host.minheap.cells import cross
+        from regatta.host.ready.training import train_cells, train_here
 
         def trained(host: ResolvedHost) -> Crossing:
             agent = self.agents.get(host.name)
@@ -93,8 +93,8 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
         SpecError: the spec is wrong.
         HostError: a build fails, no runtime can be had, or no host is ready.
     """
-    from regatta.fleet.minheaps import known_minheaps
     from regatta.fleet.readiness import make_hosts_ready
+    from regatta.host.minheap.searching import known_minheaps
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.folder import minheap_dir
@@ -118,7 +118,7 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
 
 def influx_settings() -> Settings:
     """The InfluxDB that is configured. Raises SpecError: there is none, or its settings are wrong."""
-    from regatta.errors import Problem, RegattaError, SpecError
+    from regatta.host.errors import Problem, RegattaError, SpecError
     from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
 
@@ -136,7 +136,7 @@ def influx_settings() -> Settings:
 
 def grafana_url() -> str | None:
     """The address of Grafana that the settings of InfluxDB name; None where none is, or what they say is wrong."""
-    from regatta.errors import RegattaError
+    from regatta.host.errors import RegattaError
     from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
 

@@ -13,8 +13,8 @@ import click
 
 from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option, way_option
 from regatta.cli.plan_series import series_of, show_series
-from regatta.model.host import Wish
-from regatta.printable import printable
+from regatta.host.printable import printable
+from regatta.host.values.host import Wish
 
 if TYPE_CHECKING:
     from regatta.planner.plan import HostPlan
@@ -100,8 +100,8 @@ def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str,
 def _describe(
     ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
 ) -> dict[str, Any]:
-    from regatta.analysis.proposal import propose_rounds
-    from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
+    from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions, undecided_groups
+    from regatta.predict.proposal import propose_rounds
     from regatta.store.progress import recorded_cells
 
     recorded = recorded_cells(ready.folder)
@@ -171,7 +171,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     from rich.console import Console
     from rich.table import Table
 
-    from regatta.model.cell import configuration_name
+    from regatta.host.values.cell import configuration_name
 
     console = Console(highlight=False)
     table = Table(title=f"{value['experiment']}: {len(value['cells'])} cells", title_justify="left")

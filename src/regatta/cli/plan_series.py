@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from regatta.cli.options import Ready
-    from regatta.model.cell import Cell
+    from regatta.host.values.cell import Cell
 
 
 def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:

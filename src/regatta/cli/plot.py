@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import results_option
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.report.gallery import Picture
-    from regatta.report.pictures import Format
+    from regatta.answers.page.gallery import Picture
+    from regatta.answers.page.pictures import Format
 
 
 @click.command()
@@ -80,7 +80,7 @@ def plot(
             click.echo(f"{picture.name}  {picture.title}")
         return
 
-    from regatta.report.pictures import write_pictures
+    from regatta.answers.page.pictures import write_pictures
 
     with _drawing_progress() as progress:
         for path in write_pictures(chosen, output or folder.path / "plots", kind, width, progress):
@@ -88,16 +88,16 @@ def plot(
 
 
 def _report_pictures(directory: Path) -> list[Picture]:
-    from regatta.analysis.answer import answer_experiment
-    from regatta.report.gallery import gallery
+    from regatta.answers.answer import answer_experiment
+    from regatta.answers.page.gallery import gallery
 
     return gallery(answer_experiment(directory))
 
 
 def _audit_pictures(directory: Path) -> list[Picture]:
-    from regatta.analysis.audit import audit_experiment
-    from regatta.report.audit import topics_of_audit
-    from regatta.report.gallery import pictures_of
+    from regatta.answers.audit.compute import audit_experiment
+    from regatta.answers.audit.page import topics_of_audit
+    from regatta.answers.page.gallery import pictures_of
 
     return pictures_of(topics_of_audit(audit_experiment(directory)), "audit")
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import influx_settings, json_option, results_option
-from regatta.errors import Problem, RegattaError, SpecError, VerificationError
-from regatta.printable import printable
+from regatta.host.errors import Problem, RegattaError, SpecError, VerificationError
+from regatta.host.printable import printable
 
 if TYPE_CHECKING:
-    from regatta.analysis.prediction_request import Asked, Replaced, Request
-    from regatta.analysis.vector_sources import Sources, SystemSource
-    from regatta.model.forecast import Change, Forecast
-    from regatta.model.vectors import ApplicationVector
+    from regatta.predict.forecast import Change, Forecast
+    from regatta.predict.prediction_request import Asked, Replaced, Request
+    from regatta.predict.vector_sources import Sources, SystemSource
+    from regatta.spec.vectors import ApplicationVector
 
 
 class _SeveralSystems(click.Command):
@@ -130,9 +130,9 @@ def predict(
 
     Exit codes: 0 predicted · 2 a vector, a name or an option is wrong · 3 an experiment cannot be read.
     """
-    from regatta.analysis.prediction_request import Request
-    from regatta.analysis.predictions import forecast_of
-    from regatta.analysis.vector_sources import Sources
+    from regatta.predict.prediction_request import Request
+    from regatta.predict.predictions import forecast_of
+    from regatta.predict.vector_sources import Sources
 
     sources = Sources(_home(), results, summary)
     asked = _applications(applications, sources)
@@ -162,7 +162,7 @@ def predict(
     for note in _of_use(sources.notes, found):
         click.echo(f"note: {printable(note)}", err=True)
     if as_json:
-        from regatta.analysis.documents import plain
+        from regatta.answers.documents import plain
 
         click.echo(json.dumps(plain(found), indent=1, allow_nan=False))
     else:
@@ -170,7 +170,7 @@ def predict(
 
         show_forecast(found)
     if page is not None:
-        from regatta.report.predictions import write_predictions
+        from regatta.predict.page import write_predictions
 
         write_predictions(found, page)
         click.echo(str(page), err=as_json)
@@ -180,8 +180,8 @@ def predict(
 
 def _of_use(notes: Sequence[str], found: Forecast) -> list[str]:
     """Those that are not about a primitive of which the applications make no use."""
+    from regatta.predict.times import USER_WORK
     from regatta.spec.primitives import OS, read_primitives
-    from regatta.vectors.times import USER_WORK
 
     home = _home()
     if home is None or not (home / OS).is_file():
@@ -202,8 +202,8 @@ def _home() -> Path | None:
 
 def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
     """Each application, or one mix of all where they have weights."""
-    from regatta.analysis.prediction_request import Asked
-    from regatta.vectors.mixing import mixed
+    from regatta.predict.mixing import mixed
+    from regatta.predict.prediction_request import Asked
 
     parts: list[tuple[ApplicationVector, float]] = []
     weighted = 0
@@ -284,8 +284,8 @@ def mix_name(parts: Sequence[tuple[ApplicationVector, float]]) -> str:
 
 
 def _changes(given: Sequence[str], sources: Sources) -> list[Change]:
-    from regatta.model.forecast import Change
-    from regatta.vectors.what_if import parse_change
+    from regatta.predict.forecast import Change
+    from regatta.predict.what_if import parse_change
 
     _check_once("--what-if", "primitive", [(text.partition("=")[0], text) for text in given], sources)
     found = []
@@ -316,8 +316,8 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
 
 def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
     """Every application that holds one of the old ones, with the new ones in their place."""
-    from regatta.analysis.prediction_request import Asked, Replaced
-    from regatta.vectors.mixing import mixed, replaced
+    from regatta.predict.mixing import mixed, replaced
+    from regatta.predict.prediction_request import Asked, Replaced
 
     others: dict[str, ApplicationVector] = {}
     named: list[tuple[str, str]] = []

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.tables import plain_console, show_table
-from regatta.printable import printable
-from regatta.report.prediction_tables import (
+from regatta.host.printable import printable
+from regatta.predict.tables import (
     CONTRIBUTIONS,
     EXPLAINED,
     INTERVALS,
@@ -28,8 +28,8 @@ from regatta.report.prediction_tables import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regatta.model.forecast import ApplicationForecast, Forecast, SystemForecast
-    from regatta.report.topic import Table
+    from regatta.figures.topic import Table
+    from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 
 #: what an entry is called in a bar; the others share the last one
 _KEYS = "abcdefghijkl"

@@ -11,12 +11,12 @@ from collections import Counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from regatta.errors import RegattaError
-from regatta.printable import printable
-from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
+from regatta.host.errors import RegattaError
+from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.runner_state import read_state, waits_for
+from regatta.host.printable import printable
 from regatta.store.events import FAILED
 from regatta.store.folder import Folder
-from regatta.store.runner_state import read_state, waits_for
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import make_ready, spec_argument, spec_results_option, way_option
-from regatta.errors import HostError
-from regatta.model.host import Wish
+from regatta.host.errors import HostError
+from regatta.host.values.host import Wish
 
 
 @click.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from regatta.errors import HostError
+from regatta.host.errors import HostError
 
 
 @click.command()
@@ -16,9 +16,9 @@ def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
 
     What was there before is kept on each host, so that it can be put back after a crash or a restart too (docs/quiet-host.md).
     """
-    from regatta.errors import Problem, SpecError
     from regatta.fleet.ansible import run_playbook
     from regatta.fleet.zipapp import zipapp_file
+    from regatta.host.errors import Problem, SpecError
     from regatta.spec.home import find_home
     from regatta.spec.inventory import inventory_path, read_inventory
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from regatta.cli.options import json_option, results_option
-from regatta.printable import printable
+from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 _HEADER = ("host", "invocation", "try", "round", "block", "pos", "status", "elapsed s", "reason")
@@ -23,7 +23,7 @@ _WIDTHS = (12, 24, 3, 5, 5, 3, 9, 11, 0)
 @json_option
 def records(experiment: str, results: Path, as_json: bool) -> None:
     """Stream the records of EXPERIMENT (a name or a folder), a line each, in the order in which each file was written."""
-    from regatta.store.journal import Damage, read_journal
+    from regatta.host.journal.journal import Damage, read_journal
 
     folder = find_folder(experiment, results)
     write = sys.stdout.write

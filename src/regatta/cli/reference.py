@@ -8,7 +8,7 @@ import click
 
 from regatta.cli.options import results_option
 from regatta.cli.store import database_progress
-from regatta.printable import printable
+from regatta.host.printable import printable
 from regatta.store.folder import find_folder, replacing
 
 
@@ -43,7 +43,7 @@ def reference(
     """
     folder = find_folder(experiment, results)
 
-    from regatta.analysis.reference_times import (
+    from regatta.answers.topics.scores.reference_times import (
         Choice,
         described,
         make_reference,
@@ -51,7 +51,7 @@ def reference(
         reference_text,
         suites_of,
     )
-    from regatta.errors import Problem, SpecError
+    from regatta.host.errors import Problem, SpecError
     from regatta.spec.home import find_home, reference_path
     from regatta.spec.references import parse_reference, programs_of
 

@@ -19,8 +19,8 @@ from regatta.cli.options import grafana_url, results_option
 )
 def report(experiment: str, results: Path, output: Path | None) -> None:
     """Write the answer of EXPERIMENT as one HTML file that needs no network to be read."""
-    from regatta.analysis.answer import answer_experiment
-    from regatta.report.page import write_report
+    from regatta.answers.answer import answer_experiment
+    from regatta.answers.page.page import write_report
     from regatta.store.folder import find_folder
 
     folder = find_folder(experiment, results)

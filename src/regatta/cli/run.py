@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import spec_argument, spec_results_option
-from regatta.model.host import WISHES, Wish
+from regatta.host.values.host import WISHES, Wish
 
 
 @click.command()

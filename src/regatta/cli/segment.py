@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.model.host import WISHES, Wish
+from regatta.host.values.host import WISHES, Wish
 
 if TYPE_CHECKING:
-    from regatta.errors import Problem
+    from regatta.host.errors import Problem
+    from regatta.host.values.host import Host
     from regatta.influx.settings import Settings
-    from regatta.model.host import Host
     from regatta.store.folder import Folder
 
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--retry-failed", is_flag=True, help="Run failed invocations once more.")
 def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Path, retry_failed: bool) -> int:
     """Measure one segment of the plan in FOLDER: on this machine, or on its host, which is followed until it has ended."""
-    from regatta.errors import HostError
+    from regatta.host.errors import HostError
     from regatta.store.folder import Folder, read_json, write_json
     from regatta.store.receipts import way_of, withdraw_for_another_way
 
@@ -59,7 +59,7 @@ def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Pat
 
 def _host(place: Folder, name: str) -> Host:
     """The host as the inventory has it now: its address may have changed since the plan was made."""
-    from regatta.errors import HostError, SpecError
+    from regatta.host.errors import HostError, SpecError
     from regatta.spec.home import find_home
     from regatta.spec.inventory import inventory_path, read_inventory
 
@@ -113,7 +113,7 @@ def _sent_meanwhile(place: Folder, name: str) -> AbstractContextManager[None]:
 
 def _influx() -> Settings | None:
     """Where to send what is measured while it is; None where there is no InfluxDB. Wrong settings end no measurement."""
-    from regatta.errors import RegattaError
+    from regatta.host.errors import RegattaError
     from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
 
@@ -127,8 +127,8 @@ def _influx() -> Settings | None:
 def _measure_elsewhere(
     place: Folder, host: Host, number: int, way: Wish, receipt: Path, retry_failed: bool
 ) -> int:
-    from regatta.errors import HostError
     from regatta.fleet.stopping import Stopped
+    from regatta.host.errors import HostError
     from regatta.store.receipts import ask_hosts_again
 
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from regatta.cli.options import json_option, results_option
-from regatta.printable import printable
+from regatta.host.printable import printable
 
 
 @click.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from regatta.printable import printable
+from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

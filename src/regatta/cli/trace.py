@@ -67,8 +67,8 @@ def trace_os(command: tuple[str, ...], **options: object) -> None:
     COMMAND runs without and with the tracer in turns; what it prints goes to standard error. One of its arguments may be
     {tracer}: it starts the tracing command itself there (as `web` does after --), and replaces {pid} and {ready} in it.
     """
-    from regatta.analysis.facts import fingerprint_of
-    from regatta.fleet.facts import local_facts
+    from regatta.answers.facts import fingerprint_of
+    from regatta.host.ready.facts import local_facts
     from regatta.trace.windows import Wanted
 
     pid = options["pid"]
@@ -128,13 +128,13 @@ def _check_first(wanted: Wanted, tool: str) -> None:
         SpecError: no vector may say so.
         RegattaError: a file cannot be written.
     """
-    from regatta.model.vectors import ApplicationVector, Count, Interval
     from regatta.spec.vector_files import parse_vector, vector_text
+    from regatta.spec.vectors import ApplicationVector, Count, Value
     from regatta.trace.destinations import check_replaceable, check_writable
     from regatta.trace.windows import about_of, origin_of
 
     about = about_of(wanted)
-    counts = (Count("null_call", Interval.exact(1.0)),)
+    counts = (Count("null_call", Value.exact(1.0)),)
     blank = ApplicationVector(
         about.name, about.per, counts, about.level, benchmark=about.benchmark, provenance=origin_of(wanted, tool)
     )  # fmt: skip

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from regatta.influx.services.places import Places
-    from regatta.influx.services.stack import Up
+    from regatta.services.places import Places
+    from regatta.services.stack import Up
 
 _OPEN = (
     "not closed: every user of this machine can read what is in it by its port for backups, which asks for no password "
@@ -39,16 +39,16 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
     InfluxDB 1.x has a second port, for backups, that asks for no password and cannot be switched off: every user of this machine can
     read what is in the database, and restore into it. With --docker that port stays inside the container.
     """
-    from regatta.influx.services.stack import Wishes
+    from regatta.services.stack import Wishes
 
     return start(Wishes(docker, not no_grafana, port, grafana_port))
 
 
 def start(wishes: object) -> int:
     """Start the services and say where they are; returns the exit code."""
-    from regatta.influx.services.places import places
-    from regatta.influx.services.stack import Wishes
-    from regatta.influx.services.stack import up as start_services
+    from regatta.services.places import places
+    from regatta.services.stack import Wishes
+    from regatta.services.stack import up as start_services
     from regatta.spec.home import find_home
 
     assert isinstance(wishes, Wishes)

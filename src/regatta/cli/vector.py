@@ -13,14 +13,14 @@ import click
 from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
-from regatta.errors import Problem, RegattaError, SpecError
-from regatta.printable import printable
+from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regatta.model.vectors import ApplicationVector, Cost, Interval, SystemVector
+    from regatta.spec.vectors import ApplicationVector, Cost, SystemVector, Value
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -48,7 +48,7 @@ def vector() -> None:
 @json_option
 def system(experiment: str, results: Path, summary: str, out: Path | None, as_json: bool) -> None:
     """Write the system vectors of EXPERIMENT (a name or a folder): a file each host and configuration."""
-    from regatta.analysis.vector_sources import VECTORS, systems_of_experiment
+    from regatta.predict.vector_sources import VECTORS, systems_of_experiment
     from regatta.spec.home import find_home
     from regatta.spec.vector_files import write_vector
 
@@ -130,8 +130,8 @@ def check(files: Sequence[Path], as_json: bool) -> None:
 @json_option
 def show(file: str, as_json: bool) -> None:
     """Show a vector: FILE, or a name in configs/systems or configs/applications."""
-    from regatta.analysis.documents import plain
-    from regatta.model.vectors import SystemVector
+    from regatta.answers.documents import plain
+    from regatta.spec.vectors import SystemVector
 
     one = _find(file)
     if as_json:
@@ -156,7 +156,7 @@ def show(file: str, as_json: bool) -> None:
 
 
 def _find(name: str) -> SystemVector | ApplicationVector:
-    from regatta.analysis.vector_sources import APPLICATIONS, SYSTEMS
+    from regatta.predict.vector_sources import APPLICATIONS, SYSTEMS
     from regatta.spec.home import find_home
     from regatta.spec.vector_files import read_vector
 
@@ -187,13 +187,13 @@ def _find(name: str) -> SystemVector | ApplicationVector:
 
 
 def _kind(one: SystemVector | ApplicationVector) -> str:
-    from regatta.model.vectors import SystemVector
+    from regatta.spec.vectors import SystemVector
 
     return "system" if isinstance(one, SystemVector) else "application"
 
 
 def _size(one: SystemVector | ApplicationVector) -> str:
-    from regatta.model.vectors import SystemVector
+    from regatta.spec.vectors import SystemVector
 
     if isinstance(one, SystemVector):
         return f"{len(one.primitives)} primitives in {one.time_unit}"
@@ -217,7 +217,7 @@ def _user_share(share: float) -> str:
 
 
 def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
-    from regatta.model.vectors import ConstantCost, LinearCost, TableCost
+    from regatta.spec.vectors import ConstantCost, LinearCost, TableCost
 
     if isinstance(cost, ConstantCost):
         return [(f"each {unit}", *_number(cost.cost))]
@@ -256,7 +256,7 @@ def _show_application(console: Console, one: ApplicationVector) -> None:
         console.print(f"time in user mode: {value} {one.time_unit}" + (f" ({interval})" if interval else ""))
 
 
-def _number(number: Interval) -> tuple[str, str, str]:
+def _number(number: Value) -> tuple[str, str, str]:
     interval = (
         ""
         if number.low == number.high or number.low != number.low

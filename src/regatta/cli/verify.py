@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from regatta.cli.options import json_option, results_option
-from regatta.printable import printable
+from regatta.host.printable import printable
 
 
 @click.command()
@@ -25,7 +25,7 @@ def verify(
     experiment: str | None, results: Path, as_json: bool, write: Path | None, verdict: Path | None
 ) -> None:
     """Check every checksum, every planned invocation and every status of EXPERIMENT. Exit code 1 when something failed."""
-    from regatta.analysis.verification import raise_if_failed, verify_experiment
+    from regatta.answers.verification import raise_if_failed, verify_experiment
     from regatta.store.folder import find_folder, read_json, write_json
     from regatta.store.receipts import withdraw_receipts
 

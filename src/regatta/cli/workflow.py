@@ -17,8 +17,8 @@ from pathlib import Path
 
 from regatta.cli.handover import hand_over
 from regatta.cli.progress import Watcher
-from regatta.errors import HostError, Problem, RegattaError
-from regatta.printable import Lines, printable, with_lines
+from regatta.host.errors import HostError, Problem, RegattaError
+from regatta.host.printable import Lines, printable, with_lines
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
 from regatta.store.receipts import (

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from regatta.fleet.bounds import LONGEST_LINE_BYTES, MOST_ATTEMPTS
-from regatta.model.record import DamagedLine, decode_record
-from regatta.model.record_shape import ALL_KEYS, shape_problem
-from regatta.printable import printable
+from regatta.host.journal.record import DamagedLine, decode_record
+from regatta.host.journal.record_shape import ALL_KEYS, shape_problem
+from regatta.host.printable import printable
 
 #: of a reason
 _SHOWN = 300

@@ -13,14 +13,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
-from regatta.errors import HostError, Problem, RegattaError
 from regatta.fleet.remote.base import Answer, Remote, Unreachable
 from regatta.fleet.zipapp import zipapp_file
-from regatta.model.cell import Cell
-from regatta.model.experiment import Experiment
-from regatta.model.host import Host
-from regatta.model.resolved import File, ResolvedHost
-from regatta.printable import Lines, printable
+from regatta.host.errors import HostError, Problem, RegattaError
+from regatta.host.printable import Lines, printable
+from regatta.host.values.cell import Cell
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.host import Host
+from regatta.host.values.resolved import File, ResolvedHost
 
 _RESOLVED = TypeAdapter(ResolvedHost)
 _FILE = TypeAdapter(File)
@@ -154,7 +154,7 @@ class Agent:
         )  # fmt: skip
 
     def ask(self, what: str, question: Mapping[str, Any], timeout_s: float = _ASK_S) -> dict[str, Any]:
-        """Ask a question of `regatta.runner.questions`.
+        """Ask a question of `regatta.host.verbs.questions`.
 
         Raises:
             RegattaError: the host's own, with the host's name; or its answer is not of the agreed form.

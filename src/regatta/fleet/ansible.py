@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import HostError
-from regatta.printable import printable, with_lines
+from regatta.host.errors import HostError
+from regatta.host.printable import printable, with_lines
 
 #: Ansible forks as many processes as hosts it talks to at once; each needs some 50 MB and little of a CPU.
 MOST_FORKS = 25

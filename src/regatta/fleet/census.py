@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regatta.cache import cache_folder
-from regatta.errors import Problem, RegattaError, SpecError
 from regatta.fleet.agent import Agent
-from regatta.fleet.facts import changes, fingerprint
 from regatta.fleet.fitness import Finding, fitness, overall
 from regatta.fleet.remote.base import Remote
 from regatta.fleet.remote.connect import connect, way_to
 from regatta.fleet.remote.here import Here
-from regatta.model.host import Host, Wish
+from regatta.host.cache import cache_folder
+from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.ready.facts import changes, fingerprint
+from regatta.host.values.host import Host, Wish
 from regatta.spec.inventory import inventory_path, read_inventory
 from regatta.store.folder import write_json
 

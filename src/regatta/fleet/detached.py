@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import HostError, RegattaError
 from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.bounds import LARGEST_JOURNAL_BYTES, LONGEST_LINE_BYTES
@@ -23,7 +22,8 @@ from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.shown_state import show_state
 from regatta.fleet.stopping import Stopped, told_to_stop
 from regatta.fleet.taking_over import TakenOver
-from regatta.printable import printable
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.printable import printable
 from regatta.store.folder import Folder
 from regatta.store.identity import identity_of
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regatta.adapters import regatta_lines
-from regatta.adapters.result import Left
-from regatta.errors import HostError, SpecError
-from regatta.model.experiment import Benchmark, Scalar
-from regatta.model.resolved import File
-from regatta.model.template import fill, scalar_text
+from regatta.host.adapters import regatta_lines
+from regatta.host.adapters.result import Left
+from regatta.host.errors import HostError, SpecError
+from regatta.host.values.experiment import Benchmark, Scalar
+from regatta.host.values.resolved import File
+from regatta.host.values.template import fill, scalar_text
 from regatta.spec.registries import read_registry
 from regatta.spec.suites import check_suite, resolve_benchmark
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from regatta.cache import cache_folder, made_directory, regular_status
-from regatta.errors import HostError, NotForThisHostError
-from regatta.fleet.commands import run_command
-from regatta.fleet.runtimes import refuse_architecture
-from regatta.model.experiment import Runtime
+from regatta.host.cache import cache_folder, made_directory, regular_status
+from regatta.host.errors import HostError, NotForThisHostError
+from regatta.host.ready.commands import run_command
+from regatta.host.ready.runtimes import refuse_architecture
+from regatta.host.values.experiment import Runtime
 
 #: several times the largest JDK, so that a source without an end does not fill the disk
 MOST_ARCHIVE_BYTES = 4 << 30

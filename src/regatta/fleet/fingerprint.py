@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from regatta.engine import image_ids
-from regatta.errors import HostError
-from regatta.fleet.facts import fingerprint, local_facts
-from regatta.fleet.resolving import MEASURED_PATH, measured_environment
-from regatta.fleet.runtimes import installed_program
-from regatta.fleet.sources import generator_files, source_files
 from regatta.fleet.user_files import user_file_parts
 from regatta.fleet.zipapp import zipapp_bytes
-from regatta.model.digest import digest_of
-from regatta.model.experiment import Experiment
+from regatta.host.containers.docker import image_ids
+from regatta.host.errors import HostError
+from regatta.host.ready.facts import fingerprint, local_facts
+from regatta.host.ready.resolving import MEASURED_PATH, measured_environment
+from regatta.host.ready.runtimes import installed_program
+from regatta.host.ready.sources import generator_files, source_files
+from regatta.host.values.digest import digest_of
+from regatta.host.values.experiment import Experiment
 from regatta.store.folder import write_json
 from regatta.store.receipts import AGAIN
 

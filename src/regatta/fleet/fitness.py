@@ -14,7 +14,7 @@ def fitness(facts: Mapping[str, str], quiet: Mapping[str, Any] | None) -> list[F
     """What speaks for and against a host, the gravest first.
 
     Args:
-        facts: as the host told them (`regatta.fleet.facts`).
+        facts: as the host told them (`regatta.host.ready.facts`).
         quiet: the JSON of the verb `quiet status` there; None: it could not be asked.
 
     Returns:

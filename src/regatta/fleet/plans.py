@@ -10,8 +10,8 @@ from typing import Any
 
 import regatta
 from regatta.fleet.zipapp import zipapp_bytes
-from regatta.model.experiment import Experiment
-from regatta.model.resolved import ResolvedHost
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.plan import HostPlan
 from regatta.store.folder import Folder, replacing, write_json
 

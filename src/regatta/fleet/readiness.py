@@ -10,19 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from regatta.errors import HostError, RegattaError
 from regatta.fleet.agent import Agent
 from regatta.fleet.ansible import HostOutcome, run_playbook
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.connect import connect, way_to
 from regatta.fleet.remote.here import Here
-from regatta.fleet.resolving import resolve
 from regatta.fleet.staging import Staged, no_supplies, stage
 from regatta.fleet.supplying import Stock, make_stock
-from regatta.model.experiment import Experiment
-from regatta.model.host import Host, Wish
-from regatta.model.resolved import ResolvedHost
-from regatta.printable import Lines, printable
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.printable import Lines, printable
+from regatta.host.ready.resolving import resolve
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.host import Host, Wish
+from regatta.host.values.resolved import ResolvedHost
 from regatta.spec.inventory import inventory_path
 
 #: hosts that are talked to at once

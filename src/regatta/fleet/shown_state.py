@@ -8,10 +8,10 @@ import time
 from typing import Any
 
 from regatta.fleet.bounds import LONGEST_STATE_BYTES
-from regatta.model.record_shape import STATUSES, is_number, is_whole
-from regatta.printable import printable
+from regatta.host.journal.record_shape import STATUSES, is_number, is_whole
+from regatta.host.journal.runner_state import process_start
+from regatta.host.printable import printable
 from regatta.store.folder import Folder, write_json
-from regatta.store.runner_state import process_start
 
 #: the runner there has bounded them so already
 _LONGEST = 80

@@ -9,13 +9,13 @@ import sys
 import time
 from pathlib import Path
 
-from regatta.errors import HostError, RegattaError
 from regatta.fleet.bounds import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES, MAXIMUM_TOLD_BYTES
 from regatta.fleet.holder import holder
 from regatta.fleet.remote.slurm import Ending, SlurmRemote
 from regatta.fleet.shown_state import show_state
 from regatta.fleet.stopping import Stopped, told_to_stop
-from regatta.model.host import Host
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.values.host import Host
 from regatta.store.folder import Folder
 
 #: allocations in a row that may end without a record before that is an error

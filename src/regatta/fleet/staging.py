@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regatta.cache import cache_folder, file_sha256, made_directory
-from regatta.errors import HostError
-from regatta.fleet.resolving import wanted_builds
-from regatta.fleet.sources import source_files
 from regatta.fleet.supplying import Stock
 from regatta.fleet.user_files import sha256_of
 from regatta.fleet.zipapp import zipapp_file
-from regatta.model.experiment import Benchmark, Experiment
-from regatta.model.host import Host
-from regatta.model.resolved import File
-from regatta.model.supplies import Supplies
+from regatta.host.cache import cache_folder, file_sha256, made_directory
+from regatta.host.errors import HostError
+from regatta.host.ready.resolving import wanted_builds
+from regatta.host.ready.sources import source_files
+from regatta.host.values.experiment import Benchmark, Experiment
+from regatta.host.values.host import Host
+from regatta.host.values.resolved import File
+from regatta.host.values.supplies import Supplies
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regatta.errors import NotForThisHostError
-from regatta.fleet.builds import build, generate_input
 from regatta.fleet.fetching import fetch
-from regatta.fleet.resolving import measured_environment, wanted_builds
 from regatta.fleet.user_files import find_user_files
-from regatta.model.experiment import Experiment
-from regatta.model.resolved import File
-from regatta.model.supplies import Supplies
+from regatta.host.errors import NotForThisHostError
+from regatta.host.ready.builds import build, generate_input
+from regatta.host.ready.resolving import measured_environment, wanted_builds
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.resolved import File
+from regatta.host.values.supplies import Supplies
 
 
 @dataclass

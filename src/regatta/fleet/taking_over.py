@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regatta.cache import bytes_sha256
-from regatta.errors import HostError
 from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.bounds import LARGEST_KEPT_BYTES, LONGEST_LINE_BYTES, MOST_KEPT_BYTES, MOST_REFUSED_LINES
 from regatta.fleet.remote.base import Unreachable
-from regatta.model.record import DamagedLine
-from regatta.printable import printable
-from regatta.store.decisions import DECISIONS, DECISIONS_VERSION, read_decisions
+from regatta.host.cache import bytes_sha256
+from regatta.host.errors import HostError
+from regatta.host.journal.decided import DECISIONS, DECISIONS_VERSION, read_decisions
+from regatta.host.journal.journal import Damage, read_file
+from regatta.host.journal.record import DamagedLine
+from regatta.host.printable import printable
 from regatta.store.folder import Folder, write_json
-from regatta.store.journal import Damage, read_file
 from regatta.store.journal_copy import JournalCopy
 
 #: of the lines that were refused, so many are named

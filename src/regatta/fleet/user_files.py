@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from regatta.cache import file_sha256, remembered
-from regatta.errors import HostError
-from regatta.model.experiment import Experiment, UserFile
-from regatta.model.resolved import File
-from regatta.store.contents import contents_sha256, listing
+from regatta.host.cache import file_sha256, remembered
+from regatta.host.contents import contents_sha256, listing
+from regatta.host.errors import HostError
+from regatta.host.values.experiment import Experiment, UserFile
+from regatta.host.values.resolved import File
 
 #: the folder of the home that is searched first
 _FOLDER = "files"

@@ -8,51 +8,16 @@ import zipfile
 from pathlib import Path
 
 import regatta
-from regatta.cache import cache_folder, made_directory
+from regatta.host.cache import cache_folder, made_directory
 
 _PACKAGE = Path(regatta.__file__).parent
-_PARTS = (
-    "__init__.py",
-    "cache.py",
-    "engine.py",
-    "errors.py",
-    "printable.py",
-    "units.py",
-    "adapters/*.py",
-    "fleet/__init__.py",
-    "fleet/builds.py",
-    "fleet/commands.py",
-    "fleet/facts.py",
-    "fleet/jvms.py",
-    "fleet/minheaps.py",
-    "fleet/probes.py",
-    "fleet/quiet/*.py",
-    "fleet/resolving.py",
-    "fleet/runtimes.py",
-    "fleet/sources.py",
-    "fleet/training.py",
-    "fleet/unpacking.py",
-    "model/*.py",
-    "planner/__init__.py",
-    "planner/cells.py",
-    "planner/header.py",
-    "planner/minheap.py",
-    "runner/*.py",
-    "store/__init__.py",
-    "store/comparison_rounds.py",
-    "store/contents.py",
-    "store/decisions.py",
-    "store/journal.py",
-    "store/round_values.py",
-    "store/runner_state.py",
-)
-_MAIN = "import sys\nfrom regatta.runner.__main__ import main\nsys.exit(main())\n"
+_MAIN = "import sys\nfrom regatta.host.__main__ import main\nsys.exit(main())\n"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def zipapp_sources() -> list[Path]:
     """Every file of ours that hosts run: Python 3.9, standard library only."""
-    return [source for pattern in _PARTS for source in sorted(_PACKAGE.glob(pattern))]
+    return [_PACKAGE / "__init__.py", *sorted((_PACKAGE / "host").rglob("*.py"))]
 
 
 def zipapp_bytes() -> bytes:

@@ -13,9 +13,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
+from regatta.host.printable import printable
 from regatta.imports.ledger import Item
-from regatta.printable import printable
 from regatta.spec.flow import flow_yaml
 
 _WIDTH = 120

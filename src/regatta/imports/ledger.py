@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regatta.errors import Problem
+from regatta.host.errors import Problem
 from regatta.spec.problems import shown
 from regatta.spec.yaml_lines import Document, KeyPath, dotted_path
 

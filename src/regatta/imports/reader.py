@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from regatta.errors import SpecError
+from regatta.host.errors import SpecError
 from regatta.imports.ledger import Ledger
 from regatta.spec.problems import unknown
 from regatta.spec.yaml_lines import Document, KeyPath, as_text

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 from regatta.imports.drafts import Imported, SpecDraft
 from regatta.imports.names import clean
 from regatta.imports.reader import Reader

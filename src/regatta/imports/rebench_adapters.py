@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from regatta.units import UNITS
+from regatta.host.units import UNITS
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _VERIFICATION = ("Failed.*verification", "Benchmark done.*verification failed", "incorrect")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 from regatta.imports.drafts import Imported, SpecDraft, SuiteDraft
 from regatta.imports.ledger import Item
 from regatta.imports.names import Names, clean

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 from regatta.imports.yaml_1_1 import read_yaml_1_1
 from regatta.spec.problems import shown
 from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from regatta.answers.result import Answer, CellAnswer, Comparison
+from regatta.answers.topics.aa.result import Gate
+from regatta.answers.topics.collectors.result import Overhead
+from regatta.answers.topics.hosts.result import HostComparison
+from regatta.host.values.benchmark_label import parts_of_label
+from regatta.host.values.cell import NO_MODIFIERS, cell_label
 from regatta.influx.labels import heap_text
 from regatta.influx.points import ESTIMATE, VECTOR, Point, apart, make_point
-from regatta.model.aa import Gate
-from regatta.model.answer import Answer, CellAnswer, Comparison
-from regatta.model.benchmark_label import parts_of_label
-from regatta.model.cell import NO_MODIFIERS, cell_label
-from regatta.model.estimate import Estimate
-from regatta.model.hosts import HostComparison
-from regatta.model.overheads import Overhead
+from regatta.stats.estimate import Interval
 from regatta.store.columns import canonical_json
 
 #: kinds of estimates
@@ -80,7 +80,7 @@ class _Maker:
         heap: tuple[float | None, int | None],
         series: tuple[str, str, Mapping[str, Any]],
         kind: tuple[str, str],
-        estimate: Estimate,
+        estimate: Interval,
         **more: Any,
     ) -> Point:
         metric, unit, parameters = series
@@ -200,7 +200,7 @@ def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
         yield make_point(VECTOR, tags, {**_interval(cell.estimate), "value": cell.estimate.point}, time_ns)
 
 
-def _interval(estimate: Estimate) -> dict[str, Any]:
+def _interval(estimate: Interval) -> dict[str, Any]:
     return {
         "n": estimate.n, "point": estimate.point, "low": estimate.low, "high": estimate.high,
         "level": estimate.level, "method": estimate.method, "reason": estimate.reason,

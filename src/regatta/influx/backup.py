@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.backup_file import Backup, Contents, Writer, whole_or_not_at_all
 from regatta.influx.client import Client
 from regatta.influx.contents import Measurement, Tally, count_values, measurements

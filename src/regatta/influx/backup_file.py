@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 
 VERSION = 1
 _HEAD, _BLOCK, _END = b"# regatta backup ", b"# block ", b"# end "

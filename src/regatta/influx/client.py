@@ -21,7 +21,7 @@ from urllib3.exceptions import HTTPError, InvalidHeader, LocationParseError, SSL
 from urllib3.response import BaseHTTPResponse
 
 import regatta
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.deadline import Deadline
 from regatta.influx.refusals import Refusals, split_lines
 from regatta.influx.responses import (
@@ -377,8 +377,8 @@ class Client:
         """Why the InfluxDB that `regatta up` started is told nothing now; empty where it is there, or where it is another."""
         if self.settings.path != services_settings() or not self.settings.is_near:
             return ""
-        from regatta.influx.services.ownership import why_not_ours
-        from regatta.influx.services.places import places
+        from regatta.services.ownership import why_not_ours
+        from regatta.services.places import places
 
         return why_not_ours(places(), urlsplit(self.settings.url).port or 80)
 

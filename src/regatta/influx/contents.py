@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.backup_file import Contents
 from regatta.influx.client import Client
 from regatta.influx.lines import identifier

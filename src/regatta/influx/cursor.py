@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder

@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
+from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions
+from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.influx.client import Say
 from regatta.influx.ingesting import Ingest
-from regatta.store.decisions import groups_of, planned_rounds, read_decisions
 from regatta.store.events import FAILED, append_event, events_path, read_events
-from regatta.store.runner_state import read_state, waits_for
 
 #: Looking costs a `stat` a journal file; the machine belongs to the measurement.
 _LOOK_EVERY_S = 2.0

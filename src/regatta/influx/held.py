@@ -8,7 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
+from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client, NotAllowed, Say
 from regatta.influx.cursor import EVENTS, Cursor, Position
 from regatta.influx.journal import any_of, experiment_names, new_lines, segment_of
@@ -17,7 +18,6 @@ from regatta.influx.lines import identifier
 from regatta.influx.points import COUNTED, EVENT, INVOCATION, ITERATION
 from regatta.influx.records import RecordLines
 from regatta.influx.retention import retention
-from regatta.model.record import DamagedLine, decode_record
 from regatta.store.events import EVENTS as EVENTS_FILE
 from regatta.store.events import KINDS, events_path, read_events
 from regatta.store.folder import Folder

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
+from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.event_points import event_point
@@ -28,7 +29,6 @@ from regatta.influx.points import Point
 from regatta.influx.records import Piece, RecordLines
 from regatta.influx.refusals import split_lines
 from regatta.influx.series import SeriesCount
-from regatta.model.record import DamagedLine, decode_record
 from regatta.store.events import EVENTS as EVENTS_FILE
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder

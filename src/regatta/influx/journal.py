@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from regatta.host.journal.journal import MAXIMUM_LINE_BYTES
+from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.lines import identifier, quoted, tag_text
-from regatta.model.record import DamagedLine, decode_record
 from regatta.store.folder import Folder
-from regatta.store.journal import MAXIMUM_LINE_BYTES
 
 
 def new_lines(path: Path, offset: int) -> Iterator[bytes]:

@@ -15,16 +15,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from regatta.errors import RegattaError
+from regatta.host.errors import RegattaError
+from regatta.host.journal.runner_state import read_state
 from regatta.influx.attempts import attempt
 from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.following import Following
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
-from regatta.store.runner_state import read_state
 
-#: what the runner and its sender say: `regatta.runner.pauses`
+#: what the runner and its sender say: `regatta.host.measure.pauses`
 _PAUSE, _DONE = b"p", b"d"
 _EVERY_S = 5.0
 #: How long the database may say nothing while measuring waits, and how long it may take in all: the kernel then ends the sender.

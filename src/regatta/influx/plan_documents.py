@@ -16,7 +16,7 @@ from typing import Any
 
 import duckdb
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.labels import experiment_name
 from regatta.influx.lines import clean_bytes, identifier, quoted, tag_text
 from regatta.influx.points import EVENT, Point, make_point

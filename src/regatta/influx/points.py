@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from regatta.model.record_shape import Kind
+from regatta.host.journal.record_shape import Kind
 from regatta.store.columns import INVOCATION_COLUMNS
 
 Field = bool | int | float | str

@@ -15,10 +15,10 @@ from regatta.influx.journal import any_of
 from regatta.influx.lines import encode
 from regatta.influx.points import VECTOR, Point, make_point
 from regatta.influx.rebuilding import delete
-from regatta.model.forecast import ApplicationForecast, Forecast, SystemForecast
-from regatta.model.vectors import Contribution, Count, Interval
+from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
+from regatta.predict.sums import Sum, positive, spread, uncertain
+from regatta.spec.vectors import Contribution, Count, Value
 from regatta.store.columns import canonical_json
-from regatta.vectors.sums import Sum, positive, spread, uncertain
 
 #: the tag `primitive` of a prediction's totals
 TOTAL = ""
@@ -134,7 +134,7 @@ class _Maker:
         fields: dict[str, Any] = {**_interval(predicted), "rank": rank}
         whole = self._application.user_time is not None
         if system.measured is not None and (whole or what == "kernel"):
-            measured: Interval = getattr(system.measured, what)
+            measured: Value = getattr(system.measured, what)
             fields |= {
                 "measured": measured.value,
                 "measured_low": measured.low,
@@ -146,7 +146,7 @@ class _Maker:
         return self._point(TOTAL, canonical_json({"time": named}) or "", fields)
 
 
-def _count_of(rows: Sequence[Count | Contribution]) -> Interval:
+def _count_of(rows: Sequence[Count | Contribution]) -> Value:
     """How often in all; made of as many invocations as the least that is told."""
     if len(rows) == 1:
         return rows[0].count
@@ -156,7 +156,7 @@ def _count_of(rows: Sequence[Count | Contribution]) -> Interval:
     return replace(whole.interval(), n=min((row.count.n for row in rows if row.count.n), default=0))
 
 
-def _time_of(rows: Sequence[Contribution]) -> Interval:
+def _time_of(rows: Sequence[Contribution]) -> Value:
     """What all of them take, in ns. They have one cost, whose error moves them together; those of their counts are their own."""
     if len(rows) == 1:
         return rows[0].time
@@ -182,7 +182,7 @@ def _rule(row: Count | Contribution) -> str:
     return f"{calls}: {row.rule}" if calls and row.rule else calls or row.rule
 
 
-def _interval(number: Interval) -> dict[str, Any]:
+def _interval(number: Value) -> dict[str, Any]:
     return {
         "value": number.value,
         "low": number.low,

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.client import Client
 from regatta.influx.lines import NONE, identifier, quoted, tag_text, tag_value
 from regatta.influx.plan_documents import Ask, PlanDocuments, read_plan

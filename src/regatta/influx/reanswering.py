@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.answers import SYSTEM
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.journal import any_of

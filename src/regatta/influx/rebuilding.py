@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import any_of, experiment_names, journal_hosts

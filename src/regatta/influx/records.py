@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import copysign
 from typing import Any, NamedTuple
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels
 from regatta.influx.lines import clean_bytes, encode_text, field_text, plain_fields, series_key
 from regatta.influx.points import FIELDS, HOST_STATE, INVOCATION, ITERATION, TAGS, make_point

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from regatta.printable import printable
+from regatta.host.printable import printable
 
 _NUMBERS = {int, float, type(None)}
 _PLAIN = _NUMBERS | {str, bool}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from regatta.errors import StoreError, VerificationError
+from regatta.host.errors import StoreError, VerificationError
 from regatta.influx.backup import Progress
 from regatta.influx.backup_file import Backup, Contents, Reader
 from regatta.influx.client import Client

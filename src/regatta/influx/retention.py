@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.lines import identifier
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from regatta.model.cell import Cell
+from regatta.host.values.cell import Cell
 from regatta.store.folder import Folder
 
 #: What programs usually report: elapsed, user, system and memory of a process; metrics of the Java harness with their kinds of

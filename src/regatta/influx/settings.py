@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from regatta.cache import cache_dir
-from regatta.errors import Problem, SpecError
+from regatta.host.cache import cache_dir
+from regatta.host.errors import Problem, SpecError
 
 #: names the file of settings; `none` says that there is no InfluxDB
 VARIABLE = "REGATTA_INFLUX"

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 from regatta.influx.settings import Account, Settings
 from regatta.spec.fields import Strict, refusal
 from regatta.spec.problems import check, shown_path

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from regatta.answers.history.result import History
 from regatta.influx.client import Client
 from regatta.influx.journal import any_of
 from regatta.influx.lines import encode
 from regatta.influx.points import EVENT, Point, apart, make_point
 from regatta.influx.rebuilding import delete
-from regatta.model.history import History
 
 #: the kind of such an event
 SHIFT = "shift"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client
 from regatta.influx.cursor import Cursor, Cursors
 from regatta.influx.event_points import event_point
@@ -19,7 +20,6 @@ from regatta.influx.records import RecordLines
 from regatta.influx.responses import Series
 from regatta.influx.retention import retention
 from regatta.influx.sums import ASKED, FIRST, LAST, SUM_OF_VALUES, HostSums, name_of
-from regatta.model.record import DamagedLine, decode_record
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder
 

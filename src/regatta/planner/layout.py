@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from regatta.model.experiment import Experiment
+from regatta.host.values.experiment import Experiment
 
 
 def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:

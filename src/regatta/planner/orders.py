@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from regatta.model.experiment import Order
+from regatta.host.values.experiment import Order
 
 Ints = npt.NDArray[np.int64]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from regatta.model.cell import Cell
-from regatta.model.digest import digest_of
-from regatta.model.experiment import Baseline, Experiment, Stopping
+from regatta.host.values.cell import Cell
+from regatta.host.values.digest import digest_of
+from regatta.host.values.experiment import Baseline, Experiment, Stopping
 
 #: alternative and what it is compared with, by index into the plan's cells; None: it is alone in its group
 IndexPair = tuple[int, int | None]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regatta.model.cell import Cell
-from regatta.model.digest import digest_of
-from regatta.model.experiment import Baseline
+from regatta.host.values.cell import Cell
+from regatta.host.values.digest import digest_of
+from regatta.host.values.experiment import Baseline
 
 
 def with_twin(group: Sequence[Cell], baseline: Baseline) -> list[Cell]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from regatta.errors import Problem
+from regatta.host.errors import Problem
+from regatta.host.units import UNITS
 from regatta.spec.fields import NAME
 from regatta.spec.problems import shown, unknown
 from regatta.spec.suite_schema import FILE_ADAPTERS, KNOWN_ADAPTERS, BenchmarkSpec
 from regatta.spec.yaml_lines import Document, KeyPath
-from regatta.units import UNITS
 
 #: adapter -> its options
 _OPTIONS = dict.fromkeys((*FILE_ADAPTERS, "regatta"), ("file",)) | {

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from regatta.errors import Problem, SpecError
-from regatta.model.calls import (
+from regatta.host.errors import Problem, SpecError
+from regatta.spec.call_values import (
     ENDINGS,
     KINDS,
     PHASES,

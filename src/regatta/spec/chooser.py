@@ -7,9 +7,9 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
-from regatta.errors import Problem
-from regatta.model.experiment import Benchmark, Scalar
-from regatta.model.template import placeholders, scalar_text
+from regatta.host.errors import Problem
+from regatta.host.values.experiment import Benchmark, Scalar
+from regatta.host.values.template import placeholders, scalar_text
 from regatta.spec.fields import MAX_ITEMS
 from regatta.spec.plan_size import MAX_CELLS
 from regatta.spec.problems import shown, unknown

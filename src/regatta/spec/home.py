@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from regatta.errors import RegattaError
+from regatta.host.errors import RegattaError
 
 _SIGN = Path("configs") / "runtimes.yml"
 

@@ -17,10 +17,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from regatta.cache import remembered
-from regatta.errors import Problem, SpecError
-from regatta.model.cpu_list import parse_cpu_list
-from regatta.model.host import DEFAULT_ROOT, Host, SlurmPlace, SshPlace
+from regatta.host.cache import remembered
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.cpu_list import parse_cpu_list
+from regatta.host.values.host import DEFAULT_ROOT, Host, SlurmPlace, SshPlace
 from regatta.spec.fields import NAME, NAME_WORDS
 from regatta.spec.problems import shown_path, unknown
 

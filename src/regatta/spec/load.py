@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from regatta.errors import Problem, SpecError
-from regatta.model.experiment import Experiment
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.experiment import Experiment
 from regatta.spec.home import find_home
 from regatta.spec.include import read_with_includes
 from regatta.spec.problems import check, shown

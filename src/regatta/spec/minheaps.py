@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from regatta.errors import Problem, SpecError
-from regatta.model.experiment import Benchmark, KeptMinheaps
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.experiment import Benchmark, KeptMinheaps
 from regatta.spec.flow import flow_yaml
 from regatta.spec.home import minheaps_path
 from regatta.spec.minheap_schema import MinheapsFile

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from regatta.errors import Problem
-from regatta.model.experiment import Experiment
+from regatta.host.errors import Problem
+from regatta.host.values.experiment import Experiment
 from regatta.spec.yaml_lines import Document
 
 #: of a host: the workflow's graph has one job for each, and takes about 5 ms to make it

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 
-from regatta.errors import Problem, SpecError
-from regatta.model.primitives import CostKind, CostRule, PrimitiveRule, PrimitiveTable, SeriesChoice
-from regatta.model.vectors import Outside, PrimitiveUnit
+from regatta.host.errors import Problem, SpecError
 from regatta.spec.fields import MAX_ITEMS, Line, Name, ParameterName, ScalarValue, Strict, refusal
+from regatta.spec.primitive_table import CostKind, CostRule, PrimitiveRule, PrimitiveTable, SeriesChoice
 from regatta.spec.problems import check, shown_path
+from regatta.spec.vectors import Outside, PrimitiveUnit
 from regatta.spec.yaml_lines import Document, read_yaml
 
 OS = Path("configs") / "primitives" / "os.yml"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from regatta.errors import Problem
+from regatta.host.errors import Problem
 from regatta.spec.flow import flow_yaml
 from regatta.spec.yaml_lines import Document, KeyPath, WrittenFloat, as_text
 

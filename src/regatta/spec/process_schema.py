@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
 
-from regatta.model.capabilities import CAPABILITIES
-from regatta.model.isolation import IsolationKind, Network
+from regatta.host.values.capabilities import CAPABILITIES
+from regatta.host.values.isolation import IsolationKind, Network
 from regatta.spec.fields import MAX_ITEMS, Environment, Name, Strict, Text, Variable, refusal
 
 #: what Docker takes for a name: registry, path, tag or digest

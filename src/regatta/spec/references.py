@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import Problem, SpecError
-from regatta.model.scores import Reference
+from regatta.host.errors import Problem, SpecError
 from regatta.spec.fields import NAME
 from regatta.spec.home import reference_path
 from regatta.spec.problems import check, shown, unknown
 from regatta.spec.reference_schema import ReferenceFile
 from regatta.spec.registries import read_registry
 from regatta.spec.yaml_lines import Document, parse_yaml
+
+
+@dataclass(frozen=True)
+class Reference:
+    """How long one copy of each program of a suite takes on a named machine. The times are taken as exact."""
+
+    suite: str
+    #: of the machine
+    machine: str
+    #: what the machine is
+    description: str
+    #: benchmark -> size -> mean elapsed time of one copy in s
+    times_s: Mapping[str, Mapping[str, float]]
+    #: benchmark -> sizes, as the suite has them; empty where the suite's file is not there
+    programs: Mapping[str, tuple[str, ...]]
 
 
 def read_references(home: Path, suites: Iterable[str]) -> dict[str, Reference]:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from regatta.errors import Problem, SpecError
-from regatta.model.experiment import Archive, Collector, Modifier, Runtime, Training
-from regatta.model.host import Host
-from regatta.model.isolation import Isolation
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.experiment import Archive, Collector, Modifier, Runtime, Training
+from regatta.host.values.host import Host
+from regatta.host.values.isolation import Isolation
 from regatta.spec.inventory import read_inventory
 from regatta.spec.problems import check, shown_path, unknown
 from regatta.spec.process_schema import IsolationSpec

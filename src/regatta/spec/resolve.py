@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import Problem
-from regatta.model.experiment import (
+from regatta.host.errors import Problem
+from regatta.host.values.experiment import (
     Benchmark,
     Collector,
     Cores,
@@ -23,7 +23,7 @@ from regatta.model.experiment import (
     SteadyState,
     Stopping,
 )
-from regatta.model.host import Host
+from regatta.host.values.host import Host
 from regatta.spec.chooser import Chooser
 from regatta.spec.heap_schema import factors, sizes_mib
 from regatta.spec.minheaps import kept_minheaps

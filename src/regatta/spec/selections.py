@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from regatta.errors import Problem
-from regatta.model.cell import NO_MODIFIERS
-from regatta.model.experiment import Baseline, Benchmark, Exclude, Modifier
-from regatta.model.template import scalar_text
+from regatta.host.errors import Problem
+from regatta.host.values.cell import NO_MODIFIERS
+from regatta.host.values.experiment import Baseline, Benchmark, Exclude, Modifier
+from regatta.host.values.template import scalar_text
 from regatta.spec.problems import unknown
 from regatta.spec.spec_schema import BaselineSpec, ExcludeSpec
 from regatta.spec.yaml_lines import Document, KeyPath

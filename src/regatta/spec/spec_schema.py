@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from regatta.model.experiment import LEAST_JUDGED_ITERATIONS, Factor, Order, Scalar, SteadyMethod
-from regatta.model.template import scalar_text
+from regatta.host.values.experiment import LEAST_JUDGED_ITERATIONS, Factor, Order, Scalar, SteadyMethod
+from regatta.host.values.template import scalar_text
 from regatta.spec.fields import (
     LEFT_OUT,
     MAX_ITEMS,

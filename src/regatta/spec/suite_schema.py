@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from regatta.model.experiment import Summary
+from regatta.host.values.experiment import Summary
 from regatta.spec.fields import (
     LEFT_OUT,
     Command,
@@ -24,7 +24,7 @@ from regatta.spec.fields import (
     refusal,
 )
 
-#: what `regatta.adapters.ADAPTERS` holds; a test keeps the two alike, because neither package may import the other
+#: what `regatta.host.adapters.ADAPTERS` holds; a test keeps the two alike, because neither package may import the other
 KNOWN_ADAPTERS = (
     "process",
     "regatta",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from regatta.errors import Problem
-from regatta.model.experiment import Benchmark, Build, Expectation, Input, Scalar, UserFile
+from regatta.host.errors import Problem
+from regatta.host.values.experiment import Benchmark, Build, Expectation, Input, Scalar, UserFile
 from regatta.spec.adapter_options import check_adapter
 from regatta.spec.problems import check, shown, unknown
 from regatta.spec.suite_schema import SizeSpec, SuiteFile

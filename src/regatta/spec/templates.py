@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from regatta.model.template import placeholders
+from regatta.host.values.template import placeholders
 from regatta.spec.fields import refusal
 
 _FINE = re.compile(r"\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}")

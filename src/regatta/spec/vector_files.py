@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import Problem, RegattaError, SpecError
-from regatta.model.vectors import (
+from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.files import replaced
+from regatta.spec.interval_schema import IntervalSpec
+from regatta.spec.problems import check, shown, shown_path, unknown_choice
+from regatta.spec.vector_schema import ApplicationFile, CostSpec, SystemFile
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Cost,
     Count,
-    Interval,
     LinearCost,
     PiecewiseCost,
     PrimitiveCost,
@@ -22,11 +25,8 @@ from regatta.model.vectors import (
     SystemVector,
     TableCost,
     TablePoint,
+    Value,
 )
-from regatta.replacing import replaced
-from regatta.spec.interval_schema import IntervalSpec
-from regatta.spec.problems import check, shown, shown_path, unknown_choice
-from regatta.spec.vector_schema import ApplicationFile, CostSpec, SystemFile
 from regatta.spec.yaml_lines import Document, parse_yaml, read_yaml, resolve_plain
 
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_./+-]*")
@@ -69,10 +69,10 @@ def _vector(document: Document) -> SystemVector | ApplicationVector:
     return found
 
 
-def _interval(spec: IntervalSpec | CostSpec) -> Interval:
+def _interval(spec: IntervalSpec | CostSpec) -> Value:
     low, high = (math.nan if end is None else float(end) for end in (spec.low, spec.high))
     value = math.nan if spec.value is None else float(spec.value)
-    return Interval(value, low, high, int(spec.n), str(spec.reason))
+    return Value(value, low, high, int(spec.n), str(spec.reason))
 
 
 def _cost(spec: CostSpec) -> Cost:
@@ -179,7 +179,7 @@ def _system_lines(system: SystemVector) -> list[str]:
     for name, primitive in system.primitives.items():
         where = f"{system.name}: {name}"
         entry: dict[str, Any] = {"unit": primitive.unit, "cost": _cost_data(primitive.cost, where)}
-        if primitive.user_share != Interval.exact(0.0):
+        if primitive.user_share != Value.exact(0.0):
             entry["user_share"] = _share_data(primitive.user_share, where)
         if primitive.measured:
             entry["measured"] = {argument: list(ends) for argument, ends in primitive.measured.items()}
@@ -240,13 +240,13 @@ def _cost_data(cost: Cost, where: str) -> Any:
     return {"piecewise": {"argument": cost.argument, "breaks": list(cost.breaks), "pieces": pieces}}
 
 
-def _share_data(share: Interval, where: str) -> Any:
+def _share_data(share: Value, where: str) -> Any:
     return (
         {"reason": share.reason} if math.isnan(share.value) and share.reason else _number_data(share, where)
     )
 
 
-def _number_data(number: Interval, where: str) -> Any:
+def _number_data(number: Value, where: str) -> Any:
     if not math.isfinite(number.value):
         raise RegattaError(
             where, "a finite number", f"{number.value}", number.reason or "leave the entry out"

@@ -27,7 +27,7 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 
 KeyPath = tuple[str | int, ...]
 #: what a plain scalar means; a ValueError says what it is that it may not be

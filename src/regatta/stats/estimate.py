@@ -36,6 +36,12 @@ class Interval:
     method: str
     reason: str = ""
 
+    @property
+    def within_range(self) -> str:
+        """How the interval of a positive quantity was kept above 0 (`log scale`, `cut at 0`); empty where it was not needed."""
+        how = self.method.partition(", ")[2]
+        return how if how in ("log scale", "cut at 0") else ""
+
     def mapped(self, function: Callable[[float], float]) -> Interval:
         """The same interval after a monotone increasing `function`, such as `exp` for what was estimated on logs."""
         return replace(self, point=function(self.point), low=function(self.low), high=function(self.high))

@@ -46,7 +46,7 @@ def mean_interval(
         level: confidence, between 0 and 1.
         method: name kept in the answer. `georges2007` is the paper's way, the normal distribution for n >= 30 and Student's
             below, and the answer's method is `z` or `t`.
-        positive: whether the quantity cannot be negative (`regatta.units.is_positive`). Then no interval is. The paper's way
+        positive: whether the quantity cannot be negative (`regatta.host.units.is_positive`). Then no interval is. The paper's way
             takes no notice of it.
 
     Returns:

@@ -1,6 +1,6 @@
 """What a record says in columns: their names, kinds and how each is read. Tables and points are both made of this.
 
-Kinds are fixed (`regatta.model.record_shape`), so a column that is null everywhere today has the same kind tomorrow. Absent
+Kinds are fixed (`regatta.host.journal.record_shape`), so a column that is null everywhere today has the same kind tomorrow. Absent
 keys become null.
 """
 
@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from regatta.model.record import without_surrogates
-from regatta.model.record_shape import GROUPS, KEYS, Kind
+from regatta.host.journal.record import without_surrogates
+from regatta.host.journal.record_shape import GROUPS, KEYS, Kind
 
 Record = Mapping[str, Any]
 Column = tuple[Kind, Callable[[Record], Any]]

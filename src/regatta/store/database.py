@@ -29,9 +29,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from regatta.errors import StoreError
-from regatta.store.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
-from regatta.store.journal import Damage, journal_files, read_file
+from regatta.host.errors import StoreError
+from regatta.host.journal.decided import DECISIONS, groups_of, planned_rounds, read_decisions
+from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.store.seal import seal, sealed_marks
 from regatta.store.tables import (
     CELLS,
@@ -370,7 +370,7 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
         def flush() -> None:
             nonlocal written, measured, pending
             if batch:
-                # What is no record in this form does not come here: see `regatta.model.record_shape`.
+                # What is no record in this form does not come here: see `regatta.host.journal.record_shape`.
                 rows, lines = invocation_rows(written, batch), iteration_rows(written, batch)
                 invocations.write_table(rows)
                 iterations.write_table(lines)

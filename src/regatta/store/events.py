@@ -16,8 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import StoreError
-from regatta.model.record import RECORD_VERSION, DamagedLine, decode_line, encode_record, without_surrogates
+from regatta.host.errors import StoreError
+from regatta.host.journal.record import (
+    RECORD_VERSION,
+    DamagedLine,
+    decode_line,
+    encode_record,
+    without_surrogates,
+)
 
 #: kind -> what has happened
 KINDS = {

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import StoreError
-from regatta.replacing import replaced
-from regatta.store.decisions import DECISIONS
+from regatta.host.errors import StoreError
+from regatta.host.files import replaced
+from regatta.host.journal.decided import DECISIONS
 
 DEFAULT_RESULTS = Path("results")
 
@@ -46,7 +46,7 @@ class Folder:
         return sorted(p.parent.name for p in self.plan.glob("*/plan.json"))
 
     def decisions(self, host: str) -> Path:
-        """What was decided on a host about rounds (`regatta.store.decisions`)."""
+        """What was decided on a host about rounds (`regatta.host.journal.decided`)."""
         return self.journal / host / DECISIONS
 
     def host_header(self, host: str) -> dict[str, Any]:

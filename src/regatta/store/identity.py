@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.store.folder import Folder, replacing
 
 _IDENTITY = re.compile(r"[0-9a-f]{12}")

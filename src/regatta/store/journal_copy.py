@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import StoreError
-from regatta.store.journal import Damage, read_file
+from regatta.host.errors import StoreError
+from regatta.host.journal.journal import Damage, read_file
 
 
 class JournalCopy:

@@ -8,12 +8,12 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from regatta.model.record import FAILURES
-from regatta.store.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.journal.record import FAILURES
+from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.store.folder import Folder
-from regatta.store.journal import Damage, read_journal
 from regatta.store.left_out import hosts_left_out
-from regatta.store.runner_state import read_state, waits_for
 
 
 @dataclass

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regatta.store.decisions import groups_of
+from regatta.host.journal.decided import groups_of
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, write_json
 

@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regatta.cache import cache_dir, make_folder
-from regatta.errors import RegattaError
+from regatta.host.cache import cache_dir, make_folder
+from regatta.host.errors import RegattaError
 from regatta.store.folder import write_json
 
 SEAL = ".seal.json"

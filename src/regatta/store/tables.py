@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from regatta.model.experiment import SUMMARIES
-from regatta.model.record_shape import Kind
+from regatta.host.journal.record_shape import Kind
+from regatta.host.values.experiment import SUMMARIES
 from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 
 #: part of the database's fingerprint: raise it when a column changes, and old databases are made again

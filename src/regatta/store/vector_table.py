@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from regatta.errors import SpecError, StoreError
+from regatta.host.errors import SpecError, StoreError
 from regatta.spec.yaml_lines import parse_yaml, read_bounded
 from regatta.store.columns import canonical_json
 

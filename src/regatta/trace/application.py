@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from scipy.special import stdtrit
 
-from regatta.model.calls import CallTable, Tally
-from regatta.model.vectors import ApplicationVector, Count, Interval, Share
+from regatta.spec.call_values import CallTable, Tally
+from regatta.spec.vectors import ApplicationVector, Count, Share, Value
 from regatta.trace.counting import Counted, Entry, count_calls
 
 ONE_TRACE = "one trace"
@@ -36,27 +36,27 @@ class About:
     user_ns: tuple[float, ...] = ()
 
 
-def mean_of(values: Sequence[float], level: float, alone: str = ONE_TRACE) -> Interval:
+def mean_of(values: Sequence[float], level: float, alone: str = ONE_TRACE) -> Value:
     """The mean with Student's interval; of one value that value alone, with the reason (`alone`)."""
     n = len(values)
     mean = math.fsum(values) / n
     if n == 1:
-        return Interval(mean, mean, mean, 1, alone)
+        return Value(mean, mean, mean, 1, alone)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
     half = float(stdtrit(n - 1, 0.5 + level / 2)) * spread / math.sqrt(n)
-    return Interval(mean, max(0.0, mean - half), mean + half, n)
+    return Value(mean, max(0.0, mean - half), mean + half, n)
 
 
-def ratio_of(with_ns: Sequence[float], without_ns: Sequence[float], level: float) -> Interval:
+def ratio_of(with_ns: Sequence[float], without_ns: Sequence[float], level: float) -> Value:
     """Geometric mean of the ratios of runs that followed each other, with Student's interval of their logarithms."""
     logs = [math.log(a / b) for a, b in zip(with_ns, without_ns, strict=True)]
     if len(logs) == 1:
         value = math.exp(logs[0])
-        return Interval(value, math.nan, math.nan, 1, "one pair of runs")
+        return Value(value, math.nan, math.nan, 1, "one pair of runs")
     mean = math.fsum(logs) / len(logs)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in logs) / (len(logs) - 1))
     half = float(stdtrit(len(logs) - 1, 0.5 + level / 2)) * spread / math.sqrt(len(logs))
-    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs))
+    return Value(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs))
 
 
 def application_vector(
@@ -118,18 +118,18 @@ def _shares(argument: str, entries: Sequence[Entry], units: Sequence[float]) -> 
     )
 
 
-def _amount(entries: Sequence[Entry], units: Sequence[float], level: float) -> Interval:
+def _amount(entries: Sequence[Entry], units: Sequence[float], level: float) -> Value:
     """The argument of all calls of one unit of work together, such as bytes."""
     totals = [math.fsum(total for _, total in entry.sizes.values()) for entry in entries]
     return mean_of([total / of for total, of in zip(totals, units, strict=True)], level)
 
 
-def _varies_more(amount: Interval, number: Interval) -> bool:
+def _varies_more(amount: Value, number: Value) -> bool:
     """Whether an argument's amount varies more than the number of calls that have it, beyond the rounding of means."""
     return number.n > 1 and _relative(amount) > _relative(number) + 1e-9
 
 
-def _as_uncertain_as(amount: Interval, number: Interval) -> Interval:
+def _as_uncertain_as(amount: Value, number: Value) -> Value:
     """The number of calls with the relative interval of the amount of their argument, which is the wider one.
 
     With a cost of f + p bytes a trace of n calls and b bytes takes f n + p b. The deviation of a sum is at most the sum of the
@@ -137,10 +137,10 @@ def _as_uncertain_as(amount: Interval, number: Interval) -> Interval:
     those of n and b, and this one holds it whatever f and p (of at least 0) a system has.
     """
     half = _relative(amount) * number.value
-    return Interval(number.value, max(0.0, number.value - half), number.value + half, number.n)
+    return Value(number.value, max(0.0, number.value - half), number.value + half, number.n)
 
 
-def _relative(number: Interval) -> float:
+def _relative(number: Value) -> float:
     """Half the width; the upper half, for the lower may have been cut at 0."""
     return (number.high - number.value) / number.value if number.value else 0.0
 

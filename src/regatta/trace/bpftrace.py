@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import HostError
-from regatta.model.calls import (
+from regatta.host.errors import HostError
+from regatta.spec.call_values import (
     EXEC_ALONE,
     FORK_ALONE,
     FORK_EXEC,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from regatta.model.calls import (
+from regatta.spec.call_values import (
     ACCEPT_CALLS,
     ENDINGS,
     EXEC_CALLS,

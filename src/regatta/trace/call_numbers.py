@@ -5,7 +5,7 @@ As the kernel's headers have them (asm/unistd_64.h, asm/unistd.h); `=n` says tha
 
 from __future__ import annotations
 
-from regatta.errors import HostError
+from regatta.host.errors import HostError
 
 _X86_64 = """
 read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from regatta.errors import RegattaError
+from regatta.host.errors import RegattaError
 
 
 def check_replaceable(path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
-from regatta.errors import HostError
+from regatta.host.errors import HostError
 from regatta.trace.tree import Memory
 
 _PROC = Path("/proc")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from regatta.errors import HostError
+from regatta.host.errors import HostError
 
 
 class Reading:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.errors import RegattaError, VerificationError
-from regatta.model.calls import Seen, Tally
+from regatta.host.errors import RegattaError, VerificationError
+from regatta.spec.call_values import Seen, Tally
 from regatta.trace.gate import Finished, GatedCommand
 from regatta.trace.processes import is_there, tree_of, user_ns
 from regatta.trace.tools import Tracer

@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from regatta.errors import HostError
-from regatta.model.calls import FORK_MAPPING, CallTable, Seen, Tally
+from regatta.host.errors import HostError
+from regatta.spec.call_values import FORK_MAPPING, CallTable, Seen, Tally
 from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import check_namespace, is_there, memory_of, tracer_of, tree_of
 from regatta.trace.reading import Reading

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from regatta.errors import HostError
-from regatta.model.calls import CallTable, Tally
+from regatta.host.errors import HostError
+from regatta.spec.call_values import CallTable, Tally
 from regatta.trace.bpftrace import Bpftrace, check_bpftrace
 from regatta.trace.strace import Strace, strace_program
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regatta.errors import RegattaError
-from regatta.model.calls import CallTable
-from regatta.model.vectors import ApplicationVector, Interval
+from regatta.host.errors import RegattaError
+from regatta.spec.call_values import CallTable
+from regatta.spec.vectors import ApplicationVector, Value
 from regatta.trace.application import About, Trace, application_vector, ratio_of
 from regatta.trace.processes import is_there
 from regatta.trace.runs import TRACER, Figure, Figures, Run, read_figure, run_command, run_driver, watch
@@ -213,7 +213,7 @@ def overhead_words(measured: Measured, level: float) -> str:
     return _ratio(ratio_of(with_ns, without_ns, level), level)
 
 
-def _ratio(ratio: Interval, level: float) -> str:
+def _ratio(ratio: Value, level: float) -> str:
     if ratio.n == 1:
         return f"{ratio.value:.3g} times as long (one pair of runs)"
     return f"{ratio.value:.3g} times as long ({ratio.low:.3g} to {ratio.high:.3g} at {level:.0%}, {ratio.n} pairs of runs)"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from regatta.adapters import ADAPTERS
-from regatta.adapters.jmh import _OTHER_UNITS
-from regatta.errors import Problem
+from regatta.host.adapters import ADAPTERS
+from regatta.host.adapters.jmh import _OTHER_UNITS
+from regatta.host.errors import Problem
+from regatta.host.units import UNITS
 from regatta.spec.suites import check_suite, resolve_benchmark
 from regatta.spec.yaml_lines import parse_yaml
-from regatta.units import UNITS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")

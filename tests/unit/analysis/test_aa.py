@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.model.aa import Gate
+from regatta.answers.answer import answer_experiment
+from regatta.answers.topics.aa.result import Gate
 
 ROUNDS = 60
 

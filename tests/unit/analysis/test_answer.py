@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, native, record, write_experiment, write_facts, write_journal, write_plan
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import COLUMNS, document_of, rows_of
-from regatta.errors import SpecError, StoreError
-from regatta.model.answer import Answer, CellAnswer
-from regatta.model.experiment import Baseline
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import COLUMNS, document_of, rows_of
+from regatta.answers.result import Answer, CellAnswer
+from regatta.host.errors import SpecError, StoreError
+from regatta.host.values.experiment import Baseline
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import paired_log_ratio, welch_log_ratio
 

@@ -14,8 +14,8 @@ from synthetic_journal import cell, record, write_experiment
 from regatta.cli.analyze import analyze
 from regatta.cli.records import records
 from regatta.cli.store import store
-from regatta.errors import SpecError, StoreError
-from regatta.printable import printable
+from regatta.host.errors import SpecError, StoreError
+from regatta.host.printable import printable
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.model.answer import Answer
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.result import Answer
 from regatta.stats.factorial import factorial_anova
 from regatta.stats.levels import optimal_repetitions, variance_levels
 from regatta.stats.manova import manova
@@ -106,13 +106,13 @@ def test_what_would_cost_too_much_is_left_out_and_said(
     cells, logs = made(places)
     full = answered(tmp_path / "full", cells, logs).effects.tables[0]
     assert full.order == 3
-    monkeypatch.setattr("regatta.analysis.effects._DEAREST", 5000.0)
+    monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 5000.0)
     small = answered(tmp_path / "small", cells, logs)
     assert small.effects.tables[0].order == 1
     words = small.effects.tables[0].words
     assert words[-1].startswith("all interactions count as error here")
     assert not any("and all interactions leave" in sentence for sentence in words)
-    monkeypatch.setattr("regatta.analysis.effects._DEAREST", 0.0)
+    monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 0.0)
     none = answered(tmp_path / "none", cells, logs).effects.tables[0]
     assert "unequally often measured are too many" in none.reason
     assert all(math.isnan(row.f) for row in none.rows)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
 
 _FOLDER = Path(__file__).parents[2] / "reference"
 REFERENCE = json.loads((_FOLDER / "hosts.json").read_text())

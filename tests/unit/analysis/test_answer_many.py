@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of, rows_of
-from regatta.analysis.words import practical
-from regatta.errors import SpecError
-from regatta.model.answer import Answer, Comparison
-from regatta.model.estimate import Estimate
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of, rows_of
+from regatta.answers.result import Answer, Comparison
+from regatta.answers.words import practical
+from regatta.host.errors import SpecError
 from regatta.stats.anova import block_anova
 from regatta.stats.dunnett import dunnett
+from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.multiplicity import holm
 from regatta.stats.ratios import georges_ratio
@@ -46,8 +46,8 @@ def answered(directory: Path, values: np.ndarray, failing: tuple[str, ...] = (),
     return answer_experiment(write_experiment(directory, cells, records, len(values)), **options)
 
 
-def ratio(low: float, high: float) -> Estimate:
-    return Estimate(9, (low + high) / 2, low, high, 0.95, "paired-log-t")
+def ratio(low: float, high: float) -> Interval:
+    return Interval(9, (low + high) / 2, low, high, 0.95, "paired-log-t")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from fleet_experiment import HOSTS, Fleet, write_fleet
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import COLUMNS, document_of, rows_of
-from regatta.model.answer import Answer
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import COLUMNS, document_of, rows_of
+from regatta.answers.result import Answer
 
 SMALL = {"programs": ("apps/h2:small",), "collectors": ("serial", "g1", "z"), "rounds": 8}
 

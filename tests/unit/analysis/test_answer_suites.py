@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.model.answer import Answer
+from regatta.answers.answer import answer_experiment
+from regatta.answers.result import Answer
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import paired_log_ratio
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regatta.analysis.audit import DRAWS, audit_experiment
-from regatta.model.audit import Audit, Tally
+from regatta.answers.audit.compute import DRAWS, audit_experiment
+from regatta.answers.audit.result import Audit, Tally
 from regatta.stats.prevalent import CLASSES
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from synthetic_journal import cell, record, write_facts, write_journal, write_plan
 
-from regatta.analysis.answer import answer_experiment
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.page import render
 from regatta.cli.main import cli
-from regatta.model.experiment import Baseline
-from regatta.report.page import render
+from regatta.host.values.experiment import Baseline
 
 ROUNDS = 6
 #: what each value of a factor multiplies the time by

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.steady import _agreement
-from regatta.analysis.words import bound_words
-from regatta.model.estimate import Estimate
+from regatta.answers.answer import answer_experiment
+from regatta.answers.topics.steady.compute import _agreement
+from regatta.answers.words import bound_words
+from regatta.stats.estimate import Interval
 
 
-def ratio(low: float, high: float) -> Estimate:
-    return Estimate(5, 1.0, low, high, 0.95, "t")
+def ratio(low: float, high: float) -> Interval:
+    return Interval(5, 1.0, low, high, 0.95, "t")
 
 
 def test_a_collector_of_another_plan_is_not_among_those_of_which_nothing_is_shown(tmp_path: Path) -> None:

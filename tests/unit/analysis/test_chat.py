@@ -12,10 +12,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from chat_experiment import COST_NS, SPEED, write_chat_experiment
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.model.answer import Answer
-from regatta.model.chat import Chat
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.chat.result import Chat
 
 
 @pytest.fixture(scope="module")

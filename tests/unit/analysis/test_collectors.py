@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, native, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.model.answer import Answer
-from regatta.model.overheads import Overhead
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.collectors.result import Overhead
 
 MS = 1e6
 ROUNDS = 12

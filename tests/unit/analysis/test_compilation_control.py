@@ -11,18 +11,20 @@ from typing import Any
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.analysis.replay import agreement, judge_control
-from regatta.model.answer import Estimate, Family, TukeyPair
-from regatta.report.page import render
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.page.page import render
+from regatta.answers.parts import TukeyPair
+from regatta.answers.result import Family
+from regatta.answers.topics.replay.compute import agreement, judge_control
+from regatta.stats.estimate import Interval
 
 #: intervals of a ratio: below 1, above 1, around 1
 LESS, MORE, NEITHER = (0.8, 0.9, 0.95), (1.05, 1.1, 1.2), (0.95, 1.01, 1.05)
 
 
-def ratio(ends: tuple[float, float, float]) -> Estimate:
-    return Estimate(10, ends[1], ends[0], ends[2], 0.95, "tukey")
+def ratio(ends: tuple[float, float, float]) -> Interval:
+    return Interval(10, ends[1], ends[0], ends[2], 0.95, "tukey")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.coverage import coverage_words
-from regatta.model.answer import Answer
+from regatta.answers.answer import answer_experiment
+from regatta.answers.coverage import coverage_words
+from regatta.answers.result import Answer
 
 RUNTIMES = ("jdk-17", "jdk-21")
 COLLECTORS = ("serial", "g1", "z")

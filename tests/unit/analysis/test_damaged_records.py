@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from synthetic_journal import cell, record, write_experiment, write_journal
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.verification import verify_experiment
+from regatta.answers.answer import answer_experiment
+from regatta.answers.verification import verify_experiment
 from regatta.fleet.acceptance import Acceptance
-from regatta.model.record import DamagedLine, decode_record
-from regatta.model.record_shape import ALL_KEYS
+from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.journal.record import DamagedLine, decode_record
+from regatta.host.journal.record_shape import ALL_KEYS
 from regatta.store.folder import Folder
-from regatta.store.journal import Damage, read_journal
 from regatta.store.progress import read_progress
 
 G1, ZGC = cell("g1"), cell("zgc")

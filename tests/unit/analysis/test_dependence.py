@@ -9,10 +9,10 @@ from pathlib import Path
 
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.dependence import dependence_words
-from regatta.analysis.documents import document_of
-from regatta.model.dependence import Dependence
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.topics.dependence.compute import dependence_words
+from regatta.answers.topics.dependence.result import Dependence
 
 
 def one(beyond: bool = False, r: float = 0.1, place: str = "h2, g1") -> Dependence:

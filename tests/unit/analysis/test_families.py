@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.analysis.family_words import winner
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.topics.families.words import winner
 from regatta.stats.anova import block_anova, one_way
 from regatta.stats.multiplicity import benjamini_hochberg
 from regatta.stats.tukey import tukey

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regatta.analysis.foreign_table import ForeignTable, read_foreign
-from regatta.errors import SpecError
+from regatta.answers.compare.table import ForeignTable, read_foreign
+from regatta.host.errors import SpecError
 
 
 def written(tmp_path: Path, text: str | bytes) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.verification import verify_experiment
-from regatta.report.page import render
-from regatta.report.summary import count
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.page import render
+from regatta.answers.page.summary import count
+from regatta.answers.verification import verify_experiment
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
 

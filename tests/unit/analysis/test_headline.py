@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
+from regatta.answers.answer import answer_experiment
 
 
 def heads(folder: Path, heaps: int) -> tuple[str, ...]:

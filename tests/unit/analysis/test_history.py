@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from synthetic_journal import START_NS, cell, record, write_experiment
 
-from regatta.analysis.history import history_document, history_of
+from regatta.answers.history.compute import history_document, history_of
 from regatta.cli.history import history as command
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.stats.ratios import welch_log_ratio
 
 SERIAL, G1 = cell("serial"), cell("g1")

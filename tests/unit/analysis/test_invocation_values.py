@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis import iterations
-from regatta.analysis.answer import answer_experiment
-from regatta.model.answer import Answer, CellAnswer
-from regatta.model.experiment import LEAST_JUDGED_ITERATIONS
-from regatta.model.invocation_value import invocation_values
+from regatta.answers import iterations
+from regatta.answers.answer import answer_experiment
+from regatta.answers.result import Answer, CellAnswer
+from regatta.host.journal.invocation_value import invocation_values
+from regatta.host.values.experiment import LEAST_JUDGED_ITERATIONS
 from regatta.stats.steady import steady_window
 from regatta.stats.warmup import LEAST_ITERATIONS, course_of
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scaling_experiment import FACTS, memory_ns, write_scaling_experiment
 from synthetic_journal import native, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.memory import memory_curves, memory_words, plateaus
-from regatta.analysis.sleeps import sleep_curves, sleep_words
-from regatta.model.answer import Answer
+from regatta.answers.answer import answer_experiment
+from regatta.answers.result import Answer
+from regatta.answers.topics.memory.compute import memory_curves, memory_words, plateaus
+from regatta.answers.topics.sleeps.compute import sleep_curves, sleep_words
 
 KIB = 1024
 

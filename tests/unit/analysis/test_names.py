@@ -6,9 +6,9 @@ from pathlib import Path
 
 from synthetic_journal import native, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.names import Names
-from regatta.analysis.samples import PlannedCell
+from regatta.answers.answer import answer_experiment
+from regatta.answers.names import Names
+from regatta.answers.samples import PlannedCell
 
 
 def planned(benchmark: str) -> PlannedCell:

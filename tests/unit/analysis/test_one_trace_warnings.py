@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from vector_examples import application_of, constant, system_of
 
-from regatta.analysis.prediction_request import Asked, Request
-from regatta.analysis.predictions import forecast_of
-from regatta.analysis.vector_sources import SystemSource
-from regatta.model.vectors import ApplicationVector, Count, Interval
-from regatta.vectors.mixing import mixed
+from regatta.predict.mixing import mixed
+from regatta.predict.prediction_request import Asked, Request
+from regatta.predict.predictions import forecast_of
+from regatta.predict.vector_sources import SystemSource
+from regatta.spec.vectors import ApplicationVector, Count, Value
 
-ONCE, OFTEN = Interval(10, 10, 10, 1, "one trace"), Interval(20, 18, 22, 5)
+ONCE, OFTEN = Value(10, 10, 10, 1, "one trace"), Value(20, 18, 22, 5)
 SYSTEM = SystemSource(system_of(a=constant(100), b=constant(10)))
 COUNTS = "counts of {} are of one trace: how much they vary is in no interval"
 USER = "the user time of {} is of one run: how much it varies is in no interval"
@@ -20,7 +20,7 @@ def warnings(asked: Asked) -> tuple[str, ...]:
     return forecast_of(Request((asked,), (SYSTEM,))).warnings
 
 
-def of(number: Interval, name: str, *primitives: str, user: Interval | None = None) -> ApplicationVector:
+def of(number: Value, name: str, *primitives: str, user: Value | None = None) -> ApplicationVector:
     return application_of(*(Count(primitive, number) for primitive in primitives), name=name, user=user)
 
 

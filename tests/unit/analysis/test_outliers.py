@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.page import render
 from regatta.cli.analyze import analyze
-from regatta.report.page import render
 
 ROUNDS = 12
 

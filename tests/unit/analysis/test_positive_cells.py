@@ -8,14 +8,13 @@ import pytest
 from click.testing import CliRunner
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.analysis.estimates import estimate_of
-from regatta.analysis.words import measured
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.page.cell_table import tables_of
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import panels_of
+from regatta.answers.words import measured
 from regatta.cli.main import cli
-from regatta.report.cell_table import tables_of
-from regatta.report.looks import Looks
-from regatta.report.panels import panels_of
 from regatta.stats.intervals import mean_interval
 
 VALUES = {"g1": [1e6, 2e6, 57e6], "z": [0.0, 2e6, 57e6], "serial": [10e6, 11e6, 12e6]}
@@ -63,5 +62,5 @@ def test_the_document_and_its_rows_have_the_method(folder: Path) -> None:
 
 
 def test_a_sentence_names_the_method_and_shows_that_the_lower_end_is_above_zero() -> None:
-    told = measured(estimate_of(mean_interval([1.0, 1.0, 60.0], positive=True)), "s")
+    told = measured(mean_interval([1.0, 1.0, 60.0], positive=True), "s")
     assert told == "21 s (0.34 to 1,240, log scale)"

@@ -148,7 +148,7 @@ def test_a_wrong_name_weight_or_change_is_refused_with_what_mends_it(
 def test_hypothetical_predictions_are_not_written_over_real_ones_and_not_even_made(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from regatta.analysis import predictions
+    from regatta.predict import predictions
 
     def never(*_: object) -> None:
         raise AssertionError("predicted")

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from vector_examples import application_of, constant, count_of, system_of
 
-from regatta.analysis.prediction_request import Asked, Request
-from regatta.analysis.predictions import forecast_of
-from regatta.analysis.vector_sources import SystemSource
-from regatta.model.forecast import Change, Forecast
-from regatta.model.vectors import ApplicationVector, Interval, LinearCost, PrimitiveCost, SystemVector
+from regatta.predict.forecast import Change, Forecast
+from regatta.predict.prediction_request import Asked, Request
+from regatta.predict.predictions import forecast_of
+from regatta.predict.vector_sources import SystemSource
+from regatta.spec.vectors import ApplicationVector, LinearCost, PrimitiveCost, SystemVector, Value
 
 READ = PrimitiveCost(
     "operation",
-    LinearCost("bytes", Interval.exact(100), Interval.exact(0.1)),
+    LinearCost("bytes", Value.exact(100), Value.exact(0.1)),
     measured={"bytes": (1024.0, 16384.0)},
 )
 
@@ -47,7 +47,7 @@ def test_user_time_that_is_not_brought_to_a_system_is_told() -> None:
     new = on_host(system_of("new", a=constant(1000), user_work=constant(10)))
     plain = on_host(system_of("plain", a=constant(1000)))
     traced = replace(
-        application_of(count_of("a", 4), name="cgi", user=Interval.exact(4000)),
+        application_of(count_of("a", 4), name="cgi", user=Value.exact(4000)),
         provenance={"fingerprint": "old"},
     )
     warning = "the user time of cgi is taken to be the same on plain as on old, where it was measured: one of both has no cost of user_work"
@@ -59,7 +59,7 @@ def test_a_change_of_what_work_in_user_mode_costs_is_told_as_what_it_saves() -> 
     old = on_host(system_of("old", a=constant(1000), user_work=constant(20)))
     new = on_host(system_of("new", a=constant(1000), user_work=constant(10)))
     traced = replace(
-        application_of(count_of("a", 4), name="cgi", user=Interval.exact(4000)),
+        application_of(count_of("a", 4), name="cgi", user=Value.exact(4000)),
         provenance={"fingerprint": "old"},
     )
     found = forecast(traced, old, new, changes=(Change("user_work", "0.5x"),))

@@ -13,18 +13,18 @@ from served_experiment import PLACES, as_home, regatta, write_served_experiment
 from synthetic_journal import native, record, write_experiment
 from thesis_vectors import write_thesis_vectors
 
-from regatta.analysis.measured_times import MeasuredCell, MeasuredExperiment, Wanted
-from regatta.analysis.prediction_request import Asked, Replaced, Request
-from regatta.analysis.predictions import forecast_of
-from regatta.analysis.vector_sources import SystemSource
-from regatta.model.forecast import Change, Forecast
-from regatta.model.vectors import (
-    ApplicationVector,
-    Interval,
-    SystemVector,
-)
+from regatta.predict.forecast import Change, Forecast
+from regatta.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted
+from regatta.predict.mixing import mixed
+from regatta.predict.prediction_request import Asked, Replaced, Request
+from regatta.predict.predictions import forecast_of
+from regatta.predict.vector_sources import SystemSource
 from regatta.spec.vector_files import read_vector
-from regatta.vectors.mixing import mixed
+from regatta.spec.vectors import (
+    ApplicationVector,
+    SystemVector,
+    Value,
+)
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,7 @@ def test_a_mix_is_known_by_its_server_and_its_share_of_dynamic_requests() -> Non
         "web/nginx-cgi:default dynamic_percent=30": False,
         "web/apache-cgi:default": False,
     }
-    from regatta.model.benchmark_label import parts_of_label
+    from regatta.host.values.benchmark_label import parts_of_label
 
     assert {label: mix.fits(parts_of_label(label)) for label in labels} == labels
     assert Wanted.mix([("web/apache-static", 0.7), ("web/nginx-static", 0.3)]) is None
@@ -319,7 +319,7 @@ def test_a_replacement_in_a_mix_has_its_speed_up_beside_the_measured_one(home: P
 
 
 def _without_share(source: SystemSource) -> SystemSource:
-    unknown = Interval(math.nan, reason="no user_share of simple_process was measured")
+    unknown = Value(math.nan, reason="no user_share of simple_process was measured")
     process = replace(source.vector.primitives["simple_process"], user_share=unknown)
     return replace(
         source,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.facts import read_facts
-from regatta.analysis.samples import Samples, load_samples
-from regatta.model.invocation_value import invocation_values
+from regatta.answers.answer import answer_experiment
+from regatta.answers.facts import read_facts
+from regatta.answers.samples import Samples, load_samples
+from regatta.host.journal.invocation_value import invocation_values
 from regatta.store.database import open_database
 
 

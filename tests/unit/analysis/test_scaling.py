@@ -14,10 +14,10 @@ import pytest
 from scaling_experiment import FACTS, bandwidth_rows, latency_rows, write_scaling_experiment
 from synthetic_journal import native, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.model.answer import Answer
-from regatta.model.scaling import Aspect, LoadCurve
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.load.result import Aspect, LoadCurve
 
 ROUNDS = 12
 Rows = Callable[[int, int], list[list[Any]]]

@@ -13,15 +13,15 @@ import pytest
 from click.testing import CliRunner
 from synthetic_journal import cell, native, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.page.looks import Looks
+from regatta.answers.result import Answer
+from regatta.answers.topics.scores.page import scores_topic
+from regatta.answers.topics.scores.result import SuiteScore
 from regatta.cli.analyze import analyze
 from regatta.cli.reference import reference
-from regatta.errors import SpecError
-from regatta.model.answer import Answer
-from regatta.model.scores import SuiteScore
-from regatta.report.looks import Looks
-from regatta.report.scores import scores_topic
+from regatta.host.errors import SpecError
 from regatta.stats.intervals import mean_interval, t_quantile
 
 ROUNDS = 8
@@ -114,10 +114,11 @@ def test_the_geometric_mean_has_the_interval_of_these_benchmarks(home: Path, tmp
 
 def test_the_interval_covers_what_it_says() -> None:
     """300 suites of 3 programs; 95 % has a standard error of 1.3 % here."""
-    from regatta.analysis.scores import judge_scores
-    from regatta.model.answer import CellAnswer
-    from regatta.model.estimate import Estimate, Sample
-    from regatta.model.scores import Reference
+    from regatta.answers.parts import Sample
+    from regatta.answers.result import CellAnswer
+    from regatta.answers.topics.scores.compute import judge_scores
+    from regatta.spec.references import Reference
+    from regatta.stats.estimate import Interval
 
     rng = np.random.default_rng(4)
     names = ("a", "b", "c")
@@ -127,7 +128,7 @@ def test_the_interval_covers_what_it_says() -> None:
         values = rng.normal(2.0, 0.1, 6)
         mean = mean_interval(values)
         samples = tuple(Sample("", float(v), 0, 0, 0, 0, False) for v in values)
-        estimate = Estimate(6, mean.point, mean.low, mean.high, 0.95, "t", "")
+        estimate = Interval(6, mean.point, mean.low, mean.high, 0.95, "t", "")
         return CellAnswer(
             name, "h", "p", f"s/{name}:x", "native", "", "none", None, None, "elapsed", "s", "lower", {}, estimate,
             samples, (), {"ok": 6}, 6,

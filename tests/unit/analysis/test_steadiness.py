@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from synthetic_journal import cell, native, record, write_experiment
 
-from regatta.analysis import steady as steady_analysis
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.model.answer import Answer
-from regatta.model.steady import SeriesSteadiness, Steadiness
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.steady import compute as steady_analysis
+from regatta.answers.topics.steady.result import SeriesSteadiness, Steadiness
 
 SERIAL, G1, PARALLEL = cell("serial"), cell("g1"), cell("parallel")
 CELLS = [SERIAL, G1, PARALLEL]

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from synthetic_journal import native, record, write_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
-from regatta.analysis.facts import read_facts
-from regatta.analysis.history import history_of
-from regatta.analysis.samples import load_samples
-from regatta.errors import RegattaError
-from regatta.model.experiment import SUMMARIES
-from regatta.model.invocation_value import invocation_values
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
+from regatta.answers.facts import read_facts
+from regatta.answers.history.compute import history_of
+from regatta.answers.samples import load_samples
+from regatta.host.errors import RegattaError
+from regatta.host.journal.invocation_value import invocation_values
+from regatta.host.journal.round_values import read_rounds
+from regatta.host.values.experiment import SUMMARIES
 from regatta.store.database import open_database
-from regatta.store.round_values import read_rounds
 
 ROUNDS = 5
 STEADY = {"method": "fixed", "warmup": 2, "window": 10, "threshold": 0.02}

@@ -12,13 +12,13 @@ import pytest
 from scipy.stats import t
 from synthetic_journal import native, record, write_experiment
 
-from regatta.analysis.system_vectors import summary_named, system_name, system_names, system_vectors
 from regatta.cli.vector import _files
-from regatta.errors import SpecError
-from regatta.model.primitives import CostRule, PrimitiveRule, PrimitiveTable, SeriesChoice
-from regatta.model.vectors import ConstantCost, LinearCost, PiecewiseCost, TableCost
+from regatta.host.errors import SpecError
+from regatta.predict.system_vectors import summary_named, system_name, system_names, system_vectors
+from regatta.spec.primitive_table import CostRule, PrimitiveRule, PrimitiveTable, SeriesChoice
 from regatta.spec.primitives import OS, read_primitives
 from regatta.spec.vector_files import read_vector, write_vector
+from regatta.spec.vectors import ConstantCost, LinearCost, PiecewiseCost, TableCost
 
 HOME = Path(__file__).resolve().parents[3]
 ROUNDS = 5

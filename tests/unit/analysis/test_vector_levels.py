@@ -6,38 +6,38 @@ import math
 
 import pytest
 
-from regatta.analysis.prediction_request import Asked, Request
-from regatta.analysis.predictions import forecast_of
-from regatta.analysis.vector_levels import at_level
-from regatta.analysis.vector_sources import SystemSource
-from regatta.model.vectors import (
+from regatta.predict.mixing import mixed
+from regatta.predict.prediction_request import Asked, Request
+from regatta.predict.predictions import forecast_of
+from regatta.predict.vector_levels import at_level
+from regatta.predict.vector_sources import SystemSource
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Count,
-    Interval,
     LinearCost,
     PiecewiseCost,
     PrimitiveCost,
     SystemVector,
+    Value,
 )
-from regatta.vectors.mixing import mixed
 
 
 def test_intervals_of_another_level_are_as_much_wider_as_students_quantiles() -> None:
-    one = ApplicationVector("a", "run", (), 0.95, Interval(100.0, 90.0, 115.0, 10))
+    one = ApplicationVector("a", "run", (), 0.95, Value(100.0, 90.0, 115.0, 10))
     wider = at_level(one, 0.99).user_time
     assert wider is not None
     # Student's t with 9 degrees of freedom: 2.262 and 3.250
     assert (100 - wider.low) / 10 == pytest.approx(3.250 / 2.262, rel=1e-3)
     assert (wider.high - 100) / 15 == pytest.approx(3.250 / 2.262, rel=1e-3)
-    exact = ApplicationVector("a", "run", (), 0.95, Interval.exact(5.0))
-    assert at_level(exact, 0.99).user_time == Interval.exact(5.0)
+    exact = ApplicationVector("a", "run", (), 0.95, Value.exact(5.0))
+    assert at_level(exact, 0.99).user_time == Value.exact(5.0)
 
 
 def test_intervals_of_another_level_end_where_costs_counts_and_parts_do() -> None:
-    few = Interval(10.0, 1.0, 19.0, 3)
-    cut, part = Interval(10.0, 0.0, 22.0, 3), Interval(0.9, 0.5, 1.0, 3)
-    pieces = ((few, few), (Interval(-5.0, -9.0, 0.0, 3), few))
+    few = Value(10.0, 1.0, 19.0, 3)
+    cut, part = Value(10.0, 0.0, 22.0, 3), Value(0.9, 0.5, 1.0, 3)
+    pieces = ((few, few), (Value(-5.0, -9.0, 0.0, 3), few))
     system = SystemVector("s", "ns", {
         "a": PrimitiveCost("operation", ConstantCost(few), part),
         "b": PrimitiveCost("operation", LinearCost("bytes", cut, few)),
@@ -70,11 +70,11 @@ def test_intervals_of_another_level_end_where_costs_counts_and_parts_do() -> Non
 
 
 def test_each_part_of_a_mix_is_brought_to_another_level_by_its_own_traces() -> None:
-    few = ApplicationVector("few", "run", (Count("a", Interval(10.0, 8.0, 12.0, 3)),))
-    many = ApplicationVector("many", "run", (Count("a", Interval(10.0, 8.0, 12.0, 30)),))
+    few = ApplicationVector("few", "run", (Count("a", Value(10.0, 8.0, 12.0, 3)),))
+    many = ApplicationVector("many", "run", (Count("a", Value(10.0, 8.0, 12.0, 30)),))
     parts = ((few, 0.5), (many, 0.5))
     asked = Asked(mixed("both", parts), parts)
-    one = PrimitiveCost("operation", ConstantCost(Interval.exact(1.0)))
+    one = PrimitiveCost("operation", ConstantCost(Value.exact(1.0)))
     found = forecast_of(Request((asked,), (SystemSource(SystemVector("s", "ns", {"a": one})),), level=0.99))
     (count,) = found.applications[0].application.counts
     # Student's t with 2 degrees of freedom: 4.303 and 9.925; with 29: 2.045 and 2.756

@@ -13,16 +13,16 @@ import pytest
 from synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 
 import regatta
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.words import bound_words, compared, f_words, how_much, p_words
-from regatta.model.answer import Answer
-from regatta.model.estimate import Estimate
+from regatta.answers.answer import answer_experiment
+from regatta.answers.result import Answer
+from regatta.answers.words import bound_words, compared, f_words, how_much, p_words
+from regatta.stats.estimate import Interval
 
 SOURCES = Path(regatta.__file__).parent
 
 
-def ratio(point: float, low: float, high: float) -> Estimate:
-    return Estimate(18, point, low, high, 0.95, "paired-log-t")
+def ratio(point: float, low: float, high: float) -> Interval:
+    return Interval(18, point, low, high, 0.95, "paired-log-t")
 
 
 def sentences_of(answer: Answer) -> list[str]:

@@ -14,8 +14,8 @@ from dashboards.influxql import FAILED
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
+from regatta.host.journal.record_shape import STATUSES
 from regatta.influx.points import TAGS
-from regatta.model.record_shape import STATUSES
 from regatta.store.events import FAILED as FAILURES_OF_EVENTS
 
 BOARDS = {board["uid"]: board for board in documents()}

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regatta.fleet.quiet.host import CPU, QuietHost
-from regatta.model.cpu_list import cpu_list_text, parse_cpu_list, parse_cpu_mask
+from regatta.host.quiet.host import CPU, QuietHost
+from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list, parse_cpu_mask
 
 KTHREAD, BOUND, USER = 0x00200040, 0x04200040, 0x00400100
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from marked_processes import processes_with
 
-from regatta.errors import HostError
 from regatta.fleet import ansible
 from regatta.fleet.ansible import run_playbook
+from regatta.host.errors import HostError
 
 ROOT = Path(__file__).parents[3]
 HALVES = ("a-secret-", "of-the-test")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import HostError
-from regatta.fleet.builds import build, generate_input
-from regatta.fleet.sources import MOST_SOURCE_BYTES
-from regatta.model.experiment import Benchmark, Build, Expectation, Input
+from regatta.host.errors import HostError
+from regatta.host.ready.builds import build, generate_input
+from regatta.host.ready.sources import MOST_SOURCE_BYTES
+from regatta.host.values.experiment import Benchmark, Build, Expectation, Input
 
 COPY = Build("b", "sources", ("cp", "in.txt", "out.txt"), {"out": "out.txt"}, needs=("cp",))
 

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 from runner_plans import HOST, cell, sh, wait_until, write_plan
 
-from regatta.errors import HostError
 from regatta.fleet import detached
 from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
@@ -29,12 +28,13 @@ from regatta.fleet.remote.base import Answer, Unreachable
 from regatta.fleet.remote.here import Here
 from regatta.fleet.shown_state import show_state
 from regatta.fleet.taking_over import TakenOver
-from regatta.model.host import Host
-from regatta.model.record import decode_record, encode_record
-from regatta.runner.follow import Following
-from regatta.runner.host_folder import HostFolder, write_durably
+from regatta.host.errors import HostError
+from regatta.host.journal.host_folder import HostFolder, write_durably
+from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.journal.record import decode_record, encode_record
+from regatta.host.values.host import Host
+from regatta.host.verbs.follow import Following
 from regatta.store.folder import Folder
-from regatta.store.journal import Damage, read_journal
 from regatta.store.progress import read_progress
 
 SLOW = cell("slow", ["/bin/sleep", "0.2"])
@@ -364,7 +364,7 @@ def test_an_end_between_two_looks_is_told_as_an_end(
     def ends_now(folder: HostFolder) -> None:
         write_durably(folder.ended(0), {"exit_code": 0})
 
-    monkeypatch.setattr("regatta.runner.follow.running", ends_now)
+    monkeypatch.setattr("regatta.host.verbs.follow.running", ends_now)
     Following(folder, 0, -1).run()
     assert capfd.readouterr().out == 'E {"exit_code": 0}\n'
 
@@ -546,7 +546,7 @@ def test_a_zipapp_that_was_altered_on_the_host_is_not_run_but_brought_again(bed:
 
 
 def test_a_question_that_would_run_something_is_not_unpickled() -> None:
-    from regatta.runner.questions import _Values
+    from regatta.host.verbs.questions import _Values
 
     code = b"\x80\x04\x8c\x16regatta.model.stopping\x94\x8c\x17statistics.random._os.x\x94\x93\x94."
     with pytest.raises(pickle.UnpicklingError):

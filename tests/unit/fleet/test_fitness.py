@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from quiet_machines import AMD, ARM, INTEL, FakeKernel, Machine, build
 
-from regatta.fleet.facts import changes, fingerprint, host_class, local_facts, tuning_facts
 from regatta.fleet.fitness import fitness, overall
-from regatta.fleet.quiet.engine import KEYS, apply, status
-from regatta.fleet.quiet.host import CPU
-from regatta.fleet.quiet.state import StateFolder
-from regatta.model.arm_processors import arm_processor
+from regatta.host.quiet.engine import KEYS, apply, status
+from regatta.host.quiet.host import CPU
+from regatta.host.quiet.state import StateFolder
+from regatta.host.ready.facts import changes, fingerprint, host_class, local_facts, tuning_facts
+from regatta.host.values.arm_processors import arm_processor
 
 _NEOVERSE = """processor\t: {cpu}
 BogoMIPS\t: 243.75

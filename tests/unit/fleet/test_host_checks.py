@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from regatta.errors import SpecError
 from regatta.fleet import host_checks
 from regatta.fleet.fake_benchmarks import Answer, command_line, host_benchmarks, read_answer
 from regatta.fleet.host_checks import Check, exit_code
@@ -22,7 +21,8 @@ from regatta.fleet.kernel_figures import (
     kernel_frequency,
     kernel_line_bytes,
 )
-from regatta.model.resolved import File
+from regatta.host.errors import SpecError
+from regatta.host.values.resolved import File
 
 HOME = Path(__file__).parents[3]
 INFO: dict[str, float] = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.analysis.memory import Cache, caches_of
-from regatta.fleet.facts import cache_text, host_class, local_facts
+from regatta.answers.topics.memory.compute import Cache, caches_of
+from regatta.host.ready.facts import cache_text, host_class, local_facts
 
 
 def cpu(root: Path, *caches: tuple[str, str, str, str]) -> Path:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.fleet.minheaps import Attempts, NotMeasured, known_minheaps, minheap_of_platform, pairs
-from regatta.model.experiment import (
+from regatta.host.minheap.searching import Attempts, NotMeasured, known_minheaps, minheap_of_platform, pairs
+from regatta.host.values.experiment import (
     Baseline,
     Benchmark,
     Collector,
@@ -22,8 +22,8 @@ from regatta.model.experiment import (
     Runtime,
     SteadyState,
 )  # fmt: skip
-from regatta.model.host import Host
-from regatta.model.resolved import ResolvedHost, ResolvedRuntime
+from regatta.host.values.host import Host
+from regatta.host.values.resolved import ResolvedHost, ResolvedRuntime
 
 BENCHMARK = Benchmark(
     suite="s", name="x", size="small", kind="java", command=("{runtime}", "X"), adapter="process", adapter_options={},

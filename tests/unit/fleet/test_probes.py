@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from test_training import BENCHMARK, EXPERIMENT, HOST
 
-from regatta.errors import HostError
-from regatta.fleet.probes import probe_benchmarks
-from regatta.model.experiment import Experiment, Modifier, Runtime
-from regatta.model.resolved import ResolvedHost, ResolvedRuntime
-from regatta.planner.cells import cross
+from regatta.host.errors import HostError
+from regatta.host.minheap.cells import cross
+from regatta.host.ready.probes import probe_benchmarks
+from regatta.host.values.experiment import Experiment, Modifier, Runtime
+from regatta.host.values.resolved import ResolvedHost, ResolvedRuntime
 
 #: tells each time that it was asked, and answers by its name
 JVM = """#!/bin/sh

@@ -18,8 +18,8 @@ import pytest
 from quiet_machines import ARM, build, snapshot
 
 import regatta
-from regatta.fleet.quiet.command import main
-from regatta.fleet.quiet.engine import NAMES
+from regatta.host.quiet.command import main
+from regatta.host.quiet.engine import NAMES
 
 _SOURCE = Path(regatta.__file__).parent
 #: what of this machine is changed for real, and nothing else
@@ -42,7 +42,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (_SOURCE / name).is_dir() else shutil.copy)(_SOURCE / name, target)
     (folder / "tree/__main__.py").write_text(
-        "import sys\nfrom regatta.fleet.quiet.command import main\nsys.exit(main(sys.argv[2:]))\n"
+        "import sys\nfrom regatta.host.quiet.command import main\nsys.exit(main(sys.argv[2:]))\n"
     )
     zipapp.create_archive(folder / "tree", folder / "quiet.pyz")
     return folder / "quiet.pyz"

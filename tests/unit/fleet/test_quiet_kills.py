@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
 
-import regatta.fleet.quiet.state as state_module
-from regatta.fleet.quiet.engine import KEYS, apply, restore
-from regatta.fleet.quiet.state import StateFolder
+import regatta.host.quiet.state as state_module
+from regatta.host.quiet.engine import KEYS, apply, restore
+from regatta.host.quiet.state import StateFolder
 
 _PACKAGE = str(Path(state_module.__file__).parent)
 _SAMPLED_LINES = 6

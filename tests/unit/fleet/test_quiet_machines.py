@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
 
-from regatta.fleet.quiet.engine import KEYS, NAMES, apply, restore, status
-from regatta.fleet.quiet.groups import partition_entry
-from regatta.fleet.quiet.host import CPU
-from regatta.fleet.quiet.report import KnobReport, Outcome
-from regatta.fleet.quiet.state import StateFolder
+from regatta.host.quiet.engine import KEYS, NAMES, apply, restore, status
+from regatta.host.quiet.groups import partition_entry
+from regatta.host.quiet.host import CPU
+from regatta.host.quiet.report import KnobReport, Outcome
+from regatta.host.quiet.state import StateFolder
 
 
 class Bench:
@@ -344,7 +344,7 @@ def test_nothing_is_changed_where_nothing_can_be_kept(bench: Bench, monkeypatch:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("regatta.fleet.quiet.state.os.fsync", full)
+        patch.setattr("regatta.host.quiet.state.os.fsync", full)
         kernel = bench.kernel()
         with pytest.raises(OSError, match="No space left"):
             apply(kernel, bench.state)

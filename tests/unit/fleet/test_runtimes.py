@@ -17,11 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import HostError
 from regatta.fleet import fetching
 from regatta.fleet.fetching import fetch
-from regatta.fleet.runtimes import provision
-from regatta.model.experiment import Archive, Collector, Runtime
+from regatta.host.errors import HostError
+from regatta.host.ready.runtimes import provision
+from regatta.host.values.experiment import Archive, Collector, Runtime
 
 SERIAL = Collector("serial", ("-XX:+UseSerialGC",))
 NONSENSE = Collector("nonsense", ("-XX:+UseNonsenseGC",))

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import HostError
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.remote.here import run_bounded
 from regatta.fleet.staging import stage
 from regatta.fleet.supplying import make_stock
-from regatta.fleet.unpacking import unpack
-from regatta.model.host import Host
+from regatta.host.errors import HostError
+from regatta.host.ready.unpacking import unpack
+from regatta.host.values.host import Host
 from regatta.spec.load import load_spec
 
 SUITE = """\

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from regatta.fleet.runtimes import provision
-from regatta.fleet.training import train_cells, train_here
-from regatta.model.cell import Cell, TrainingRun
-from regatta.model.experiment import (
+from regatta.host.minheap.cells import Crossing
+from regatta.host.ready.runtimes import provision
+from regatta.host.ready.training import train_cells, train_here
+from regatta.host.values.cell import Cell, TrainingRun
+from regatta.host.values.experiment import (
     Baseline,
     Benchmark,
     Cores,
@@ -25,8 +26,7 @@ from regatta.model.experiment import (
     SteadyState,
     Training,
 )
-from regatta.model.resolved import File, ResolvedHost
-from regatta.planner.cells import Crossing
+from regatta.host.values.resolved import File, ResolvedHost
 
 BENCHMARK = Benchmark(
     suite="s", name="x", size="small", kind="java", command=("{runtime}", "run"), adapter="process",

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import HostError
-from regatta.fleet import unpacking
-from regatta.fleet.unpacking import unpack
+from regatta.host.errors import HostError
+from regatta.host.ready import unpacking
+from regatta.host.ready.unpacking import unpack
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import pytest
 
-from regatta.errors import HostError
 from regatta.fleet.user_files import find_user_files, user_file_parts
-from regatta.model.experiment import Experiment, UserFile
-from regatta.model.resolved import File
-from regatta.store.contents import contents_sha256
+from regatta.host.contents import contents_sha256
+from regatta.host.errors import HostError
+from regatta.host.values.experiment import Experiment, UserFile
+from regatta.host.values.resolved import File
 
 HOME = Path(__file__).resolve().parents[3]
 WANTED = UserFile("kit/program.jar", "a shop in Ghent")
@@ -190,7 +190,7 @@ def test_what_may_not_be_read_says_whose_it_should_be(
         raise PermissionError(13, "Permission denied", str(path))
 
     # The tests may run as root, who may read everything.
-    monkeypatch.setattr("regatta.store.contents.os.listdir", refuse)
+    monkeypatch.setattr("regatta.host.contents.os.listdir", refuse)
     with pytest.raises(HostError, match="Permission denied · fix: let its owner be who runs Regatta"):
         find(UserFile("kit", "x"), tmp_path)
 

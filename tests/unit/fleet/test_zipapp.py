@@ -19,15 +19,15 @@ from pathlib import Path
 import pytest
 from runner_plans import HOST, sh, write_plan
 
-from regatta.errors import HostError
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
 from regatta.fleet.remote.here import Here
 from regatta.fleet.supplying import make_stock
 from regatta.fleet.zipapp import zipapp_sources
-from regatta.model.experiment import Archive, Collector, Runtime
-from regatta.model.host import Host
-from regatta.model.resolved import ResolvedHost
+from regatta.host.errors import HostError
+from regatta.host.values.experiment import Archive, Collector, Runtime
+from regatta.host.values.host import Host
+from regatta.host.values.resolved import ResolvedHost
 from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.template import fill, scalar_text
 from regatta.imports.drafts import Imported, write_files
 from regatta.imports.rebench import import_rebench
 from regatta.imports.running_ng import import_running_ng
-from regatta.model.experiment import Experiment
-from regatta.model.template import fill, scalar_text
 from regatta.spec.load import load_spec
 
 HOME = Path(__file__).parents[3]

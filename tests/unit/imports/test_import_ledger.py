@@ -14,7 +14,7 @@ from imported import REBENCH, RUNNING_NG, of_rebench, of_running_ng
 
 import regatta.imports.rebench
 import regatta.imports.running_ng
-from regatta.errors import SpecError
+from regatta.host.errors import SpecError
 from regatta.imports.drafts import Imported
 from regatta.imports.ledger import Ledger, leaves
 from regatta.imports.running_ng_files import read_configuration

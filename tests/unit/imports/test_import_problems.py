@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from imported import HOME, load, of_rebench
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
 from regatta.imports.drafts import write_files
 from regatta.imports.names import Names, clean
 from regatta.imports.rebench import import_rebench

@@ -6,10 +6,10 @@ import pytest
 from rebench.interop.adapter import ExecutionDeliveredNoResults, ResultsIndicatedAsInvalid
 from rebench_itself import measurements
 
-from regatta.adapters.regex import read
-from regatta.adapters.result import Left, Reported
+from regatta.host.adapters.regex import read
+from regatta.host.adapters.result import Left, Reported
+from regatta.host.units import UNITS
 from regatta.imports.rebench_adapters import gauge_of
-from regatta.units import UNITS
 
 OUTPUTS = {
     "TimeManual": "real\t0m0.502s\nuser\t0m0.250s\nsys\t0m0.010s\n",

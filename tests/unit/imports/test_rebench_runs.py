@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from imported import REBENCH, commands, load, of_rebench
 from rebench_itself import Run, runs
 
-from regatta.model.experiment import Experiment
+from regatta.host.values.experiment import Experiment
 
 _NO_LIMIT_S = 604_800
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from imported import HERE, HOME, commands, load, of_running_ng
 
 from regatta.cli.import_ import import_
-from regatta.errors import SpecError
-from regatta.model.experiment import Experiment
+from regatta.host.errors import SpecError
+from regatta.host.values.experiment import Experiment
 
 #: program, flags of collector and modifiers in order, environment, heap in MiB where the configs say it
 Config = tuple[str, tuple[str, ...], tuple[tuple[str, str], ...], int | None]

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from influx_server import READER, InfluxServer
 
 from regatta.cli.main import cli
-from regatta.errors import SpecError, StoreError, VerificationError
+from regatta.host.errors import SpecError, StoreError, VerificationError
 from regatta.influx.backup import back_up
 from regatta.influx.backup_file import Reader
 from regatta.influx.client import Client

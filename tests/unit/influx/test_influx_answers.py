@@ -6,11 +6,11 @@ import pytest
 from rich_experiment import write_rich_experiment
 from synthetic_journal import cell, native, record, write_experiment, write_facts, write_journal, write_plan
 
-from regatta.analysis.answer import answer_experiment
+from regatta.answers.answer import answer_experiment
 from regatta.influx.answers import estimate_points, vector_points
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, TAGS
-from regatta.model.estimate import Estimate
+from regatta.stats.estimate import Interval
 
 AS_OF_NS = 1_700_000_000_000_000_123
 
@@ -117,7 +117,7 @@ def test_the_same_answer_gives_the_same_bytes(answer):
 
 def test_what_cannot_be_estimated_has_no_number_but_its_reason(answer):
     own = dataclasses.replace(
-        answer.cells[0], estimate=Estimate(0, math.nan, math.nan, math.nan, 0.95, "t", "not measured yet")
+        answer.cells[0], estimate=Interval(0, math.nan, math.nan, math.nan, 0.95, "t", "not measured yet")
     )
     (point,) = estimate_points(dataclasses.replace(
         answer, cells=(own,), comparisons=(), gates=(), overheads=type(answer.overheads)(), over_hosts=type(answer.over_hosts)()

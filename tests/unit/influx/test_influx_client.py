@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from influx_server import InfluxServer
 
-from regatta.errors import RegattaError, StoreError
+from regatta.host.errors import RegattaError, StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.lines import encode
 from regatta.influx.points import EVENT, Point

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.cursor import Cursor, Cursors, Position
 from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings

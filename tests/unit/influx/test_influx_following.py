@@ -13,16 +13,16 @@ from influx_ingests import CELLS, write_big_experiment
 from influx_server import InfluxServer
 from runner_plans import wait_until
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
+from regatta.host.journal.record_shape import STATUSES
+from regatta.host.journal.runner_state import process_start
 from regatta.influx import client, following
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.following import follow
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
-from regatta.model.record_shape import STATUSES
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
-from regatta.store.runner_state import process_start
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from influx_ingests import (
 from influx_server import InfluxServer
 from synthetic_journal import START_NS, write_journal
 
+from regatta.host.journal.record import encode_record
 from regatta.influx import held
 from regatta.influx.client import Client
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
-from regatta.model.record import encode_record
 from regatta.store.events import append_event, events_path
 from regatta.store.folder import Folder
 

@@ -22,7 +22,7 @@ from influx_ingests import (
 from influx_server import InfluxServer
 from synthetic_journal import START_NS, cell, record, write_experiment, write_journal, write_plan
 
-from regatta.model.record import encode_record
+from regatta.host.journal.record import encode_record
 from regatta.store.events import append_event
 
 

@@ -18,13 +18,13 @@ from influx_server import InfluxServer
 from runner_plans import HOST, sh, wait_until, write_plan
 
 from regatta.cli.segment import _measure_elsewhere
+from regatta.host.journal.runner_state import process_start
+from regatta.host.values.host import Host
 from regatta.influx import live
 from regatta.influx.live import send_in_pauses, sent_beside
 from regatta.influx.settings import Settings, read_settings
-from regatta.model.host import Host
 from regatta.store.events import append_event
 from regatta.store.folder import Folder
-from regatta.store.runner_state import process_start
 
 
 @pytest.fixture

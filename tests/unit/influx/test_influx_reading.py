@@ -10,10 +10,10 @@ from rich_experiment import write_rich_experiment
 from scaling_experiment import write_scaling_experiment
 from synthetic_journal import START_NS, cell, record, write_facts, write_journal, write_plan
 
-from regatta.analysis.answer import answer_experiment
-from regatta.analysis.documents import document_of
+from regatta.answers.answer import answer_experiment
+from regatta.answers.documents import document_of
 from regatta.cli.main import cli
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.client import Client
 from regatta.influx.plan_documents import _compressed, _id, _parts, newest_record_ns, plan_points, read_plan
 from regatta.influx.reading import experiment_from_influx

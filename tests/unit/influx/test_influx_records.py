@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from line_protocol import split_line
 from synthetic_journal import START_NS, cell, native, record
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
+from regatta.host.journal.record import decode_record, encode_record
+from regatta.host.journal.record_shape import STATUSES
 from regatta.influx.labels import NOT_PLANNED, HostLabels, cell_label, heap_text, read_labels
 from regatta.influx.lines import encode, tag_text
 from regatta.influx.points import ITERATION, make_point
 from regatta.influx.records import PIECE_POINTS, RecordLines
-from regatta.model.record import decode_record, encode_record
-from regatta.model.record_shape import STATUSES
 from regatta.store.columns import canonical_json
 from regatta.store.folder import Folder
 

@@ -5,7 +5,7 @@ import pytest
 from synthetic_journal import cell, record, write_experiment
 
 from regatta.cli.plan_series import series_of
-from regatta.errors import SpecError
+from regatta.host.errors import SpecError
 from regatta.influx.series import SeriesCount, estimate_series, measured_series
 from regatta.store.folder import Folder
 

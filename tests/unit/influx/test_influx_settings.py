@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import SpecError
+from regatta.host.errors import SpecError
 from regatta.influx.settings import (
     HANDED_ON,
     Settings,

@@ -13,23 +13,23 @@ from influx_server import InfluxServer
 from served_experiment import as_home, write_served_experiment
 from vector_examples import application_of, constant, count_of, system_of
 
-from regatta.analysis.prediction_request import Asked, Request
-from regatta.analysis.predictions import forecast_of
-from regatta.analysis.vector_sources import Sources, SystemSource
 from regatta.cli.main import cli
 from regatta.influx.lines import encode
 from regatta.influx.points import TAGS, VECTOR, Point
 from regatta.influx.prediction_points import prediction_points
-from regatta.model.vectors import (
+from regatta.predict.prediction import predict, total_of, uses
+from regatta.predict.prediction_request import Asked, Request
+from regatta.predict.predictions import forecast_of
+from regatta.predict.vector_sources import Sources, SystemSource
+from regatta.spec.vectors import (
     ApplicationVector,
     Count,
-    Interval,
     PiecewiseCost,
     PrimitiveCost,
     Share,
     SystemVector,
+    Value,
 )
-from regatta.vectors.prediction import predict, total_of, uses
 
 ROOT = Path(__file__).resolve().parents[3]
 AT_NS = 1_700_000_000_000_000_000
@@ -42,8 +42,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def sized() -> PiecewiseCost:
     """Nothing up to 20 bytes, then 1 ns for each."""
-    nothing, one = Interval.exact(0.0), Interval.exact(1.0)
-    return PiecewiseCost("bytes", (20.0,), ((nothing, nothing), (Interval.exact(-20.0), one)))
+    nothing, one = Value.exact(0.0), Value.exact(1.0)
+    return PiecewiseCost("bytes", (20.0,), ((nothing, nothing), (Value.exact(-20.0), one)))
 
 
 def tags(point: Point) -> dict[str, str]:
@@ -106,7 +106,7 @@ def ends(fields: dict[str, object]) -> list[object]:
     return [fields[name] for name in ("low", "value", "high")]
 
 
-def told(number: Interval) -> list[float]:
+def told(number: Value) -> list[float]:
     return [number.low, number.value, number.high]
 
 
@@ -157,7 +157,7 @@ def test_distributions_are_added_where_they_are_the_same_and_told_apart_where_on
 
     def spread(value: float, rule: str, *sizes: float) -> Count:
         shares = tuple(Share({"bytes": size}, 0.5) for size in sizes)
-        return Count("file_read", Interval.exact(value), distribution=shares, rule=rule)
+        return Count("file_read", Value.exact(value), distribution=shares, rule=rule)
 
     application = application_of(
         spread(1, "a", 10, 30), spread(2, "b", 0, 40), spread(4, "c", 30, 10), count_of("file_read", 8, bytes=20)

@@ -11,7 +11,7 @@ from influx_ingests import ingest
 from influx_server import InfluxServer
 from synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.reanswering import drop_answer
 from regatta.influx.settings import read_settings

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from influx_server import InfluxServer
 
+from regatta.answers.history.result import History, LevelShift, PastExperiment, SeriesHistory
 from regatta.cli.history import _ingest as write
-from regatta.errors import VerificationError
+from regatta.host.errors import VerificationError
 from regatta.influx.lines import encode
 from regatta.influx.shift_points import shift_points
-from regatta.model.estimate import Estimate
-from regatta.model.history import History, LevelShift, PastExperiment, SeriesHistory
+from regatta.stats.estimate import Interval
 
-RATIO = Estimate(10, 1.2, 1.1, 1.3, 0.95, "welch-log-t")
+RATIO = Interval(10, 1.2, 1.1, 1.3, 0.95, "welch-log-t")
 
 
 def series(place: str, *since: int) -> SeriesHistory:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.model.benchmark_label import LabelParts, benchmark_label, parts_of_label
-from regatta.model.template import scalar_text
+from regatta.host.values.benchmark_label import LabelParts, benchmark_label, parts_of_label
+from regatta.host.values.template import scalar_text
 
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,9}", fullmatch=True)
 PARAMETERS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,9}", fullmatch=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.model.cpu_list import cpu_list_text, cpu_mask_text, parse_cpu_list, parse_cpu_mask
+from regatta.host.values.cpu_list import cpu_list_text, cpu_mask_text, parse_cpu_list, parse_cpu_mask
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.model.invocation_value import invocation_values
-from regatta.model.modes import modes_in
-from regatta.model.stopping import Pair, Rule, decide, rounds_for
+from regatta.host.journal.invocation_value import invocation_values
+from regatta.host.journal.modes import modes_in
+from regatta.host.journal.stopping import Pair, Rule, decide, rounds_for
 from regatta.planner.stopping import t_quantiles
 
 T = t_quantiles(0.95, 29)

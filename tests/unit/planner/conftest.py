@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_experiments import COLLECTORS, java_benchmark, resolved_runtime
 
-from regatta.model.experiment import (
+from regatta.host.values.experiment import (
     Baseline,
     Collector,
     Cores,
@@ -17,8 +17,8 @@ from regatta.model.experiment import (
     Runtime,
     SteadyState,
 )
-from regatta.model.host import Host
-from regatta.model.resolved import File, ResolvedHost, ResolvedRuntime
+from regatta.host.values.host import Host
+from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from regatta.model.experiment import (
+from regatta.host.values.experiment import (
     Benchmark,
     Expectation,
 )
-from regatta.model.resolved import ResolvedRuntime
+from regatta.host.values.resolved import ResolvedRuntime
 
 COLLECTORS = ("serial", "parallel", "g1")
 

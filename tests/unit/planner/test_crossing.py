@@ -7,11 +7,19 @@ from dataclasses import replace
 import pytest
 from made_experiments import java_benchmark, native_benchmark, resolved_runtime
 
-from regatta.errors import SpecError
-from regatta.model.cell import Cell
-from regatta.model.experiment import Collector, Exclude, Experiment, Heap, Modifier, Runtime, SteadyState
-from regatta.model.resolved import File, ResolvedHost
-from regatta.planner.cells import cross
+from regatta.host.errors import SpecError
+from regatta.host.minheap.cells import cross
+from regatta.host.values.cell import Cell
+from regatta.host.values.experiment import (
+    Collector,
+    Exclude,
+    Experiment,
+    Heap,
+    Modifier,
+    Runtime,
+    SteadyState,
+)
+from regatta.host.values.resolved import File, ResolvedHost
 
 Minheaps = dict[tuple[str, str], int]
 

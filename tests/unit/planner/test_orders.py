@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regatta.model.experiment import ORDERS, Order
+from regatta.host.values.experiment import ORDERS, Order
 from regatta.planner import orders
 from regatta.planner.orders import host_generator, order_rows, williams_square
 

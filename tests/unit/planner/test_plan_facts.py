@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from regatta.analysis.facts import read_facts
+from regatta.answers.facts import read_facts
 from regatta.fleet.plans import write_experiment
-from regatta.model.experiment import Experiment
-from regatta.model.resolved import ResolvedHost
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.resolved import ResolvedHost
 from regatta.store.folder import Folder
 
 

@@ -9,18 +9,11 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from regatta.analysis.dependence import dependence_words, dependences
-from regatta.analysis.words import practical
-from regatta.model.answer import (
-    Answer,
-    CellAnswer,
-    Comparison,
-    Estimate,
-    Failure,
-    Family,
-    Sample,
-    TukeyPair,
-)
+from regatta.answers.parts import Sample, TukeyPair
+from regatta.answers.result import Answer, CellAnswer, Comparison, Failure, Family
+from regatta.answers.topics.dependence.compute import dependence_words, dependences
+from regatta.answers.words import practical
+from regatta.stats.estimate import Interval
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}<b>%{x}$x^2$"
 START_NS = 1_767_261_600_000_000_000
@@ -28,19 +21,19 @@ _SLOWNESS = {"serial": 1.0, "parallel": 0.9, "g1": 0.96, "z": 1.25, "shenandoah"
 _NOTHING = float("nan")
 
 
-def undefined(reason: str, n: int = 0) -> Estimate:
-    return Estimate(n, _NOTHING, _NOTHING, _NOTHING, 0.95, "", reason)
+def undefined(reason: str, n: int = 0) -> Interval:
+    return Interval(n, _NOTHING, _NOTHING, _NOTHING, 0.95, "", reason)
 
 
-def estimate(values: Sequence[float], method: str = "t interval of the mean") -> Estimate:
+def estimate(values: Sequence[float], method: str = "t interval of the mean") -> Interval:
     n = len(values)
     if n == 0:
         return undefined("no invocation succeeded")
     mean = float(np.mean(values))
     if n == 1:
-        return Estimate(1, mean, _NOTHING, _NOTHING, 0.95, method, "one invocation has no interval")
+        return Interval(1, mean, _NOTHING, _NOTHING, 0.95, method, "one invocation has no interval")
     half = float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
-    return Estimate(n, mean, mean - half, mean + half, 0.95, method)
+    return Interval(n, mean, mean - half, mean + half, 0.95, method)
 
 
 def java_answer(
@@ -252,7 +245,7 @@ def _cell(
 def _comparison(cell: CellAnswer, base: CellAnswer) -> Comparison:
     logs = np.log([a.value / b.value for a, b in zip(cell.samples, base.samples, strict=True)])
     log = estimate([float(v) for v in logs])
-    ratio = Estimate(
+    ratio = Interval(
         log.n,
         *(math.exp(v) for v in (log.point, log.low, log.high)),
         0.95,

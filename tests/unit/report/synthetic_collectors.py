@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 from synthetic_answers import estimate, java_answer, undefined
 
-from regatta.model.answer import Answer, CellAnswer
-from regatta.model.estimate import Estimate
-from regatta.model.experiment import Scalar
-from regatta.model.overheads import DistilledCost, Overhead, Overheads
+from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.topics.collectors.result import DistilledCost, Overhead, Overheads
+from regatta.host.values.experiment import Scalar
+from regatta.stats.estimate import Interval
 
 COLLECTORS = ("serial", "parallel", "g1", "z", "shenandoah")
 #: the sweep of 1 to 6 x minheap by 0.25
@@ -51,7 +51,7 @@ def collector_answer(*, heaps: Sequence[float] = SWEEP, n: int = 10, seed: int =
             ratio = (
                 undefined("no values")
                 if fails
-                else Estimate(n, middle, middle - half, middle + half, 0.95, "lower-bound-overhead")
+                else Interval(n, middle, middle - half, middle + half, 0.95, "lower-bound-overhead")
             )
             overheads.append(
                 Overhead(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from synthetic_journal import cell, record, write_facts, write_journal, write_plan
 
-from regatta.analysis.answer import answer_experiment
-from regatta.model.answer import Answer
-from regatta.report.looks import Looks
-from regatta.report.page import render
-from regatta.report.panels import panels_of
-from regatta.report.topics import Topic, topics_of
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render
+from regatta.answers.page.panels import panels_of
+from regatta.answers.page.topics import Topic, topics_of
+from regatta.answers.result import Answer
 
 ROUNDS = 6
 

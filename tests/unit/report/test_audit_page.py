@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from regatta.analysis.audit import audit_experiment
+from regatta.answers.audit.compute import audit_experiment
+from regatta.answers.audit.page import topics_of_audit, write_audit
 from regatta.cli.audit import audit as verb
-from regatta.report.audit import topics_of_audit, write_audit
 from regatta.stats.prevalent import CLASSES
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from rich_experiment import write_rich_experiment
 
-from regatta.analysis.answer import answer_experiment
-from regatta.report.boards import board_links
-from regatta.report.page import render
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.boards import board_links
+from regatta.answers.page.page import render
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from boards import ROOT

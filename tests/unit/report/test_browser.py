@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import HostError
-from regatta.report import browser
-from regatta.report.browser import Browser, find_browser
+from regatta.figures import browser
+from regatta.figures.browser import Browser, find_browser
+from regatta.host.errors import HostError
 
 
 def program(path: Path, body: str) -> str:

@@ -12,15 +12,15 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from chat_experiment import CONNECTIONS, COST_NS, write_chat_experiment
 from synthetic_answers import java_answer
 
-from regatta.analysis.answer import answer_experiment
-from regatta.model.answer import Answer
-from regatta.report.axes import Figure
-from regatta.report.chat import chat_topic
-from regatta.report.looks import Looks
-from regatta.report.page import render
-from regatta.report.panels import panels_of
-from regatta.report.topic import Topic
-from regatta.report.topics import topics_of
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render
+from regatta.answers.page.panels import panels_of
+from regatta.answers.page.topics import topics_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.chat.page import chat_topic
+from regatta.figures.axes import Figure
+from regatta.figures.topic import Topic
 
 
 def answered(directory: Path, **options: Any) -> Answer:

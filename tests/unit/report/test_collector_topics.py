@@ -9,15 +9,15 @@ import pytest
 from synthetic_answers import curve_answer, empty_answer, failed_answer, java_answer
 from synthetic_collectors import COLLECTORS, SWEEP, collector_answer
 
-from regatta.model.answer import Answer
-from regatta.model.overheads import Overheads
-from regatta.report.collectors import collectors_topic
-from regatta.report.latency import latency_topic
-from regatta.report.looks import Looks
-from regatta.report.page import render
-from regatta.report.panels import PERCENTILE, panels_of
-from regatta.report.topic import Topic
-from regatta.report.topics import topics_of
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render
+from regatta.answers.page.panels import PERCENTILE, panels_of
+from regatta.answers.page.topics import topics_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.collectors.page import collectors_topic
+from regatta.answers.topics.collectors.result import Overheads
+from regatta.answers.topics.latency.page import latency_topic
+from regatta.figures.topic import Topic
 
 
 def topics(answer: Answer) -> tuple[Topic | None, Topic | None]:

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from synthetic_answers import curve_answer, empty_answer, hostile_answer, java_answer
 
-from regatta.model.answer import Answer
-from regatta.report.gallery import Picture, gallery, standalone
-from regatta.report.scheme import in_light, light_colours
+from regatta.answers.page.gallery import Picture, gallery, standalone
+from regatta.answers.result import Answer
+from regatta.figures.scheme import in_light, light_colours
 
 ANSWERS = {
     "java": java_answer(),

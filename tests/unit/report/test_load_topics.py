@@ -12,19 +12,19 @@ import pytest
 from scaling_experiment import CALLS, CPUS, KERNELS, LOADS, write_scaling_experiment
 from synthetic_answers import HOSTILE, curve_answer, empty_answer, failed_answer, java_answer
 
-from regatta.analysis.answer import answer_experiment
-from regatta.model.answer import Answer
-from regatta.model.estimate import Estimate
-from regatta.model.scaling import LoadCurve, LoadPoint, Scaling
-from regatta.report.axes import Figure
-from regatta.report.gallery import gallery
-from regatta.report.labelled import MOST_LINES
-from regatta.report.looks import Looks
-from regatta.report.page import render
-from regatta.report.panels import panels_of
-from regatta.report.scaling import line_names, load_axis, scaling_topic
-from regatta.report.topic import Topic
-from regatta.report.topics import topics_of
+from regatta.answers.answer import answer_experiment
+from regatta.answers.page.gallery import gallery
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render
+from regatta.answers.page.panels import panels_of
+from regatta.answers.page.topics import topics_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.load.page import line_names, load_axis, scaling_topic
+from regatta.answers.topics.load.result import LoadCurve, LoadPoint, Scaling
+from regatta.figures.axes import Figure
+from regatta.figures.labelled import MOST_LINES
+from regatta.figures.topic import Topic
+from regatta.stats.estimate import Interval
 
 SUMS = (
     "Memory bandwidths, all processes together",
@@ -67,7 +67,7 @@ def made(
     program: str, values: dict[int, float], unit: str = "ns", aspect: str = "each", **parameters: Any
 ) -> LoadCurve:
     points = tuple(
-        LoadPoint(load, "c", Estimate(5, v, v * 0.99, v * 1.01, 0.95, "t"), (v,) * 5)
+        LoadPoint(load, "c", Interval(5, v, v * 0.99, v * 1.01, 0.95, "t"), (v,) * 5)
         for load, v in values.items()
     )
     better = "lower" if unit == "ns" else "higher"
@@ -262,7 +262,7 @@ def test_names_from_outside_are_text_in_every_label_and_hover() -> None:
 
 def test_a_point_without_a_value_is_a_gap_and_a_curve_of_none_is_left_out() -> None:
     whole = made("lat_a", {1: 3.0, 2: 4.0, 4: 5.0})
-    nothing = Estimate(0, math.nan, math.nan, math.nan, 0.95, "t", "no values")
+    nothing = Interval(0, math.nan, math.nan, math.nan, 0.95, "t", "no values")
     broken = replace(
         whole, points=(whole.points[0], replace(whole.points[1], estimate=nothing), whole.points[2])
     )
@@ -274,7 +274,7 @@ def test_a_point_without_a_value_is_a_gap_and_a_curve_of_none_is_left_out() -> N
 
 def test_an_interval_that_reaches_below_0_ends_at_the_axis() -> None:
     curve = made("lat_a", {1: 3.0, 2: 4.0, 3: 5.0, 4: 6.0})
-    wide = Estimate(3, 3.0, -2.0, 8.0, 0.95, "t")
+    wide = Interval(3, 3.0, -2.0, 8.0, 0.95, "t")
     low = replace(curve, points=(replace(curve.points[0], estimate=wide), *curve.points[1:]))
     (figures,) = groups(answer_of(low)).values()
     assert all(y > 0 for trace in figures[0].traces for y in trace["y"])

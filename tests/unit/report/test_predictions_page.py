@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from regatta.model.forecast import ApplicationForecast, Forecast, PairForecast, SpeedUp, SystemForecast
-from regatta.model.vectors import ApplicationVector, Contribution, Count, Interval, Measured, Prediction
-from regatta.report.prediction_tables import pair_rows
-from regatta.report.predictions import topics_of_forecast, write_predictions
+from regatta.predict.forecast import ApplicationForecast, Forecast, PairForecast, SpeedUp, SystemForecast
+from regatta.predict.page import topics_of_forecast, write_predictions
+from regatta.predict.tables import pair_rows
+from regatta.spec.vectors import ApplicationVector, Contribution, Count, Measured, Prediction, Value
 
 HOSTILE = "</script><b>&amp;$x$\u202e"
 
 
-def number(value: float, part: float = 0.1) -> Interval:
-    return Interval(value, value * (1 - part), value * (1 + part), 5)
+def number(value: float, part: float = 0.1) -> Value:
+    return Value(value, value * (1 - part), value * (1 + part), 5)
 
 
 USER = number(500.0)
@@ -32,18 +32,18 @@ def system(name: str, factor: float = 1.0, entries: int = 3, measured: float | N
         for n in range(entries)
     )  # fmt: skip
     time = number(sum(row.time.value for row in rows))
-    prediction = Prediction("app", name, "request", "ns", 0.95, time, time, Interval.exact(0.0), rows)
-    found = SystemForecast(name, {"host": name}, prediction, number(time.value + 500), Interval.exact(500.0))
+    prediction = Prediction("app", name, "request", "ns", 0.95, time, time, Value.exact(0.0), rows)
+    found = SystemForecast(name, {"host": name}, prediction, number(time.value + 500), Value.exact(500.0))
     if measured is None:
         return found
-    real = Measured(name, number(measured, 0.01), number(measured - 500, 0.01), Interval.exact(500.0), "ns")
+    real = Measured(name, number(measured, 0.01), number(measured - 500, 0.01), Value.exact(500.0), "ns")
     return replace(found, measured=real, ratios={"elapsed": number(found.elapsed.value / measured, 0.02)})
 
 
 def forecast(
-    *systems: SystemForecast, name: str = "app", user: Interval | None = USER, **more: object
+    *systems: SystemForecast, name: str = "app", user: Value | None = USER, **more: object
 ) -> Forecast:
-    counts = (Count("primitive_0", Interval.exact(1.0)),)
+    counts = (Count("primitive_0", Value.exact(1.0)),)
     vector = ApplicationVector(name, "request", counts, user_time=user)
     pairs = tuple(
         PairForecast(a.system, b.system, number(2.0), True, *((number(1.9, 0.01), "right") if a.measured else ()))
@@ -152,7 +152,7 @@ def test_a_measured_time_of_nothing_is_shown_and_divides_nothing(tmp_path: Path)
     assert "predicted / measured kernel" not in table.columns
     assert "accuracy" not in [one.anchor for one in topics_of_forecast(nothing)]
     write_predictions(nothing, tmp_path / "page.html")
-    one = SpeedUp("a", "m", "n", (("cgi", "fcgi"),), *(number(7.0) for _ in range(4)), Interval.exact(0.0))
+    one = SpeedUp("a", "m", "n", (("cgi", "fcgi"),), *(number(7.0) for _ in range(4)), Value.exact(0.0))
     write_predictions(forecast(system("a"), speed_ups=(one,)), tmp_path / "page.html")
 
 
@@ -173,9 +173,7 @@ def test_speed_ups_show_all_ways_that_are_known() -> None:
     assert [entry.name for entry in known.groups[0].legend] == [
         "kernel's times alone (r)", "with user time (r')", "each with its own user time", "measured",
     ]  # fmt: skip
-    unknown = replace(
-        one, measured=Interval(math.nan), with_user=Interval(math.nan), own_user=Interval(math.nan)
-    )
+    unknown = replace(one, measured=Value(math.nan), with_user=Value(math.nan), own_user=Value(math.nan))
     legend = topic(forecast(system("a"), speed_ups=(unknown,)), "speed-up").groups[0].legend
     assert [entry.name for entry in legend] == ["kernel's times alone (r)"]
 
@@ -191,7 +189,7 @@ def test_names_of_others_are_text_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_a_system_of_which_nothing_can_be_predicted_leaves_the_page_whole(tmp_path: Path) -> None:
-    nothing = Interval(math.nan, reason="no cost for fcntl")
+    nothing = Value(math.nan, reason="no cost for fcntl")
     one = system("a")
     lacking = replace(
         one,

@@ -8,20 +8,21 @@ from dataclasses import replace
 import pytest
 from synthetic_answers import curve_answer, failed_answer, java_answer, shared_cells_answer, undefined
 
-from regatta.model.answer import Answer, Estimate
-from regatta.report.axes import Figure
-from regatta.report.cell_table import tables_of
-from regatta.report.figure_topics import ratios_topic
-from regatta.report.looks import Looks
-from regatta.report.page import render
-from regatta.report.panels import panels_of
-from regatta.report.ratio_rows import ratio_span
-from regatta.report.topic import Topic
-from regatta.report.tukey_plot import pairs_topic
+from regatta.answers.page.cell_table import tables_of
+from regatta.answers.page.figure_topics import ratios_topic
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render
+from regatta.answers.page.panels import panels_of
+from regatta.answers.page.ratio_rows import ratio_span
+from regatta.answers.result import Answer
+from regatta.answers.topics.families.page import pairs_topic
+from regatta.figures.axes import Figure
+from regatta.figures.topic import Topic
+from regatta.stats.estimate import Interval
 
 
-def ratio(low: float, high: float) -> Estimate:
-    return Estimate(10, (low + high) / 2, low, high, 0.95, "t")
+def ratio(low: float, high: float) -> Interval:
+    return Interval(10, (low + high) / 2, low, high, 0.95, "t")
 
 
 def pairs(answer: Answer) -> Topic | None:

@@ -22,11 +22,10 @@ from synthetic_answers import (
     undefined,
 )
 
-from regatta.errors import StoreError
-from regatta.model.answer import Answer
-from regatta.report import write_report
-from regatta.report.html import json_in_html
-from regatta.report.page import render
+from regatta.answers.page.page import render, write_report
+from regatta.answers.result import Answer
+from regatta.figures.html import json_in_html
+from regatta.host.errors import StoreError
 
 
 class Page(HTMLParser):

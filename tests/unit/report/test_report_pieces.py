@@ -7,16 +7,16 @@ import math
 import pytest
 from synthetic_answers import curve_answer, java_answer, undefined
 
-from regatta.model.answer import Estimate
-from regatta.report.axes import log_ticks, parameter_axis
-from regatta.report.labels import heap_label, plot_text, shorten
-from regatta.report.looks import Looks
-from regatta.report.panels import panels_of
-from regatta.report.quantities import choose_scale, show_p, show_ratio, significant
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import panels_of
+from regatta.figures.axes import log_ticks, parameter_axis
+from regatta.figures.labels import heap_label, plot_text, shorten
+from regatta.figures.quantities import choose_scale, show_p, show_ratio, significant
+from regatta.stats.estimate import Interval
 
 
-def about(point: float, half: float) -> Estimate:
-    return Estimate(10, point, point - half, point + half, 0.95, "t")
+def about(point: float, half: float) -> Interval:
+    return Interval(10, point, point - half, point + half, 0.95, "t")
 
 
 def test_a_column_has_one_unit_and_decimals_that_fit_its_intervals() -> None:

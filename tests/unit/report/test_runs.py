@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from synthetic_answers import curve_answer, failed_answer, java_answer
 
-from regatta.analysis.dependence import dependences
-from regatta.model.answer import Answer
-from regatta.report.looks import Looks
-from regatta.report.panels import panels_of
-from regatta.report.runs import runs_topic
-from regatta.report.topic import Topic
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import panels_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.dependence.compute import dependences
+from regatta.answers.topics.dependence.page import runs_topic
+from regatta.figures.topic import Topic
 
 
 def runs(answer: Answer) -> Topic:

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from synthetic_answers import java_answer
 
-from regatta.model.answer import Answer, Estimate
-from regatta.model.steady import IterationCurve, SeriesSteadiness, Steadiness
-from regatta.report.looks import Looks
-from regatta.report.page import render
-from regatta.report.panels import panels_of
-from regatta.report.steady import steady_topic
-from regatta.report.topic import Topic
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render
+from regatta.answers.page.panels import panels_of
+from regatta.answers.result import Answer
+from regatta.answers.topics.steady.page import steady_topic
+from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
+from regatta.figures.topic import Topic
+from regatta.stats.estimate import Interval
 
 _TITLE = "Startup and steady state"
 
@@ -26,7 +27,7 @@ def _curve(kind: str, n: int) -> IterationCurve:
 
 def _answer(n: int = 60, **changes: object) -> Answer:
     answer = java_answer(runtimes=("temurin-21",))
-    estimate = Estimate(10, 1.31, 1.29, 1.33, 0.95, "log-t")
+    estimate = Interval(10, 1.31, 1.29, 1.33, 0.95, "log-t")
     series = tuple(
         SeriesSteadiness(
             cell.cell_id, cell.host, "h2", cell.benchmark, cell.configuration, cell.heap_factor, cell.heap_mib,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from synthetic_answers import HOSTILE, java_answer
 
-from regatta.model.stopped import StoppedGroup, StoppedPair
-from regatta.report.looks import Looks
-from regatta.report.page import render_topics
-from regatta.report.stopping import stopping_topic
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render_topics
+from regatta.answers.topics.stopping.page import stopping_topic
+from regatta.answers.topics.stopping.result import StoppedGroup, StoppedPair
 
 PAIR = StoppedPair("g1", "serial", "", 10, 0.017, 14, 0.98, "target 1 % met by 14 rounds")
 GROUP = StoppedGroup(

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from synthetic_answers import HOSTILE, java_answer
 
-from regatta.report import write_topics_page
-from regatta.report.figure_topics import ratios_topic
-from regatta.report.looks import Looks
-from regatta.report.page import render_topics
-from regatta.report.panels import panels_of
-from regatta.report.topic import Table, Topic
+from regatta.answers.page.figure_topics import ratios_topic
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import render_topics, write_topics_page
+from regatta.answers.page.panels import panels_of
+from regatta.figures.topic import Table, Topic
 
 WORDS = Topic(
     "found",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from runner_plans import Runner, sh, write_plan
 
-from regatta.store.contents import contents_sha256
+from regatta.host.contents import contents_sha256
 
 RENAISSANCE: dict[str, Any] = {
     "adapter": {"name": "renaissance", "options": {"file": "out.json"}},

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from regatta.adapters import ADAPTERS, Reported
-from regatta.adapters.result import Left
-from regatta.model.record import decode_line, encode_record
-from regatta.model.record_shape import shape_problem
-from regatta.units import UNITS
+from regatta.host.adapters import ADAPTERS, Reported
+from regatta.host.adapters.result import Left
+from regatta.host.journal.record import decode_line, encode_record
+from regatta.host.journal.record_shape import shape_problem
+from regatta.host.units import UNITS
 
 
 def left(results: bytes | None = None, stdout: bytes = b"", refused: str = "", cut: bool = False) -> Left:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from runner_plans import Runner, cell
 
-from regatta.adapters.bounded import LIMIT_S, OverLimit, bounded
+from regatta.host.adapters.bounded import LIMIT_S, OverLimit, bounded
 
 SLOW = r"(?P<value>(a+)+)$"
 

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.runner.capture import Capture
+from regatta.host.measure.capture import Capture
 
 
 def captured(chunks: list[bytes], cap_bytes: int = 64, hashed: bool = False) -> Capture:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from runner_plans import groups_of, wait_until
 
-from regatta.runner import cgroup
-from regatta.runner.cgroup import TreeAccounting, end_stale_groups, open_accounting
+from regatta.host.measure import cgroup
+from regatta.host.measure.cgroup import TreeAccounting, end_stale_groups, open_accounting
 
 BURN = "import time\nwhile time.process_time() < {cpu_s}: pass\n"
 TREE = "import os, subprocess, sys\nsubprocess.run([sys.executable, '-I', '-S', '-c', {code!r}])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner_plans import Runner, cell, write_plan
 
-from regatta.fleet.facts import fingerprint, local_facts
+from regatta.host.ready.facts import fingerprint, local_facts
 
 TRUE = cell("true", ["/bin/true"])
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from regatta.runner import container_usage
-from regatta.runner.container_exit import ending_by_kernel, ending_by_word
-from regatta.runner.container_usage import ContainerGroups
+from regatta.host.containers import usage as container_usage
+from regatta.host.containers.exit import ending_by_kernel, ending_by_word
+from regatta.host.containers.usage import ContainerGroups
 
 ID = "4ec1"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from runner_plans import HOST, Runner, python, write_plan
 
+from regatta.host.journal.decided import DECISIONS, planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.journal import read_records
 from regatta.planner.stopping import t_quantiles
-from regatta.store.decisions import DECISIONS, planned_rounds, read_decisions, undecided_groups
-from regatta.store.journal import read_records
 
 STEADY = {"method": "fixed", "iterations": 1, "warmup": 0, "window": 10, "threshold": 0.02}
 #: per cent by which the value of an invocation is off, by its round: the same in every run

@@ -10,9 +10,9 @@ import pytest
 from runner_plans import HOST, Runner, end, python, sh, wait_until, write_plan
 
 from regatta.fleet.acceptance import Acceptance
-from regatta.model.record import encode_record
+from regatta.host.journal.decided import read_decisions
+from regatta.host.journal.record import encode_record
 from regatta.planner.stopping import t_quantiles
-from regatta.store.decisions import read_decisions
 
 GOOD = sh("good", "true")
 STEADY = {"method": "fixed", "iterations": 1, "warmup": 0, "window": 10, "threshold": 0.02}

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import HostError
-from regatta.runner.host_lock import HostLock
+from regatta.host.errors import HostError
+from regatta.host.measure.host_lock import HostLock
 
 HOLD = (
-    "import sys, time\nfrom pathlib import Path\nfrom regatta.runner.host_lock import HostLock\n"
+    "import sys, time\nfrom pathlib import Path\nfrom regatta.host.measure.host_lock import HostLock\n"
     "HostLock(Path(sys.argv[1]), {'experiment': 'other'}); print('held', flush=True); time.sleep(600)"
 )
 
@@ -181,7 +181,7 @@ def test_a_file_that_was_deleted_while_another_waited_for_it_is_no_lock_any_more
 
 def test_who_waits_is_told_of_each_holder_in_turn(path: Path) -> None:
     wait = (
-        "import sys\nfrom pathlib import Path\nfrom regatta.runner.host_lock import HostLock\n"
+        "import sys\nfrom pathlib import Path\nfrom regatta.host.measure.host_lock import HostLock\n"
         "HostLock(Path(sys.argv[1]), {'experiment': sys.argv[2]}, waiting=lambda h: print(h['experiment'], flush=True));"
         "print('held', flush=True); sys.stdin.read()"
     )

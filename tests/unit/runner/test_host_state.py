@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.runner.host_state import HostState
+from regatta.host.measure.host_state import HostState
 
 TICKS = os.sysconf("SC_CLK_TCK")
 

@@ -28,7 +28,7 @@ from runner_plans import (
     write_plan,
 )
 
-from regatta.runner.process import GRACE_S
+from regatta.host.measure.process import GRACE_S
 
 TRUE = shutil.which("true") or "/bin/true"
 REGATTA_LINES = {"adapter": {"name": "regatta", "options": {}}}
@@ -121,7 +121,7 @@ def test_a_gigabyte_on_each_stream_is_counted_and_not_kept(runner: Runner) -> No
     write_plan(runner.folder, [sh("loud", script, timeout_s=120)])
     argv = runner.argv()
     with_peak = (
-        f"import sys; sys.path.insert(0, {argv[2]!r})\nfrom regatta.runner.__main__ import main\ncode = main()\n"
+        f"import sys; sys.path.insert(0, {argv[2]!r})\nfrom regatta.host.__main__ import main\ncode = main()\n"
         "print([line for line in open('/proc/self/status') if line.startswith('VmHWM')][0].split()[1])\nsys.exit(code)"
     )
     done = subprocess.run(

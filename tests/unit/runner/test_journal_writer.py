@@ -12,10 +12,10 @@ import pytest
 from synthetic_journal import cell
 from synthetic_journal import record as made_up
 
-from regatta.errors import StoreError
-from regatta.model.record import encode_record
-from regatta.runner.journal_writer import JournalWriter
-from regatta.store.journal import Damage, read_file
+from regatta.host.errors import StoreError
+from regatta.host.journal.journal import Damage, read_file
+from regatta.host.journal.journal_writer import JournalWriter
+from regatta.host.journal.record import encode_record
 
 
 def record(number: int, attempt: int = 0) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_a_line_that_is_too_long_for_a_record_does_not_hide_those_after_it(
 ) -> None:
     whole = filled(path, 1)
     longest = len(whole) + 1
-    monkeypatch.setattr("regatta.store.journal.MAXIMUM_LINE_BYTES", longest)
+    monkeypatch.setattr("regatta.host.journal.journal.MAXIMUM_LINE_BYTES", longest)
     path.write_bytes(b"x" * 2 * longest + b"\n" + whole)
     *damage, last = read_file(path)
     assert all(isinstance(item, Damage) for item in damage)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from runner_plans import HOST, Runner, cell, sh, write_plan
 
-from regatta.runner.kept import keep_files
-from regatta.runner.scratch import EmptyDirectory
+from regatta.host.measure.kept import keep_files
+from regatta.host.measure.scratch import EmptyDirectory
 
 
 def test_named_files_are_moved_beside_the_record_which_names_them(runner: Runner) -> None:

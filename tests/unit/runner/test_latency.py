@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.adapters import ADAPTERS, Reported
-from regatta.adapters.latency import (
+from regatta.host.adapters import ADAPTERS, Reported
+from regatta.host.adapters.latency import (
     PERCENTILES,
     WINDOWS_NS,
     latency_rows,
@@ -20,7 +20,7 @@ from regatta.adapters.latency import (
     simple_latencies,
     smoothed_starts,
 )
-from regatta.adapters.result import Left
+from regatta.host.adapters.result import Left
 
 MS = 1_000_000
 
@@ -200,6 +200,6 @@ def test_a_wrong_line_of_requests_is_named(line: dict[str, Any], words: str) -> 
 
 
 def test_more_requests_than_can_be_held_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regatta.adapters.regatta_lines._MAXIMUM_REQUESTS", 3)
+    monkeypatch.setattr("regatta.host.adapters.regatta_lines._MAXIMUM_REQUESTS", 3)
     assert read(requests([1, 2], [3, 4]), requests([1], [2], iteration=1)).error == ""
     assert "more than 3 requests" in read(requests([1, 2], [3, 4]), requests([1, 2], [2, 3])).error

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from runner_plans import Runner, groups_of, printed, python, write_plan
 
 from regatta.cli.explain import explain
-from regatta.errors import HostError
-from regatta.runner import cgroup, cpu_quota
-from regatta.runner.cgroup import end_stale_groups, open_accounting
-from regatta.runner.container_limits import ContainerLimits
-from regatta.runner.limits import check_limits, cores_of, set_quota, wants_quota
+from regatta.host.containers.limits import ContainerLimits
+from regatta.host.errors import HostError
+from regatta.host.measure import cgroup, cpu_quota
+from regatta.host.measure.cgroup import end_stale_groups, open_accounting
+from regatta.host.measure.limits import check_limits, cores_of, set_quota, wants_quota
 
 SEEN = "import os; print(sorted(os.sched_getaffinity(0)))"
 #: does a fixed amount of work; as many processes at once as there are CPUs

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from runner_plans import Runner, printed, sh, write_plan
 
-from regatta.runner import pauses
-from regatta.runner.pauses import DONE, PAUSE, Pauses
-from regatta.runner.process import StopSignals
+from regatta.host.measure import pauses
+from regatta.host.measure.pauses import DONE, PAUSE, Pauses
+from regatta.host.measure.process import StopSignals
 
 
 @pytest.fixture

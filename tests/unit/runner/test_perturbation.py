@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regatta.runner.perturbation import LEAST_EVIDENCE_S, find_perturbation
+from regatta.host.measure.perturbation import LEAST_EVIDENCE_S, find_perturbation
 
 QUIET: dict[str, Any] = {
     "load1": 0.0, "psi_cpu_some_us": 0, "psi_memory_some_us": 0, "psi_memory_full_us": 0, "psi_io_some_us": 0,

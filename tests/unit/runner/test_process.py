@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from runner_plans import is_gone
 
-from regatta.runner.process import (
+from regatta.host.measure.process import (
     Interrupted,
     Launch,
     Outcome,

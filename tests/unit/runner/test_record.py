@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_journal import cell, record
 
-from regatta.model.record import DamagedLine, check_line, decode_line, decode_record, encode_record
-from regatta.model.record_shape import NEEDED
+from regatta.host.journal.record import DamagedLine, check_line, decode_line, decode_record, encode_record
+from regatta.host.journal.record_shape import NEEDED
 
 _numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 _values = st.recursive(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.runner import scratch
-from regatta.runner.scratch import EmptyDirectory
+from regatta.host.measure import scratch
+from regatta.host.measure.scratch import EmptyDirectory
 
 
 def leave_a_file(path: Path) -> None:

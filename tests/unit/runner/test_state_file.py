@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from runner_plans import is_gone, wait_until
 
-from regatta.runner.state_file import StateFile, end_orphans
-from regatta.store.runner_state import process_start, read_state
+from regatta.host.journal.runner_state import process_start, read_state
+from regatta.host.journal.state_file import StateFile, end_orphans
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from regatta.model.cpu_list import parse_cpu_list
-from regatta.model.experiment import Cores
-from regatta.runner.topology import choose_cores, read_topology
+from regatta.host.measure.topology import choose_cores, read_topology
+from regatta.host.values.cpu_list import parse_cpu_list
+from regatta.host.values.experiment import Cores
 
 #: CPU -> (core, package, node): 2 packages x 4 cores x 2 threads, threads numbered as Linux does it (n and n + 8);
 #: caches of the last level are shared by two cores

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from runner_plans import cell
 
-from regatta.adapters.result import Reported
-from regatta.runner.capture import Capture
-from regatta.runner.process import Outcome
-from regatta.runner.verdict import judge
+from regatta.host.adapters.result import Reported
+from regatta.host.measure.capture import Capture
+from regatta.host.measure.process import Outcome
+from regatta.host.measure.verdict import judge
 
 USAGE = resource.struct_rusage((0.0, 0.0) + (0,) * 14)
 GOOD = Reported(iterations=[[0, "elapsed", 1, "ns", None, None]])

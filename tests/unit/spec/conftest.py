@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from spec_examples import FILES, write
 
-from regatta.errors import Problem, SpecError
-from regatta.model.experiment import Experiment
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.experiment import Experiment
 from regatta.spec.load import load_spec
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import SpecError
-from regatta.model.calls import FORK_EXEC
+from regatta.host.errors import SpecError
+from regatta.spec.call_values import FORK_EXEC
 from regatta.spec.calls import read_calls
 
 DELIVERED = Path(__file__).parents[3] / "configs" / "primitives" / "os-calls.yml"

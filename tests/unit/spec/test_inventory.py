@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import Problem
-from regatta.model.host import Host, SlurmPlace, SshPlace, Way, Wish
+from regatta.host.errors import Problem
+from regatta.host.values.host import Host, SlurmPlace, SshPlace, Way, Wish
 from regatta.spec.inventory import read_inventory
 
 

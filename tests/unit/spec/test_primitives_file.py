@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import SpecError
-from regatta.model.primitives import CostRule, PrimitiveRule, SeriesChoice
+from regatta.host.errors import SpecError
+from regatta.spec.primitive_table import CostRule, PrimitiveRule, SeriesChoice
 from regatta.spec.primitives import read_primitives
 
 WHOLE = """\

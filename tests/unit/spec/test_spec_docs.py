@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel
 
-from regatta.adapters import ADAPTERS
 from regatta.cli.schema import schema
+from regatta.host.adapters import ADAPTERS
 from regatta.spec.flow import flow_yaml
 from regatta.spec.schema_docs import KINDS, schema_of, spec_markdown
 from regatta.spec.suite_schema import KNOWN_ADAPTERS

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from spec_examples import JAVA, MINIMAL, write
 
-from regatta.errors import Problem, SpecError
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.experiment import Experiment, Heap
 from regatta.imports.running_ng_files import read_configuration
-from regatta.model.experiment import Experiment, Heap
 from regatta.spec.include import read_with_includes
 
 Load = Callable[..., Experiment]

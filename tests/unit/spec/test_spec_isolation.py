@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from spec_examples import JAVA
 
-from regatta.errors import Problem
-from regatta.model.experiment import Experiment
-from regatta.model.isolation import DEFAULT_IMAGE, Isolation
+from regatta.host.errors import Problem
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.isolation import DEFAULT_IMAGE, Isolation
 
 Load = Callable[..., Experiment]
 Wrong = Callable[..., tuple[Problem, ...]]

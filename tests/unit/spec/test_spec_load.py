@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spec_examples import JAVA, MINIMAL, write
 
-from regatta.errors import RegattaError, SpecError
-from regatta.model.experiment import Baseline, Cores, Exclude, Experiment, Heap, SteadyState
+from regatta.host.errors import RegattaError, SpecError
+from regatta.host.values.experiment import Baseline, Cores, Exclude, Experiment, Heap, SteadyState
 from regatta.spec.heap_schema import FactorRange
 from regatta.spec.home import find_home
 from regatta.spec.load import load_spec
@@ -38,7 +38,7 @@ def test_a_minimal_spec_has_the_defaults(load: Load) -> None:
 
 
 def test_defaults_of_the_spec_are_those_of_the_model(load: Load) -> None:
-    from regatta.model.experiment import PerturbationLimits, ProcessEnvironment, Rlimits
+    from regatta.host.values.experiment import PerturbationLimits, ProcessEnvironment, Rlimits
 
     experiment = load(MINIMAL)
     assert experiment.limits == PerturbationLimits()

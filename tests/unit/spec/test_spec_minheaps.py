@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from spec_examples import JAVA, write
 
-from regatta.errors import SpecError
-from regatta.model.experiment import Experiment
+from regatta.host.errors import SpecError
+from regatta.host.values.experiment import Experiment
 from regatta.spec.minheap_schema import MinheapsFile
 from regatta.spec.minheaps import merged_minheaps, minheaps_text, read_minheaps
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from spec_examples import JAVA, write
 
-from regatta.errors import SpecError
-from regatta.model.experiment import Experiment, Training
+from regatta.host.errors import SpecError
+from regatta.host.values.experiment import Experiment, Training
 from regatta.spec.load import load_spec
 
 Load = Callable[..., Experiment]

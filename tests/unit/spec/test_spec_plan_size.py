@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from spec_examples import MINIMAL
 
-from regatta.errors import Problem
-from regatta.model.experiment import Experiment
+from regatta.host.errors import Problem
+from regatta.host.values.experiment import Experiment
 from regatta.spec import chooser
 from regatta.spec.plan_size import MAX_CELLS, MAX_SEGMENTS, count_cells
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from spec_examples import JAVA, MINIMAL, write
 
-from regatta.errors import Problem, SpecError
-from regatta.model.experiment import Experiment
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.experiment import Experiment
 from regatta.spec.load import load_spec
 from regatta.spec.spec_schema import Spec
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from spec_examples import write
 
-from regatta.errors import Problem
-from regatta.model.experiment import Experiment
+from regatta.host.errors import Problem
+from regatta.host.values.experiment import Experiment
 
 Load = Callable[..., Experiment]
 One = Callable[..., tuple[str, str, str, str]]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.errors import SpecError
+from regatta.host.errors import SpecError
 from regatta.spec import yaml_lines
 from regatta.spec.yaml_lines import MAX_BYTES, Mark, as_text, dotted_path, parse_yaml, read_yaml
 

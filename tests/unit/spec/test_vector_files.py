@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_examples import application_vectors, system_vectors
 
-from regatta.errors import RegattaError, SpecError
-from regatta.model.vectors import (
+from regatta.host.errors import RegattaError, SpecError
+from regatta.spec.vector_files import parse_vector, read_vector, vector_text, write_vector
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Count,
-    Interval,
     LinearCost,
     PiecewiseCost,
     PrimitiveCost,
@@ -24,8 +24,8 @@ from regatta.model.vectors import (
     SystemVector,
     TableCost,
     TablePoint,
+    Value,
 )
-from regatta.spec.vector_files import parse_vector, read_vector, vector_text, write_vector
 
 SYSTEM = """\
 kind: system
@@ -77,7 +77,7 @@ def problem_of_cost(cost: str, rest: str = "") -> str:
 
 
 def test_a_system_vector_is_read_with_every_form_of_cost() -> None:
-    exact = Interval.exact
+    exact = Value.exact
     table = TableCost(
         ("bytes",), (TablePoint((12.0,), exact(0.7)), TablePoint((132.0,), exact(1.46))), "extend"
     )
@@ -92,31 +92,29 @@ def test_a_system_vector_is_read_with_every_form_of_cost() -> None:
     assert unknown.cost.low != unknown.cost.low
     assert {name: one for name, one in found.primitives.items() if name != "open_close"} == {
         "tcp_connect": PrimitiveCost("operation", ConstantCost(exact(353.0))),
-        "stat": PrimitiveCost("operation", ConstantCost(Interval(20.9, 20.5, 21.25, 30))),
-        "file_read": PrimitiveCost(
-            "operation", LinearCost("bytes", exact(3.0), Interval(0.006, 0.005, 0.007))
-        ),
+        "stat": PrimitiveCost("operation", ConstantCost(Value(20.9, 20.5, 21.25, 30))),
+        "file_read": PrimitiveCost("operation", LinearCost("bytes", exact(3.0), Value(0.006, 0.005, 0.007))),
         "gc_live": PrimitiveCost("object", table),
         "copy": PrimitiveCost("MiB", PiecewiseCost("bytes", (32768.0,), pieces)),
-        "simple_process": PrimitiveCost("operation", ConstantCost(exact(8256.0)), Interval(0.2, 0.1, 0.3)),
+        "simple_process": PrimitiveCost("operation", ConstantCost(exact(8256.0)), Value(0.2, 0.1, 0.3)),
     }
 
 
 def test_an_application_vector_is_read() -> None:
     shares = (Share({"bytes": 1.0}, 0.25), Share({"bytes": 9.0}, 0.75))
     light = Count(
-        "null_call", Interval.exact(7.0), stands_for=("times", "getpid"), rule="light calls cost a null call"
+        "null_call", Value.exact(7.0), stands_for=("times", "getpid"), rule="light calls cost a null call"
     )
     assert parse_vector(APPLICATION, "f.yml") == ApplicationVector(
         "apache-static",
         "request",
         (
-            Count("tcp_connect", Interval.exact(0.37)),
-            Count("file_read", Interval.exact(1.0), {"bytes": 14712.0}),
-            Count("file_read", Interval.exact(2.0), distribution=shares),
+            Count("tcp_connect", Value.exact(0.37)),
+            Count("file_read", Value.exact(1.0), {"bytes": 14712.0}),
+            Count("file_read", Value.exact(2.0), distribution=shares),
             light,
         ),
-        user_time=Interval(81.0, 80.0, 82.0),
+        user_time=Value(81.0, 80.0, 82.0),
         time_unit="us",
         benchmark="web/apache-static",
     )
@@ -211,9 +209,9 @@ def test_a_user_share_that_is_not_known_has_a_reason_and_nothing_else(share: str
 
 
 def test_a_user_share_that_is_not_known_is_written_and_read_back() -> None:
-    unknown = Interval(math.nan, reason="no user_share was measured")
+    unknown = Value(math.nan, reason="no user_share was measured")
     vector = SystemVector(
-        "s", "ns", {"p": PrimitiveCost("operation", ConstantCost(Interval.exact(1.0)), unknown)}
+        "s", "ns", {"p": PrimitiveCost("operation", ConstantCost(Value.exact(1.0)), unknown)}
     )
     text = vector_text(vector)
     assert "user_share: {reason: " in text
@@ -344,7 +342,7 @@ def test_any_application_vector_is_written_and_read_back(
         per=name,
         counts=counts,
         benchmark=rule,
-        user_time=Interval.exact(user),
+        user_time=Value.exact(user),
         time_unit="s",
     )
     assert repr(parse_vector(vector_text(whole), "f.yml")) == repr(whole)
@@ -352,7 +350,7 @@ def test_any_application_vector_is_written_and_read_back(
 
 def test_a_later_piece_may_begin_at_nothing_but_for_rounding() -> None:
     fixed = -0.1 * 32769.7
-    pieces = ((Interval.exact(1.0), Interval.exact(1.0)), (Interval.exact(fixed), Interval.exact(0.1)))
+    pieces = ((Value.exact(1.0), Value.exact(1.0)), (Value.exact(fixed), Value.exact(0.1)))
     for begin in (32769.7, math.nextafter(32769.7, 0)):
         cost = PrimitiveCost("byte", PiecewiseCost("bytes", (begin,), pieces))
         system = SystemVector("s", "ns", {"p": cost})
@@ -360,14 +358,14 @@ def test_a_later_piece_may_begin_at_nothing_but_for_rounding() -> None:
 
 
 def test_what_is_no_number_is_not_written(tmp_path: Path) -> None:
-    unknown = PrimitiveCost("operation", ConstantCost(Interval(float("nan"), reason="never measured")))
+    unknown = PrimitiveCost("operation", ConstantCost(Value(float("nan"), reason="never measured")))
     with pytest.raises(RegattaError, match="s: p: expected a finite number · got nan · fix: never measured"):
         write_vector(SystemVector("s", "ns", {"p": unknown}), tmp_path / "v.yml")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
-    falling = LinearCost("bytes", Interval.exact(5.0), Interval.exact(-1.0))
+    falling = LinearCost("bytes", Value.exact(5.0), Value.exact(-1.0))
     with pytest.raises(
         SpecError, match=r"v\.yml:6:primitives\.p\.cost\.linear\.per: expected a number of at least 0"
     ):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
+from regatta.host.units import is_positive
 from regatta.stats.intervals import CUT_AT_ZERO, GEORGES_2007, LOG_SCALE, mean_interval
-from regatta.units import is_positive
 
 WIDE = [1.0, 2.0, 57.0]
 

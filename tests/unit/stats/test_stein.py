@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
-from regatta.model.stopping import Rule, rounds_for
+from regatta.host.journal.stopping import Rule, rounds_for
 from regatta.stats.ratios import paired_log_ratio
 from regatta.stats.stein import STEIN, stein_log_ratio
 

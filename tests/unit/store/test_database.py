@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic_journal import cell, native, record, write_experiment, write_journal, write_plan
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.store import database
 from regatta.store.database import ensure_database, open_database, rebuild
 from regatta.store.tables import CELLS, INVOCATIONS, ITERATIONS

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.store import events
 from regatta.store.events import append_event, events_path, read_events
 

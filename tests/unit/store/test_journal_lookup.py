@@ -9,9 +9,9 @@ import pytest
 from synthetic_journal import cell
 from synthetic_journal import record as made_up
 
-from regatta.model.record import encode_record, id_in_line
-from regatta.store import journal
-from regatta.store.journal import read_records_of
+from regatta.host.journal import journal
+from regatta.host.journal.journal import read_records_of
+from regatta.host.journal.record import encode_record, id_in_line
 
 
 def record(invocation_id: str, attempt: int = 0) -> dict[str, Any]:

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.cache import cache_dir
-from regatta.errors import HostError, StoreError
+from regatta.host.cache import cache_dir
+from regatta.host.errors import HostError, StoreError
 from regatta.store import database, seal
 from regatta.store.database import ensure_database, open_database
 

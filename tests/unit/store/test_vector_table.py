@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.errors import StoreError
+from regatta.host.errors import StoreError
 from regatta.store import database
 from regatta.store.database import open_database, rebuild
 

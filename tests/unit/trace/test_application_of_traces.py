@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.model.calls import Seen, Tally
-from regatta.model.vectors import Interval, LinearCost, PrimitiveCost, SystemVector
+from regatta.predict.prediction import predict
+from regatta.spec.call_values import Seen, Tally
 from regatta.spec.calls import read_calls
 from regatta.spec.vector_files import read_vector, write_vector
+from regatta.spec.vectors import LinearCost, PrimitiveCost, SystemVector, Value
 from regatta.trace.application import About, Trace, application_vector, mean_of, ratio_of
-from regatta.vectors.prediction import predict
 
 TABLE = read_calls(Path(__file__).parents[3] / "configs" / "primitives" / "os-calls.yml")
 
@@ -78,7 +78,7 @@ def test_what_varies_with_the_argument_between_traces_is_in_the_interval():
     traces = [_reads(100, 1024), _reads(100, 1 << 20)]
     vector = application_vector(traces, TABLE, About("x", "request"), {})
     assert vector.provenance["varying_arguments"] == "file_read bytes"
-    cost = LinearCost("bytes", Interval.exact(100), Interval.exact(0.1))
+    cost = LinearCost("bytes", Value.exact(100), Value.exact(0.1))
     system = SystemVector("s", "ns", {"file_read": PrimitiveCost("operation", cost)})
     found = predict(vector, system).time
     alone = [100 + 0.1 * 1024, 100 + 0.1 * (1 << 20)]
@@ -98,7 +98,7 @@ def test_a_prediction_holds_students_interval_of_what_the_traces_take_whatever_t
     told: list[tuple[int, int, float]], fixed: float, per: float
 ):
     vector = application_vector([_reads(*one) for one in told], TABLE, About("x", "request"), {})
-    cost = LinearCost("bytes", Interval.exact(fixed), Interval.exact(per))
+    cost = LinearCost("bytes", Value.exact(fixed), Value.exact(per))
     found = predict(vector, SystemVector("s", "ns", {"file_read": PrimitiveCost("operation", cost)})).time
     wanted = mean_of([count / units * (fixed + per * size) for count, size, units in told], 0.95)
     assert found.value == pytest.approx(wanted.value)

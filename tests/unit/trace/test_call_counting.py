@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.model.calls import (
+from regatta.predict.prediction import predict
+from regatta.spec.call_values import (
     ENDINGS,
     EXEC_ALONE,
     FORK_ALONE,
@@ -23,13 +24,12 @@ from regatta.model.calls import (
     Seen,
     Tally,
 )
-from regatta.model.primitives import PrimitiveRule
-from regatta.model.vectors import ConstantCost, Interval, LinearCost, PrimitiveCost, SystemVector
 from regatta.spec.calls import read_calls
+from regatta.spec.primitive_table import PrimitiveRule
 from regatta.spec.primitives import read_primitives
+from regatta.spec.vectors import ConstantCost, LinearCost, PrimitiveCost, SystemVector, Value
 from regatta.trace.application import About, Trace, application_vector
 from regatta.trace.counting import count_calls
-from regatta.vectors.prediction import predict
 
 PRIMITIVES = read_primitives(Path(__file__).parents[3] / "configs" / "primitives" / "os.yml").primitives
 TABLE = read_calls(Path(__file__).parents[3] / "configs" / "primitives" / "os-calls.yml")
@@ -166,7 +166,7 @@ def test_calls_in_no_rule_are_named_and_counted():
 
 def cost_of(rule: PrimitiveRule) -> PrimitiveCost:
     """A cost of the kind that the table of primitives makes; each part 1 ns."""
-    one = Interval.exact(1.0)
+    one = Value.exact(1.0)
     if rule.cost.kind == "linear":
         return PrimitiveCost(rule.unit, LinearCost(rule.cost.arguments[0], one, one))
     assert rule.cost.kind in ("constant", "fixed", "per")

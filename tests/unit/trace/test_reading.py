@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from regatta.errors import HostError
+from regatta.host.errors import HostError
 from regatta.trace.reading import Reading
 
 

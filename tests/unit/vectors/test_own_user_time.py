@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 from vector_examples import application_of, constant, count_of, system_of
 
-from regatta.model.vectors import ApplicationVector, Interval, SystemVector
-from regatta.vectors.speedup import as_mix, speedup
-from regatta.vectors.times import brings_user_time, predicted_elapsed
-from regatta.vectors.what_if import changed, effect, parse_change
+from regatta.predict.speedup import as_mix, speedup
+from regatta.predict.times import brings_user_time, predicted_elapsed
+from regatta.predict.what_if import changed, effect, parse_change
+from regatta.spec.vectors import ApplicationVector, SystemVector, Value
 
 OLD = system_of("old", a=constant(1000), user_work=constant(20, 18, 22))
 NEW = system_of("new", a=constant(1000), user_work=constant(10, 9, 11))
-CGI = application_of(count_of("a", 4), name="cgi", user=Interval.exact(4000))
-FAST = application_of(count_of("a", 2), name="fast", user=Interval.exact(1000))
+CGI = application_of(count_of("a", 4), name="cgi", user=Value.exact(4000))
+FAST = application_of(count_of("a", 2), name="fast", user=Value.exact(1000))
 
 
 def test_what_is_left_of_it_keeps_its_upper_end_where_it_is_0() -> None:
     system = system_of(a=constant(1000, user=0.5))
-    above = application_of(count_of("a", 1), user=Interval(501, 201, 801))
+    above = application_of(count_of("a", 1), user=Value(501, 201, 801))
     found = predicted_elapsed(above, system)
     assert (found.value, found.low, found.high) == pytest.approx((1001, 701, 1301))
-    below = application_of(count_of("a", 1), user=Interval(499, 199, 799))
+    below = application_of(count_of("a", 1), user=Value(499, 199, 799))
     found = predicted_elapsed(below, system)
     assert (found.value, found.low, found.high) == pytest.approx((1000, 1000, 1299))
-    none = application_of(count_of("a", 1), user=Interval(100, 50, 150))
+    none = application_of(count_of("a", 1), user=Value(100, 50, 150))
     found = predicted_elapsed(none, system)
     assert (found.low, found.high) == (1000, 1000)
 

@@ -7,25 +7,25 @@ from dataclasses import replace
 import pytest
 from vector_examples import application_of, constant, count_of, system_of
 
-from regatta.analysis.vector_fits import fit
-from regatta.errors import RegattaError
-from regatta.model.primitives import CostRule
-from regatta.model.vectors import (
+from regatta.host.errors import RegattaError
+from regatta.predict.grid import predict_many
+from regatta.predict.optimise import optimise
+from regatta.predict.ranges import beyond
+from regatta.predict.ranking import rank
+from regatta.predict.sums import UNBOUNDED, Sum, ratio
+from regatta.predict.vector_fits import fit
+from regatta.spec.primitive_table import CostRule
+from regatta.spec.vectors import (
     Count,
-    Interval,
     LinearCost,
     PrimitiveCost,
     Share,
     TableCost,
     TablePoint,
+    Value,
 )
-from regatta.vectors.grid import predict_many
-from regatta.vectors.optimise import optimise
-from regatta.vectors.ranges import beyond
-from regatta.vectors.ranking import rank
-from regatta.vectors.sums import UNBOUNDED, Sum, ratio
 
-LINE = LinearCost("bytes", Interval.exact(100), Interval.exact(0.1))
+LINE = LinearCost("bytes", Value.exact(100), Value.exact(0.1))
 MEASURED = PrimitiveCost("operation", LINE, measured={"bytes": (1024.0, 16384.0)})
 
 
@@ -34,7 +34,7 @@ def test_uses_outside_of_what_was_measured_are_told_with_their_time() -> None:
     system = system_of(read=MEASURED, null=constant(5))
     assert beyond(inside, system) == ()
     parts = (Share({"bytes": 1000.0}, 0.5), Share({"bytes": 2000.0}, 0.3), Share({"bytes": 100_000.0}, 0.2))
-    outside = application_of(Count("read", Interval.exact(10), distribution=parts), count_of("null", 7))
+    outside = application_of(Count("read", Value.exact(10), distribution=parts), count_of("null", 7))
     (found,) = beyond(outside, system)
     assert (found.primitive, found.argument) == ("read", "bytes")
     assert (found.low, found.high, found.least, found.largest) == (1024, 16384, 1000, 100_000)
@@ -42,7 +42,7 @@ def test_uses_outside_of_what_was_measured_are_told_with_their_time() -> None:
 
 
 def test_a_table_tells_its_range_by_its_points_and_a_range_that_nobody_tells_holds_everything() -> None:
-    points = tuple(TablePoint((at,), Interval.exact(cost)) for at, cost in ((1024, 100), (16384, 1600)))
+    points = tuple(TablePoint((at,), Value.exact(cost)) for at, cost in ((1024, 100), (16384, 1600)))
     table = PrimitiveCost("operation", TableCost(("bytes",), points))
     application = application_of(count_of("read", 1, bytes=1e6))
     (found,) = beyond(application, system_of(read=table))

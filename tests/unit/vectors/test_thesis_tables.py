@@ -14,23 +14,23 @@ from typing import Any
 
 import pytest
 
-from regatta.model.vectors import (
+from regatta.predict.costs import evaluate
+from regatta.predict.mixing import connections_per_request
+from regatta.predict.prediction import predict
+from regatta.predict.ranking import rank
+from regatta.predict.speedup import speedup, with_user_time
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Count,
-    Interval,
     Prediction,
     PrimitiveCost,
     Share,
     SystemVector,
     TableCost,
     TablePoint,
+    Value,
 )
-from regatta.vectors.costs import evaluate
-from regatta.vectors.mixing import connections_per_request
-from regatta.vectors.prediction import predict
-from regatta.vectors.ranking import rank
-from regatta.vectors.speedup import speedup, with_user_time
 
 TABLES: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "reference" / "thesis_vectors.json").read_text()
@@ -62,7 +62,7 @@ def total_of(table: str) -> str:
 
 
 def application(table: str, name: str = "") -> ApplicationVector:
-    counts = tuple(Count(entry, Interval.exact(float(count))) for entry, _, count, _ in rows_of(table))
+    counts = tuple(Count(entry, Value.exact(float(count))) for entry, _, count, _ in rows_of(table))
     return ApplicationVector(name or table, "request", counts)
 
 
@@ -70,7 +70,7 @@ def system(name: str, *tables: str) -> SystemVector:
     primitives = {
         entry: PrimitiveCost(
             "byte" if entry in BY_BYTE else "operation",
-            ConstantCost(Interval.exact(float(time) / float(count))),
+            ConstantCost(Value.exact(float(time) / float(count))),
         )
         for table in tables
         for entry, _, count, time in rows_of(table)
@@ -166,7 +166,7 @@ def test_the_speed_up_from_cgi_to_fastcgi_is_the_arithmetic_of_figure_6_2(
     fastcgi = application("table_6_5", "fastcgi")
     before, after = [(static, 1 - dynamic), (cgi, dynamic)], [(static, 1 - dynamic), (fastcgi, dynamic)]
     for over, expected in ((0.11, r_11), (0.18, r_18)):
-        found = speedup(before, after, machine, Interval.exact(over * s1 * 1e3))
+        found = speedup(before, after, machine, Value.exact(over * s1 * 1e3))
         assert found.before.value / 1e3 == pytest.approx(s1, abs=2e-3)
         assert found.after.value / 1e3 == pytest.approx(s2, abs=2e-3)
         assert found.kernel.value == pytest.approx(r, abs=6e-5)
@@ -179,7 +179,7 @@ def test_the_speed_up_from_cgi_to_fastcgi_is_the_arithmetic_of_figure_6_2(
 
 def gc_costs(column: int) -> TableCost:
     points = tuple(
-        TablePoint((float(row[0]),), Interval.exact(float(row[column]))) for row in TABLES["table_5_4"]
+        TablePoint((float(row[0]),), Value.exact(float(row[column]))) for row in TABLES["table_5_4"]
     )
     return TableCost(("bytes",), points, "hold")
 
@@ -202,16 +202,16 @@ def test_a_collection_takes_what_the_formula_of_section_5_4_3_says() -> None:
     machine = SystemVector(
         "jvm", "ms",
         {
-            "gc_heap": PrimitiveCost("MiB", ConstantCost(Interval.exact(3.75))),
+            "gc_heap": PrimitiveCost("MiB", ConstantCost(Value.exact(3.75))),
             "gc_live": PrimitiveCost("object", gc_costs(1)),
             "gc_dead": PrimitiveCost("object", gc_costs(2)),
         },
     )  # fmt: skip
     sizes = (Share({"bytes": 12}, 0.5), Share({"bytes": 28}, 0.3), Share({"bytes": 5000}, 0.2))
     counts = (
-        Count("gc_heap", Interval.exact(32)),
-        Count("gc_live", Interval.exact(100_000), distribution=sizes),
-        Count("gc_dead", Interval.exact(400_000), distribution=sizes),
+        Count("gc_heap", Value.exact(32)),
+        Count("gc_live", Value.exact(100_000), distribution=sizes),
+        Count("gc_dead", Value.exact(400_000), distribution=sizes),
     )
     found = predict(ApplicationVector("db", "collection", counts), machine)
     # 3.75 x 32 + 10^5 (0.5 x 7.04E-4 + 0.3 x 8.67E-4 + 0.2 x 1.46E-3) + 4 x 10^5 (0.5 x 3.02E-4 + 0.3 x 4.03E-4 + 0.2 x 7.17E-4)

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 from scipy.interpolate import RegularGridInterpolator
 
-from regatta.errors import RegattaError
-from regatta.model.vectors import (
+from regatta.host.errors import RegattaError
+from regatta.predict.costs import evaluate, weights_of_count
+from regatta.spec.vectors import (
     ConstantCost,
     Count,
-    Interval,
     LinearCost,
     PiecewiseCost,
     Share,
     TableCost,
     TablePoint,
+    Value,
 )
-from regatta.vectors.costs import evaluate, weights_of_count
 
 
-def exact(value: float) -> Interval:
-    return Interval.exact(value)
+def exact(value: float) -> Value:
+    return Value.exact(value)
 
 
 def table(outside: str = "hold") -> TableCost:
@@ -37,11 +37,11 @@ def table(outside: str = "hold") -> TableCost:
 
 
 def test_a_constant_asks_for_no_argument() -> None:
-    assert evaluate(ConstantCost(Interval(5.0, 4.0, 7.0)), {}) == Interval(5.0, 4.0, 7.0)
+    assert evaluate(ConstantCost(Value(5.0, 4.0, 7.0)), {}) == Value(5.0, 4.0, 7.0)
 
 
 def test_a_line_adds_its_errors_as_the_root_of_their_squares() -> None:
-    cost = LinearCost("bytes", Interval(100.0, 97.0, 106.0), Interval(2.0, 1.6, 2.8))
+    cost = LinearCost("bytes", Value(100.0, 97.0, 106.0), Value(2.0, 1.6, 2.8))
     found = evaluate(cost, {"bytes": 10.0})
     # 100 + 2 x 10; below: sqrt(3^2 + (0.4 x 10)^2) = 5; above: sqrt(6^2 + (0.8 x 10)^2) = 10
     assert (found.value, found.low, found.high) == pytest.approx((120.0, 115.0, 130.0))
@@ -63,7 +63,7 @@ def test_beyond_a_table_the_nearest_value_holds_or_the_last_line_goes_on(
 
 
 def test_an_extended_table_crosses_the_sides_of_the_point_that_counts_against_it() -> None:
-    points = (TablePoint((0.0,), Interval(10.0, 9.0, 13.0)), TablePoint((1.0,), Interval(20.0, 20.0, 20.0)))
+    points = (TablePoint((0.0,), Value(10.0, 9.0, 13.0)), TablePoint((1.0,), Value(20.0, 20.0, 20.0)))
     found = evaluate(TableCost(("x",), points, "extend"), {"x": 2.0})
     # 2 x 20 - 10: the first point's 3 above is what makes the result smaller.
     assert (found.value, found.low, found.high) == pytest.approx((30.0, 27.0, 31.0))

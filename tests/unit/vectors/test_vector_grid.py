@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
-from regatta.errors import RegattaError
-from regatta.model.vectors import (
+from regatta.host.errors import RegattaError
+from regatta.predict.grid import predict_many
+from regatta.predict.prediction import predict
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Count,
-    Interval,
     LinearCost,
     PiecewiseCost,
     PrimitiveCost,
@@ -25,9 +26,8 @@ from regatta.model.vectors import (
     SystemVector,
     TableCost,
     TablePoint,
+    Value,
 )
-from regatta.vectors.grid import predict_many
-from regatta.vectors.prediction import predict
 
 
 def assert_the_same(applications: Sequence[ApplicationVector], systems: Sequence[SystemVector]) -> None:
@@ -69,10 +69,10 @@ def refusal_of(application: ApplicationVector, system: SystemVector) -> RegattaE
 
 
 def test_a_cost_below_zero_is_refused_as_it_is_alone_even_in_one_part_of_a_distribution() -> None:
-    points = (TablePoint((10.0,), Interval.exact(4)), TablePoint((20.0,), Interval.exact(1)))
+    points = (TablePoint((10.0,), Value.exact(4)), TablePoint((20.0,), Value.exact(1)))
     falling = PrimitiveCost("operation", TableCost(("bytes",), points, "extend"))
     shares = (Share({"bytes": 12.0}, 0.9), Share({"bytes": 30.0}, 0.1))
-    parts = application_of(Count("r", Interval.exact(2), distribution=shares), name="parts")
+    parts = application_of(Count("r", Value.exact(2), distribution=shares), name="parts")
     for application in (application_of(count_of("r", 3, bytes=30), name="parts"), parts):
         told = "application parts, primitive r on system s2: expected a cost of at least 0 · got -2 ns at bytes=30"
         for call in (
@@ -88,8 +88,8 @@ def test_a_cost_below_zero_is_refused_as_it_is_alone_even_in_one_part_of_a_distr
 
 
 def test_constants_and_lines_of_one_primitive_may_stand_side_by_side() -> None:
-    line = PrimitiveCost("operation", LinearCost("bytes", Interval(5, 4, 7), Interval(2, 1.5, 2.1)))
-    other = PrimitiveCost("operation", LinearCost("pages", Interval(5, 4, 7), Interval(2, 1.5, 2.1)))
+    line = PrimitiveCost("operation", LinearCost("bytes", Value(5, 4, 7), Value(2, 1.5, 2.1)))
+    other = PrimitiveCost("operation", LinearCost("pages", Value(5, 4, 7), Value(2, 1.5, 2.1)))
     systems = [
         system_of("s1", r=constant(9, 8, 11)),
         system_of("s2", r=line),
@@ -103,8 +103,8 @@ def test_constants_and_lines_of_one_primitive_may_stand_side_by_side() -> None:
 
 
 def test_sides_cross_where_a_coefficient_or_a_weight_is_below_zero() -> None:
-    falling = PrimitiveCost("operation", LinearCost("bytes", Interval(500, 490, 550), Interval(-2, -3, -1.9)))
-    points = (TablePoint((0.0,), Interval(10, 9, 13)), TablePoint((1.0,), Interval(20, 15, 21)))
+    falling = PrimitiveCost("operation", LinearCost("bytes", Value(500, 490, 550), Value(-2, -3, -1.9)))
+    points = (TablePoint((0.0,), Value(10, 9, 13)), TablePoint((1.0,), Value(20, 15, 21)))
     table = PrimitiveCost("operation", TableCost(("bytes",), points, "extend"))
     systems = [system_of("s1", r=falling), system_of("s2", r=table), system_of("s3", r=constant(1, 0, 3))]
     assert_the_same([application_of(count_of("r", 3, 2, 5, bytes=10), count_of("r", 1, bytes=0.5))], systems)
@@ -114,9 +114,9 @@ def test_many_predictions_need_no_single_one_where_costs_are_at_least_zero(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A later piece meets 0 below 0, and a table goes on beyond its points: both are ordinary.
-    pieces = ((Interval(5, 4, 6), Interval(1, 0.9, 1.2)), (Interval(-90, -99, -80), Interval(2, 1.9, 2.2)))
+    pieces = ((Value(5, 4, 6), Value(1, 0.9, 1.2)), (Value(-90, -99, -80), Value(2, 1.9, 2.2)))
     later = PrimitiveCost("operation", PiecewiseCost("bytes", (100.0,), pieces))
-    points = (TablePoint((0.0,), Interval(10, 9, 13)), TablePoint((1.0,), Interval(20, 15, 21)))
+    points = (TablePoint((0.0,), Value(10, 9, 13)), TablePoint((1.0,), Value(20, 15, 21)))
     beyond = PrimitiveCost("operation", TableCost(("bytes",), points, "extend"))
     systems = [system_of("s1", r=later), system_of("s2", r=beyond)]
     applications = [application_of(count_of("r", 3, 2, 5, bytes=150), count_of("r", 1, bytes=0.5))]
@@ -125,12 +125,12 @@ def test_many_predictions_need_no_single_one_where_costs_are_at_least_zero(
     def refuse(application: ApplicationVector, system: SystemVector) -> None:
         raise AssertionError(f"{application.name} alone on {system.name}")
 
-    monkeypatch.setattr("regatta.vectors.grid.predict", refuse)
+    monkeypatch.setattr("regatta.predict.grid.predict", refuse)
     assert np.isfinite(predict_many(applications, systems).low).all()
 
 
 def test_what_is_not_known_of_one_system_spoils_no_other() -> None:
-    unknown = PrimitiveCost("operation", ConstantCost(Interval(3, n=1, reason="one invocation")))
+    unknown = PrimitiveCost("operation", ConstantCost(Value(3, n=1, reason="one invocation")))
     systems = [
         system_of("s1", a=unknown, b=constant(5)),
         system_of("s2", a=constant(3, 2, 4), b=constant(5)),
@@ -150,7 +150,7 @@ def test_what_is_not_known_of_one_system_spoils_no_other() -> None:
 
 
 def test_a_missing_argument_is_refused_as_it_is_alone() -> None:
-    line = PrimitiveCost("operation", LinearCost("bytes", Interval.exact(5), Interval.exact(2)))
+    line = PrimitiveCost("operation", LinearCost("bytes", Value.exact(5), Value.exact(2)))
     with pytest.raises(
         RegattaError,
         match=re.escape("application a, primitive r: expected a finite number for the argument `bytes`"),

@@ -8,43 +8,43 @@ from dataclasses import replace
 import pytest
 from vector_examples import application_of, constant, count_of, system_of
 
-from regatta.errors import RegattaError
-from regatta.model.vectors import Interval, Measured
-from regatta.vectors.compared import compared
-from regatta.vectors.coverage import coverage, shared_processor
-from regatta.vectors.times import predicted_elapsed
-from regatta.vectors.what_if import changed, parse_change
+from regatta.host.errors import RegattaError
+from regatta.predict.compared import compared
+from regatta.predict.coverage import coverage, shared_processor
+from regatta.predict.times import predicted_elapsed
+from regatta.predict.what_if import changed, parse_change
+from regatta.spec.vectors import Measured, Value
 
 APPLICATION = application_of(count_of("a", 1))
 
 
 def measured(system: str, kernel: float, spread: float = 0.0) -> Measured:
-    number = Interval(kernel, kernel - spread, kernel + spread)
-    return Measured(system, Interval.exact(2 * kernel), number, Interval.exact(kernel), "ns")
+    number = Value(kernel, kernel - spread, kernel + spread)
+    return Measured(system, Value.exact(2 * kernel), number, Value.exact(kernel), "ns")
 
 
 def test_coverage_is_the_explained_share_with_its_interval() -> None:
-    found = coverage(Interval(80, 76, 84), Interval.exact(100))
+    found = coverage(Value(80, 76, 84), Value.exact(100))
     assert (found.share.value, found.share.low, found.share.high) == pytest.approx((0.8, 0.76, 0.84))
     assert found.words == "The vector explains 80 % (76 to 84) of the measured kernel time."
     assert found.warning == ""
 
 
 def test_a_vector_that_explains_little_is_warned_of() -> None:
-    found = coverage(Interval.exact(30), Interval(100, 90, 110))
+    found = coverage(Value.exact(30), Value(100, 90, 110))
     assert found.warning.startswith("The vector explains only 30 % of the measured kernel time")
-    assert coverage(Interval.exact(50), Interval.exact(100)).warning == ""
+    assert coverage(Value.exact(50), Value.exact(100)).warning == ""
 
 
 def test_more_than_everything_is_told() -> None:
-    assert coverage(Interval(130, 120, 140), Interval(100, 98, 102)).words.endswith(
+    assert coverage(Value(130, 120, 140), Value(100, 98, 102)).words.endswith(
         "It predicts more than there is."
     )
-    assert not coverage(Interval(103, 90, 110), Interval.exact(100)).words.endswith("than there is.")
+    assert not coverage(Value(103, 90, 110), Value.exact(100)).words.endswith("than there is.")
 
 
 def test_coverage_of_what_was_not_measured_is_not_known() -> None:
-    found = coverage(Interval.exact(5), Interval(math.nan, reason="the kernel has no counters"))
+    found = coverage(Value.exact(5), Value(math.nan, reason="the kernel has no counters"))
     assert math.isnan(found.share.value)
     assert found.words.endswith("is not known: the kernel has no counters.")
     assert found.warning == ""
@@ -102,7 +102,7 @@ def test_what_was_not_measured_is_left_out_and_nothing_to_judge_is_not_right() -
 
 
 def test_measured_times_come_in_their_own_unit() -> None:
-    number = Interval.exact(0.2)
+    number = Value.exact(0.2)
     found = compared(
         APPLICATION, [system_of("s1", a=constant(100))], [Measured("s1", number, number, number, "us")]
     )
@@ -111,13 +111,13 @@ def test_measured_times_come_in_their_own_unit() -> None:
 
 def test_elapsed_time_has_the_user_time_that_primitives_do_not_hold_already() -> None:
     system = system_of(fork=constant(1000, user=0.2))
-    application = application_of(count_of("fork", 1), user=Interval.exact(500))
+    application = application_of(count_of("fork", 1), user=Value.exact(500))
     # The kernel's 800 and the 500 that were measured, of which 200 are the primitive's.
     assert predicted_elapsed(application, system).value == pytest.approx(1300)
     faster = system_of("faster", fork=constant(500, user=0.2))
     # Of the user time on `s`, 300 are the application's own wherever it runs.
     assert predicted_elapsed(application, faster, traced_on={"faster": system}).value == pytest.approx(800)
-    little = application_of(count_of("fork", 1), user=Interval.exact(50))
+    little = application_of(count_of("fork", 1), user=Value.exact(50))
     assert predicted_elapsed(little, system).value == pytest.approx(1000)
     assert math.isnan(predicted_elapsed(application_of(count_of("fork", 1)), system).value)
 
@@ -125,7 +125,7 @@ def test_elapsed_time_has_the_user_time_that_primitives_do_not_hold_already() ->
 def test_own_user_time_goes_with_what_work_in_user_mode_costs() -> None:
     here = system_of("here", fork=constant(1000, user=0.2), user_work=constant(10))
     there = system_of("there", fork=constant(500, user=0.2), user_work=constant(20, 18, 22))
-    application = application_of(count_of("fork", 1), user=Interval.exact(500))
+    application = application_of(count_of("fork", 1), user=Value.exact(500))
     found = predicted_elapsed(application, there, {"there": here})
     # 300 are the application's own on `here`; a step of it takes twice as long, give or take a tenth.
     assert found.value == pytest.approx(500 + 600)
@@ -137,7 +137,7 @@ def test_own_user_time_goes_with_what_work_in_user_mode_costs() -> None:
 
 def test_what_a_changed_cost_saves_in_user_mode_stays_saved() -> None:
     before = system_of("s", fork=constant(1000, 900, 1100, user=0.4))
-    application = application_of(count_of("fork", 1), user=Interval.exact(800))
+    application = application_of(count_of("fork", 1), user=Value.exact(800))
     after = changed(before, {"fork": parse_change("0.5x", "--what-if")}, "s")
     found = predicted_elapsed(application, after, {"s": before})
     assert found.value == pytest.approx(500 + 400)

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
-from regatta.errors import RegattaError
-from regatta.model.vectors import ApplicationVector, Count, Interval, Share, SystemVector
-from regatta.vectors.mixing import averaged, connections_per_request, mixed, normalized, replaced
-from regatta.vectors.prediction import has_intervals, predict
-from regatta.vectors.speedup import as_mix, speedup, with_user_time
+from regatta.host.errors import RegattaError
+from regatta.predict.mixing import averaged, connections_per_request, mixed, normalized, replaced
+from regatta.predict.prediction import has_intervals, predict
+from regatta.predict.speedup import as_mix, speedup, with_user_time
+from regatta.spec.vectors import ApplicationVector, Count, Share, SystemVector, Value
 
 STATIC = application_of(
-    count_of("a", 1), count_of("read", 1, bytes=100), name="static", user=Interval(10, 9, 11)
+    count_of("a", 1), count_of("read", 1, bytes=100), name="static", user=Value(10, 9, 11)
 )
-CGI = application_of(count_of("a", 5, 4, 7), count_of("fork", 1), name="cgi", user=Interval(90, 80, 100))
+CGI = application_of(count_of("a", 5, 4, 7), count_of("fork", 1), name="cgi", user=Value(90, 80, 100))
 
 
 def test_a_mix_is_the_mean_request_by_weight() -> None:
@@ -38,12 +38,12 @@ def test_a_mix_is_the_mean_request_by_weight() -> None:
 
 def test_a_mix_is_made_of_as_many_invocations_as_the_least_of_its_uncertain_parts() -> None:
     one = application_of(
-        replace(count_of("a", 1), count=Interval(1, 0.9, 1.1, 9)), name="one", user=Interval(10, 9, 11, 5)
+        replace(count_of("a", 1), count=Value(1, 0.9, 1.1, 9)), name="one", user=Value(10, 9, 11, 5)
     )
     other = application_of(
-        replace(count_of("a", 3), count=Interval(3, 2, 4, 4)), name="other", user=Interval(20, 18, 21, 7)
+        replace(count_of("a", 3), count=Value(3, 2, 4, 4)), name="other", user=Value(20, 18, 21, 7)
     )
-    exact = application_of(count_of("a", 2), name="exact", user=Interval.exact(3))
+    exact = application_of(count_of("a", 2), name="exact", user=Value.exact(3))
     found = mixed("web", [(one, 1), (other, 1), (exact, 1)])
     assert found.counts[0].count.n == 4
     assert found.user_time is not None
@@ -52,7 +52,7 @@ def test_a_mix_is_made_of_as_many_invocations_as_the_least_of_its_uncertain_part
 
 
 def test_what_is_of_one_trace_stays_so_in_a_mix() -> None:
-    once, often = Interval(10, 10, 10, 1, "one trace"), Interval(20, 18, 22, 5)
+    once, often = Value(10, 10, 10, 1, "one trace"), Value(20, 18, 22, 5)
     alone = application_of(Count("a", once), name="alone", user=once)
     others = application_of(Count("a", often), name="others", user=often)
     found = mixed("web", [(alone, 1), (others, 1)])
@@ -69,9 +69,9 @@ def test_weights_whose_sum_is_beyond_every_number_are_a_mix_and_others_are_what_
 
 
 def test_the_user_time_of_a_vector_is_one_of_its_intervals() -> None:
-    alone = application_of(count_of("a", 1), user=Interval(10, 9, 11))
+    alone = application_of(count_of("a", 1), user=Value(10, 9, 11))
     assert has_intervals(alone)
-    assert not has_intervals(replace(alone, user_time=Interval.exact(10)))
+    assert not has_intervals(replace(alone, user_time=Value.exact(10)))
     with pytest.raises(RegattaError, match="one level"):
         mixed("web", [(alone, 1), (replace(alone, name="b", level=0.99), 1)])
 
@@ -159,7 +159,7 @@ def test_a_mean_request_has_the_mean_size_where_the_body_goes_and_the_connection
 
 def test_a_mean_request_keeps_the_distance_of_its_intervals_and_leaves_distributions() -> None:
     shares = (Share({"bytes": 9_000.0}, 1.0),)
-    spread = Count("file_read", Interval.exact(1), distribution=shares)
+    spread = Count("file_read", Value.exact(1), distribution=shares)
     traced = replace(
         application_of(count_of("tcp_transfer", 5_300, 5_200, 5_400)),
         counts=(count_of("tcp_transfer", 5_300, 5_200, 5_400), spread),
@@ -188,8 +188,8 @@ def test_sizes_and_connections_that_cannot_be_are_refused(wrong: dict[str, float
 
 def test_the_speed_up_is_told_of_the_kernel_with_user_time_that_stays_and_with_that_of_each_side() -> None:
     system = system_of(fork=constant(1000, user=0.2), rest=constant(100))
-    cgi = application_of(count_of("fork", 1), count_of("rest", 2), name="cgi", user=Interval.exact(300))
-    fastcgi = application_of(count_of("rest", 4), name="fastcgi", user=Interval.exact(50))
+    cgi = application_of(count_of("fork", 1), count_of("rest", 2), name="cgi", user=Value.exact(300))
+    fastcgi = application_of(count_of("rest", 4), name="fastcgi", user=Value.exact(50))
     found = speedup(as_mix(cgi), as_mix(fastcgi), system)
     assert (found.before.value, found.after.value, found.user.value) == (1000, 400, 300)
     assert found.kernel.value == 2.5
@@ -212,12 +212,12 @@ def test_what_both_mixes_share_does_not_blur_the_speed_up() -> None:
         application_of(count_of("a", 4), name="before"),
         application_of(count_of("a", 2), name="after"),
     )
-    found = speedup(as_mix(before), as_mix(after), system, Interval.exact(0)).kernel
+    found = speedup(as_mix(before), as_mix(after), system, Value.exact(0)).kernel
     assert (found.value, found.low, found.high) == pytest.approx((2, 2, 2))
     # The static part of both has the same count.
     static = application_of(count_of("a", 10, 2, 20), name="static")
     mixes = [[(static, 0.5), (part, 0.5)] for part in (before, after)]
-    blurred = speedup(*mixes, system_of(a=constant(100)), Interval.exact(0)).kernel
+    blurred = speedup(*mixes, system_of(a=constant(100)), Value.exact(0)).kernel
     # (10 + 4) / (10 + 2), and 10 may be 2 or 20
     assert (blurred.value, blurred.low, blurred.high) == pytest.approx((14 / 12, 24 / 22, 6 / 4))
 
@@ -240,7 +240,7 @@ def test_an_uncertain_user_time_widens_the_speed_up() -> None:
         application_of(count_of("a", 9), name="before"),
         application_of(count_of("a", 3), name="after"),
     )
-    found = speedup(as_mix(before), as_mix(after), system, Interval(100, 0, 300)).user_stays
+    found = speedup(as_mix(before), as_mix(after), system, Value(100, 0, 300)).user_stays
     assert (found.value, found.low, found.high) == pytest.approx((1000 / 400, 1200 / 600, 900 / 300))
 
 

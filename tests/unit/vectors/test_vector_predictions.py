@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from scipy import stats
 from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
-from regatta.errors import RegattaError
-from regatta.model.vectors import (
+from regatta.host.errors import RegattaError
+from regatta.predict.prediction import predict
+from regatta.predict.what_if import Change, changed
+from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,
     Count,
-    Interval,
     LinearCost,
     PrimitiveCost,
     SystemVector,
+    Value,
 )
-from regatta.vectors.prediction import predict
-from regatta.vectors.what_if import Change, changed
 
 
-def ends(number: Interval) -> tuple[float, float, float]:
+def ends(number: Value) -> tuple[float, float, float]:
     return number.value, number.low, number.high
 
 
@@ -56,7 +56,7 @@ def test_a_cost_that_is_used_twice_moves_both_uses_together() -> None:
 
 
 def test_two_sizes_of_one_line_share_both_of_its_coefficients() -> None:
-    line = PrimitiveCost("operation", LinearCost("bytes", Interval(100, 98, 102), Interval(1.0, 0.9, 1.2)))
+    line = PrimitiveCost("operation", LinearCost("bytes", Value(100, 98, 102), Value(1.0, 0.9, 1.2)))
     found = predict(application_of(count_of("r", 2, bytes=10), count_of("r", 1, bytes=30)), system_of(r=line))
     # 3 x fixed + 50 x per
     assert ends(found.time) == pytest.approx((350, 350 - math.hypot(6, 5), 350 + math.hypot(6, 10)))
@@ -64,7 +64,7 @@ def test_two_sizes_of_one_line_share_both_of_its_coefficients() -> None:
 
 
 def test_kernel_and_user_time_are_told_apart_by_the_user_share() -> None:
-    process = replace(constant(1000, 950, 1050), user_share=Interval(0.2, 0.15, 0.3))
+    process = replace(constant(1000, 950, 1050), user_share=Value(0.2, 0.15, 0.3))
     found = predict(application_of(count_of("p", 2), count_of("a", 1)), system_of(p=process, a=constant(50)))
     assert found.time.value == 2050
     # Cost 2 x 50 x 0.8 and share 2000 x 0.1 or 0.05; a larger user share is a smaller kernel's.
@@ -74,8 +74,8 @@ def test_kernel_and_user_time_are_told_apart_by_the_user_share() -> None:
 
 
 def test_a_user_share_that_nobody_knows_leaves_the_time_and_takes_both_of_its_parts() -> None:
-    unknown = replace(constant(1000), user_share=Interval(math.nan, reason="no user_share was measured"))
-    counts = (Count("a", Interval(1, 1, 1, 1, "one trace")), count_of("p", 2))
+    unknown = replace(constant(1000), user_share=Value(math.nan, reason="no user_share was measured"))
+    counts = (Count("a", Value(1, 1, 1, 1, "one trace")), count_of("p", 2))
     found = predict(application_of(*counts), system_of(a=constant(50), p=unknown))
     assert ends(found.time) == (2050, 2050, 2050)
     for part in (found.kernel, found.user):
@@ -89,7 +89,7 @@ def test_a_user_share_that_nobody_knows_leaves_the_time_and_takes_both_of_its_pa
 
 
 def test_a_little_time_without_a_user_share_widens_the_intervals_of_both_parts() -> None:
-    unknown = replace(constant(30), user_share=Interval(math.nan, reason="no user_share was measured"))
+    unknown = replace(constant(30), user_share=Value(math.nan, reason="no user_share was measured"))
     found = predict(
         application_of(count_of("a", 1), count_of("p", 1), count_of("q", 0.5)),
         system_of(a=constant(955), p=unknown, q=unknown),
@@ -119,7 +119,7 @@ def test_a_missing_primitive_makes_the_time_undefined_and_is_named() -> None:
 
 
 def test_an_entry_that_counts_exactly_nothing_needs_neither_cost_nor_argument() -> None:
-    line = PrimitiveCost("operation", LinearCost("bytes", Interval.exact(1), Interval.exact(1)))
+    line = PrimitiveCost("operation", LinearCost("bytes", Value.exact(1), Value.exact(1)))
     application = application_of(count_of("a", 5), count_of("gone", 0), count_of("line", 0))
     found = predict(application, system_of(a=constant(2), line=line))
     assert ends(found.time) == (10, 10, 10)
@@ -128,7 +128,7 @@ def test_an_entry_that_counts_exactly_nothing_needs_neither_cost_nor_argument() 
 
 
 def test_an_unknown_interval_leaves_the_value_and_says_why() -> None:
-    system = system_of(a=PrimitiveCost("operation", ConstantCost(Interval(3, n=1, reason="one invocation"))))
+    system = system_of(a=PrimitiveCost("operation", ConstantCost(Value(3, n=1, reason="one invocation"))))
     found = predict(application_of(count_of("a", 2)), system).time
     assert found.value == 6
     assert math.isnan(found.low)
@@ -137,7 +137,7 @@ def test_an_unknown_interval_leaves_the_value_and_says_why() -> None:
 
 
 def test_a_missing_argument_names_application_primitive_and_system() -> None:
-    line = PrimitiveCost("operation", LinearCost("bytes", Interval.exact(1), Interval.exact(1)))
+    line = PrimitiveCost("operation", LinearCost("bytes", Value.exact(1), Value.exact(1)))
     with pytest.raises(RegattaError, match=r"application a, primitive r on system s: expected .* `bytes`"):
         predict(application_of(count_of("r", 1)), system_of(r=line))
 
@@ -183,7 +183,7 @@ def test_a_count_of_zero_is_as_no_entry_at_all(application: ApplicationVector, s
     first = application.counts[0].primitive
     without = tuple(count for count in application.counts if count.primitive != first)
     zero = tuple(
-        replace(count, count=Interval.exact(0.0)) if count.primitive == first else count
+        replace(count, count=Value.exact(0.0)) if count.primitive == first else count
         for count in application.counts
     )
     a = predict(replace(application, counts=without), system)
@@ -200,8 +200,8 @@ def test_a_count_of_zero_is_as_no_entry_at_all(application: ApplicationVector, s
 def test_intervals_widen_with_uncertainty_and_hold_the_value(
     application: ApplicationVector, system: SystemVector, factor: float, of_counts: bool
 ) -> None:
-    def wider(number: Interval) -> Interval:
-        return Interval(
+    def wider(number: Value) -> Value:
+        return Value(
             number.value,
             number.value - factor * (number.value - number.low),
             number.value + factor * (number.high - number.value),
@@ -252,7 +252,7 @@ def test_the_interval_covers_the_truth_as_often_as_its_level_says() -> None:
             sample = random.normal(mean, 0.15 * mean, n)
             half = spread * float(sample.std(ddof=1))
             numbers.append(
-                Interval(float(sample.mean()), float(sample.mean()) - half, float(sample.mean()) + half)
+                Value(float(sample.mean()), float(sample.mean()) - half, float(sample.mean()) + half)
             )
         system = system_of(
             **{f"p{i}": PrimitiveCost("operation", ConstantCost(numbers[i])) for i in range(3)}

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given, settings
 from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
-from regatta.errors import RegattaError
-from regatta.model.vectors import ApplicationVector, Interval, SystemVector
-from regatta.vectors.prediction import predict
-from regatta.vectors.ranking import rank
-from regatta.vectors.sums import Sum, ratio, uncertain
+from regatta.host.errors import RegattaError
+from regatta.predict.prediction import predict
+from regatta.predict.ranking import rank
+from regatta.predict.sums import Sum, ratio, uncertain
+from regatta.spec.vectors import ApplicationVector, SystemVector, Value
 
 
 def test_systems_come_in_the_order_of_their_predicted_times_with_speeds_beside_the_reference() -> None:
@@ -88,11 +88,11 @@ def test_an_unknown_interval_tells_nothing_apart() -> None:
 
 
 def test_the_order_of_elapsed_times_has_the_user_time_on_both_sides() -> None:
-    application = application_of(count_of("a", 1), user=Interval(50, 30, 70))
+    application = application_of(count_of("a", 1), user=Value(50, 30, 70))
     systems = [system_of("s1", a=constant(100)), system_of("s2", a=constant(150))]
     found = rank(application, systems, what="elapsed")
     assert [row.time.value for row in found.rows] == [150, 200]
-    assert found.pairs[0].difference == Interval(50, 50, 50)
+    assert found.pairs[0].difference == Value(50, 50, 50)
     # (100 + u) / (150 + u) for u from 30 to 70
     assert (found.rows[1].speed.low, found.rows[1].speed.high) == pytest.approx((130 / 180, 170 / 220))
 
@@ -127,11 +127,9 @@ def test_difference_and_ratio_agree_and_what_does_not_overlap_is_told_apart(
 
 
 def test_a_ratio_has_the_limits_at_which_the_difference_ends_at_zero() -> None:
-    found = ratio(uncertain(Interval(10, 8, 12), "a"), uncertain(Interval(4, 3, 5), "b"))
+    found = ratio(uncertain(Value(10, 8, 12), "a"), uncertain(Value(4, 3, 5), "b"))
     for r, side in ((found.low, 0), (found.high, 1)):
-        left = (
-            uncertain(Interval(10, 8, 12), "a").minus(uncertain(Interval(4, 3, 5), "b").times(r)).interval()
-        )
+        left = uncertain(Value(10, 8, 12), "a").minus(uncertain(Value(4, 3, 5), "b").times(r)).interval()
         assert (left.low, left.high)[side] == pytest.approx(0, abs=1e-9)
     # Donner and Zou's closed form: (ab - sqrt((ab)^2 - l u' (2a - l)(2b - u'))) / (u' (2b - u')) with l = 8, u' = 5
     assert found.low == pytest.approx((40 - math.sqrt(1600 - 8 * 5 * 12 * 3)) / (5 * 3))
@@ -139,7 +137,7 @@ def test_a_ratio_has_the_limits_at_which_the_difference_ends_at_zero() -> None:
 
 
 def test_a_ratio_by_what_may_be_zero_has_no_upper_limit_and_says_so() -> None:
-    found = ratio(uncertain(Interval(10, 8, 12), "a"), uncertain(Interval(4, -1, 9), "b"))
+    found = ratio(uncertain(Value(10, 8, 12), "a"), uncertain(Value(4, -1, 9), "b"))
     assert found.value == 2.5
     assert found.low > 0
     assert math.isnan(found.high)

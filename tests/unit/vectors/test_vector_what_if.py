@@ -9,20 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
-from regatta.errors import RegattaError
-from regatta.model.vectors import (
+from regatta.host.errors import RegattaError
+from regatta.predict.optimise import optimise
+from regatta.predict.prediction import predict
+from regatta.predict.what_if import changed, effect, parse_change
+from regatta.spec.vectors import (
     ApplicationVector,
-    Interval,
     LinearCost,
     PiecewiseCost,
     PrimitiveCost,
     SystemVector,
     TableCost,
     TablePoint,
+    Value,
 )
-from regatta.vectors.optimise import optimise
-from regatta.vectors.prediction import predict
-from regatta.vectors.what_if import changed, effect, parse_change
 
 
 @pytest.mark.parametrize(
@@ -60,21 +60,19 @@ def test_any_text_is_a_change_or_refused(text: str) -> None:
 
 
 def test_half_a_cost_is_half_of_it_and_of_its_interval_and_nothing_else_changes() -> None:
-    line = PrimitiveCost("operation", LinearCost("bytes", Interval(4, 2, 6), Interval(8, 6, 9)))
+    line = PrimitiveCost("operation", LinearCost("bytes", Value(4, 2, 6), Value(8, 6, 9)))
     system = system_of(a=constant(10, 8, 14, user=0.3), line=line, b=constant(1))
     found = changed(system, {"a": parse_change("0.5x"), "line": parse_change("+50%")})
     assert found.primitives["a"] == constant(5, 4, 7, user=0.3)
-    assert found.primitives["line"].cost == LinearCost("bytes", Interval(6, 3, 9), Interval(12, 9, 13.5))
+    assert found.primitives["line"].cost == LinearCost("bytes", Value(6, 3, 9), Value(12, 9, 13.5))
     assert found.primitives["b"] is system.primitives["b"]
     assert found.name == "s with a 0.5x, line +50%"
     assert system.primitives["a"] == constant(10, 8, 14, user=0.3)
 
 
 def test_tables_and_pieces_are_scaled_in_all_their_numbers() -> None:
-    table = PrimitiveCost("operation", TableCost(("x",), (TablePoint((1.0,), Interval(4, 2, 6)),)))
-    pieces = PrimitiveCost(
-        "operation", PiecewiseCost("x", (5.0,), ((Interval.exact(2), Interval.exact(4)),) * 2)
-    )
+    table = PrimitiveCost("operation", TableCost(("x",), (TablePoint((1.0,), Value(4, 2, 6)),)))
+    pieces = PrimitiveCost("operation", PiecewiseCost("x", (5.0,), ((Value.exact(2), Value.exact(4)),) * 2))
     found = changed(system_of(t=table, p=pieces), {"t": parse_change("2x"), "p": parse_change("2x")})
     application = application_of(count_of("t", 1, x=1), count_of("p", 1, x=7))
     assert [row.time.value for row in predict(application, found).contributions] == [8, 60]

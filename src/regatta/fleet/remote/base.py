@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.errors import HostError
-from regatta.model.host import Host
+from regatta.host.errors import HostError
+from regatta.host.values.host import Host
 
 
 class Unreachable(HostError):

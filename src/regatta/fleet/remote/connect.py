@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from regatta.errors import HostError
 from regatta.fleet.remote.base import Remote
 from regatta.fleet.remote.here import Here
 from regatta.fleet.remote.ssh import Ssh
-from regatta.model.host import Host, Way, Wish
+from regatta.host.errors import HostError
+from regatta.host.values.host import Host, Way, Wish
 
 
 def way_to(host: Host, wish: Wish) -> Way:

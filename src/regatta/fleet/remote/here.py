@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from regatta.errors import HostError
 from regatta.fleet.bounds import KEPT_TOLD_BYTES, MAXIMUM_ANSWER_BYTES, MAXIMUM_TOLD_BYTES
 from regatta.fleet.remote.base import Answer, Remote, Unreachable
+from regatta.host.errors import HostError
 from regatta.store.folder import replacing
 
 _LOOK_S = 0.02

@@ -24,7 +24,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from regatta.errors import HostError
 from regatta.fleet.bounds import MAXIMUM_ANSWER_BYTES
 from regatta.fleet.remote.base import Answer, Unreachable
 from regatta.fleet.remote.here import Here
@@ -44,12 +43,13 @@ from regatta.fleet.remote.slurm_queue import (
     program,
     tell,
 )
-from regatta.model.host import Host, SlurmPlace
+from regatta.host.errors import HostError
+from regatta.host.values.host import Host, SlurmPlace
 from regatta.store.folder import replacing
 
 #: srun's exit code for its own errors, which no command of ours has
 _SRUN_FAILED = 213
-#: what the runner ends with when it was told to stop (`regatta.runner.segment_command`)
+#: what the runner ends with when it was told to stop (`regatta.host.verbs.segment_command`)
 _STOPPED = 130
 # A runner that is told to stop ends within seconds. Slurm looks at its jobs' limits twice a minute, and so tells up to
 # half a minute earlier than this.

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from regatta.errors import HostError
 from regatta.fleet.remote.base import Unreachable
+from regatta.host.errors import HostError
 
 #: in seconds: how long a controller of Slurm's that does not answer is asked again, and how long one question may take
 CONTROLLER_PATIENCE_S = 600.0

@@ -12,10 +12,10 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from regatta.errors import HostError
 from regatta.fleet.remote.base import Answer, Remote, Unreachable
 from regatta.fleet.remote.here import run_bounded
-from regatta.model.host import Host, SshPlace
+from regatta.host.errors import HostError
+from regatta.host.values.host import Host, SshPlace
 from regatta.store.folder import replacing
 
 #: ssh's own exit code for a connection that failed

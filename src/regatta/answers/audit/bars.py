@@ -1,0 +1,86 @@
+"""Stacked shares of table 4's classes: by method, by where, and over theta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regatta.answers.audit.result import Tally
+from regatta.figures.axes import Figure, Trace, axis, layout
+from regatta.figures.labels import hover, plot_text, shorten
+from regatta.figures.looks import LegendEntry, Look
+from regatta.stats.prevalent import (
+    CLASSES,
+    CORRECT,
+    INCORRECT,
+    INDICATIVE,
+    MISLEADING,
+    MISLEADING_AND_INCORRECT,
+    MISLEADING_BUT_CORRECT,
+)
+
+_ROW_PX = 22
+_FRAME_PX = 70
+_AREA_PX = 300
+#: What goes wrong stands at the axis, where it can be compared; what is right, at the far end.
+_ORDER = {
+    INCORRECT: "@c1",
+    MISLEADING: "@c4",
+    MISLEADING_AND_INCORRECT: "@c3",
+    MISLEADING_BUT_CORRECT: "@c5",
+    INDICATIVE: "@muted",
+    CORRECT: "@c0",
+}
+
+
+def class_legend() -> list[LegendEntry]:
+    """The classes in the order in which they are stacked."""
+    return [LegendEntry(CLASSES[at], Look(colour, "square", "solid")) for at, colour in _ORDER.items()]
+
+
+def bars(title: str, rows: Sequence[tuple[str, Tally]]) -> Figure:
+    """One bar a row, which its tally's shares fill from 0 to 100 %."""
+    names = [plot_text(shorten(name, 26)) for name, _ in rows]
+    traces: list[Trace] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "x": [round(100.0 * tally.shares[at], 3) for _, tally in rows],
+            "y": list(range(len(rows))),
+            "marker": {"color": colour, "line": {"width": 0}},
+            "hoverinfo": "text",
+            "hovertext": [_hover(name, tally, at) for name, tally in rows],
+        }
+        for at, colour in _ORDER.items()
+    ]
+    x = axis("comparisons (%)", range=[0, 100])
+    y = axis(range=[len(rows) - 0.5, -0.5], tickvals=list(range(len(rows))), ticktext=names, showgrid=False)
+    return Figure(title, _FRAME_PX + _ROW_PX * len(rows), traces, layout(x, y, barmode="stack", bargap=0.25))
+
+
+def over_theta(title: str, tallies: Sequence[Tally]) -> Figure:
+    """Shares of the classes as areas over theta, for one method and group."""
+    thetas = [tally.theta_percent for tally in tallies]
+    traces: list[Trace] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "stackgroup": "classes",
+            "x": thetas,
+            "y": [round(100.0 * tally.shares[at], 3) for tally in tallies],
+            "line": {"width": 0.5, "color": colour},
+            "fillcolor": colour,
+            "hoverinfo": "text",
+            "hovertext": [_hover(f"theta {tally.theta_percent:g} %", tally, at) for tally in tallies],
+        }
+        for at, colour in _ORDER.items()
+    ]
+    x = axis("theta (%)", range=[min(thetas), max(thetas)])
+    return Figure(title, _AREA_PX, traces, layout(x, axis("comparisons (%)", range=[0, 100])))
+
+
+def _hover(name: str, tally: Tally, at: int) -> str:
+    return hover(
+        name,
+        f"{CLASSES[at]}: {100.0 * tally.shares[at]:.1f} % of {tally.comparisons} comparisons",
+        f"with the runs measured first: {tally.first[at]}",
+    )

@@ -1,0 +1,299 @@
+"""The audit: what prevalent methods would have claimed about an experiment, against what its intervals show.
+
+Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Evaluation, OOPSLA 2007, sections 6.2 and 6.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.answers.audit.precision import MAXIMUM, precisions_of
+from regatta.answers.audit.result import Audit, AuditedPair, Group, PrevalentMethod, Tally
+from regatta.answers.audit.samples import (
+    AuditFactor,
+    Material,
+    Runs,
+    choose_factor,
+    prepare,
+    read_iterations,
+    runs_of,
+)
+from regatta.answers.audit.words import findings_of
+from regatta.answers.facts import read_facts
+from regatta.answers.names import Names
+from regatta.answers.parts import TukeyPair
+from regatta.answers.result import Family
+from regatta.answers.samples import Series, load_samples
+from regatta.answers.topics.families.compute import judge_families
+from regatta.answers.words import counted, shows_difference
+from regatta.stats.estimate import Floats
+from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference
+from regatta.store.database import Progress, open_database
+
+#: invocations of the paper's figure 4
+INVOCATIONS = (3, 5, 10, 30)
+#: invocations and iterations of the paper's figure 12
+STEADY_INVOCATIONS, STEADY_ITERATIONS = (1, 3, 5), (3, 5, 10, 30)
+#: thresholds of the paper's figure 5, in per cent
+SWEEP_PERCENT = tuple(step * 0.25 for step in range(13))
+#: draws of the runs: the percentage of one comparison is then known to some 3 points, that of fifty to half a point
+DRAWS = 200
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One comparison with the runs of both its sides."""
+
+    pair: AuditedPair
+    a: Runs
+    b: Runs
+
+
+def audit_experiment(
+    experiment_dir: Path,
+    thetas_percent: Sequence[float] = (1.0, 2.0),
+    method: str = "regatta",
+    factor: AuditFactor | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Hold prevalent methods against the intervals of an experiment.
+
+    Args:
+        experiment_dir: `results/<experiment>`, planned, with or without records.
+        thetas_percent: differences of the reported numbers below this many per cent are small; each >= 0.
+        method: how the rigorous answer is made: "regatta", or "georges2007" (one-way, on the values).
+        factor: what the alternatives are values of; None: collectors, else runtimes, else modifiers, whichever are compared.
+        progress: told about the making of the database (bytes read, bytes in all).
+
+    Returns:
+        Every comparison of two alternatives with values, with the class of each method's claim tallied; what cannot be
+        said is in `left_out`.
+
+    Raises:
+        StoreError: the folder holds no plan, or cannot be read or written.
+    """
+    facts = read_facts(experiment_dir)
+    with open_database(experiment_dir, progress) as connection:
+        samples = load_samples(connection, facts.steady)
+        tables = read_iterations(connection)
+    material = prepare(samples, factor or choose_factor(samples.cells))
+    runs: dict[tuple[int, str, str], Runs] = {}
+
+    def run(series: Series) -> Runs:
+        key = series.cell.number, series.unit, series.parameters_text
+        if key not in runs:
+            runs[key] = runs_of(series, tables, facts.seed, DRAWS)
+        return runs[key]
+
+    compared, families = _compare(material, facts.level, method, run)
+    thetas = tuple(sorted({float(theta) for theta in thetas_percent}))
+    tallies = tuple(_tallies(compared, thetas))
+    audit = Audit(
+        experiment=facts.name,
+        question=facts.question,
+        method=method,
+        level=facts.level,
+        factor=material.factor,
+        thetas_percent=thetas,
+        draws=DRAWS,
+        seed=facts.seed,
+        maximum=MAXIMUM,
+        pairs=tuple(one.pair for one in compared),
+        tallies=tallies,
+        precisions=tuple(precisions_of(samples, facts.level)),
+        findings=(),
+        left_out=(*material.left_out, *_not_judged(compared, families)),
+        telling=_telling(compared, thetas),
+    )
+    return findings_of(audit)
+
+
+def _compare(
+    material: Material, level: float, method: str, run: Callable[[Series], Runs]
+) -> tuple[list[_Compared], list[Family]]:
+    if not material.factor:
+        return [], []
+    samples = material.samples
+    found: dict[tuple[object, ...], Series] = {}
+    for many in samples.series.values():
+        for series in many:
+            cell = series.cell
+            found.setdefault(
+                (cell.host, cell.benchmark, cell.runtime, cell.modifiers, cell.heap, cell.metric,
+                 tuple(sorted(series.parameters.items())), cell.collector), series,
+            )  # fmt: skip
+    families, _ = judge_families(samples, level, Names(samples.cells), method)
+    compared = []
+    for family in families:
+        heap = (
+            ("factor", family.heap_factor)
+            if family.heap_factor is not None
+            else ("mib", -1.0 if family.heap_mib is None else float(family.heap_mib))
+        )
+        place = (
+            family.host, family.benchmark, family.runtime, family.modifiers, heap, family.metric,
+            tuple(sorted(family.parameters.items())),
+        )  # fmt: skip
+        for pair in family.pairs:
+            a, b = (found.get((*place, name)) for name in (pair.a_name, pair.b_name))
+            if a is not None and b is not None and np.isfinite([pair.ratio.low, pair.ratio.high]).all():
+                compared.append(_Compared(_pair(material, pair, a, b), run(a), run(b)))
+    return compared, families
+
+
+def _pair(material: Material, pair: TukeyPair, a: Series, b: Series) -> AuditedPair:
+    cell = material.planned[a.cell.number]
+    same_heap = a.cell.heap_mib == b.cell.heap_mib
+    return AuditedPair(
+        host=cell.host,
+        platform=cell.platform,
+        benchmark=cell.benchmark,
+        runtime=cell.runtime,
+        collector=cell.collector,
+        modifiers=cell.modifiers,
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib if same_heap else None,
+        metric=cell.metric,
+        parameters=a.parameters,
+        a=pair.a_name,
+        b=pair.b_name,
+        n_a=len(a.samples),
+        n_b=len(b.samples),
+        ratio=pair.ratio,
+        verdict=(1 if pair.ratio.point > 1.0 else -1) if shows_difference(pair.ratio) else 0,
+    )
+
+
+def _not_judged(compared: Sequence[_Compared], families: Sequence[Family]) -> list[str]:
+    said = []
+    pairs = sum(len(family.names) * (len(family.names) - 1) // 2 for family in families)
+    if pairs > len(compared):
+        told = {family.reason for family in families}
+        told |= {pair.ratio.reason for family in families for pair in family.pairs}
+        reasons = sorted(told - {""})
+        why = f" ({'; '.join(reasons[:3])})" if reasons else ""
+        said.append(
+            f"{counted(pairs - len(compared), 'comparison')} of {pairs} cannot be judged and are left out{why}"
+        )
+    largest = max((min(c.pair.n_a, c.pair.n_b) for c in compared), default=0)
+    missing = [str(k) for k in INVOCATIONS if k > largest]
+    if compared and missing:
+        said.append(
+            f"nothing is said of methods over {' or '.join(missing)} invocations: no comparison has more than {largest} on both sides"
+        )
+    if compared and not any(c.a.iterations for c in compared):
+        said.append("nothing is said of steady-state methods: an invocation has one iteration")
+    return said
+
+
+def _methods(compared: Sequence[_Compared]) -> list[PrevalentMethod]:
+    """Those for which at least one comparison has enough runs."""
+    largest = max((min(c.pair.n_a, c.pair.n_b) for c in compared), default=0)
+    ks = [k for k in INVOCATIONS if k <= largest]
+    if any(c.pair.n_a != c.pair.n_b or c.pair.n_a not in ks for c in compared):
+        ks.append(0)
+    methods = [PrevalentMethod("startup", statistic, k) for statistic in STATISTICS for k in ks]
+    longest = max((len(one) for c in compared for one in c.a.iterations), default=0)
+    return methods + [
+        PrevalentMethod("steady", statistic, x, y)
+        for statistic in STEADY_STATISTICS
+        for x in STEADY_INVOCATIONS
+        for y in STEADY_ITERATIONS
+        if x <= largest and y <= longest
+    ]
+
+
+def _claims(method: PrevalentMethod, runs: Runs) -> Floats | None:
+    if method.regime == "startup":
+        return runs.reported(method.statistic, method.invocations)
+    return runs.reported_steady(method.statistic, method.invocations, method.iterations)
+
+
+def _differences(
+    method: PrevalentMethod, compared: Sequence[_Compared]
+) -> tuple[list[_Compared], NDArray[np.int_], Floats]:
+    """Comparisons with enough runs, their verdicts (p,), and the relative differences (p, draws + 1)."""
+    reported: dict[int, Floats | None] = {}
+    for runs in (side for one in compared for side in (one.a, one.b)):
+        if id(runs) not in reported:
+            reported[id(runs)] = _claims(method, runs)
+    sides = [(one, reported[id(one.a)], reported[id(one.b)]) for one in compared]
+    enough = [(one, a, b) for one, a, b in sides if a is not None and b is not None]
+    verdicts = np.array([one.pair.verdict for one, _, _ in enough], dtype=np.int_)
+    a, b = (np.array([side[at] for side in enough], dtype=np.float64) for at in (1, 2))
+    return [one for one, _, _ in enough], verdicts, relative_difference(a, b)
+
+
+def _tallies(compared: Sequence[_Compared], thetas: Sequence[float]) -> Iterator[Tally]:
+    sweep = sorted({*SWEEP_PERCENT, *thetas})
+    for method in _methods(compared):
+        kept, verdicts, differences = _differences(method, compared)
+        if not kept:
+            continue
+        levels = np.array(sweep) / 100.0
+        drawn = class_shares(verdicts, differences[:, 1:], levels)
+        first = class_shares(verdicts, differences[:, :1], levels)
+        for group, of, rows in _groups(kept):
+            for t, theta in enumerate(sweep):
+                if group == "all" or theta in thetas:
+                    yield _tally(method, group, of, theta, drawn[rows, t], first[rows, t])
+
+
+def _tally(
+    method: PrevalentMethod, group: Group, of: str, theta: float, drawn: Floats, first: Floats
+) -> Tally:
+    known = ~np.isnan(drawn[:, 0])
+    shares = drawn[known].mean(axis=0) if known.any() else np.zeros(len(CLASSES))
+    counts = first[known].sum(axis=0)
+    return Tally(
+        method, group, of, theta, int(known.sum()),
+        tuple(shares.tolist()), tuple(round(count) for count in counts.tolist()),
+    )  # fmt: skip
+
+
+def _groups(compared: Sequence[_Compared]) -> Iterator[tuple[Group, str, list[int]]]:
+    """The comparisons by what they belong to; a group that is all of them is left out."""
+    yield "all", "", list(range(len(compared)))
+    sides: list[tuple[Group, list[tuple[str, ...]]]] = [
+        ("platform", [(one.pair.platform,) for one in compared]),
+        ("host", [(one.pair.host,) for one in compared]),
+        ("benchmark", [(one.pair.benchmark,) for one in compared]),
+        ("alternative", [(one.pair.a, one.pair.b) for one in compared]),
+    ]
+    for group, names in sides:
+        known = list(dict.fromkeys(name for each in names for name in each))
+        if len(known) > 1:
+            for name in known:
+                yield group, name, [i for i, each in enumerate(names) if name in each]
+
+
+def _telling(compared: Sequence[_Compared], thetas: Sequence[float]) -> tuple[tuple[int, ...], ...]:
+    """Families by how far the best of all runs goes astray in them: incorrect claims first, then misleading ones."""
+    families: dict[tuple[object, ...], list[int]] = {}
+    for index, one in enumerate(compared):
+        cell = one.a.series.cell
+        key = (
+            cell.host,
+            cell.benchmark,
+            cell.runtime,
+            cell.modifiers,
+            cell.heap,
+            one.a.series.parameters_text,
+        )
+        families.setdefault(key, []).append(index)
+    if not compared or not thetas:
+        return ()
+    method = PrevalentMethod("startup", "best", 0)
+    _, verdicts, differences = _differences(method, compared)
+    shares = class_shares(verdicts, differences[:, :1], np.array([thetas[0] / 100.0]))[:, 0]
+    weights = np.array(
+        [2.0 if name == "incorrect" else 1.0 if name.startswith("misleading") else 0.0 for name in CLASSES]
+    )
+    astray = np.nan_to_num(shares) @ weights
+    order = sorted(families.values(), key=lambda rows: -float(astray[rows].mean()))
+    return tuple(tuple(rows) for rows in order)

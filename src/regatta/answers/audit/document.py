@@ -1,0 +1,79 @@
+"""An audit as JSON: every comparison and every count, for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regatta.answers.audit.result import Audit, Precision, Tally
+from regatta.answers.documents import plain
+from regatta.stats.prevalent import CLASSES
+
+
+def audit_document(audit: Audit) -> dict[str, Any]:
+    """The whole audit, samples left out, as values that JSON has; NaN and infinity become null."""
+    return {
+        "experiment": audit.experiment,
+        "method": audit.method,
+        "level": audit.level,
+        "factor": audit.factor,
+        "thetas_percent": list(audit.thetas_percent),
+        "draws": audit.draws,
+        "seed": audit.seed,
+        "findings": list(audit.findings),
+        "left_out": list(audit.left_out),
+        "classes": list(CLASSES),
+        "comparisons": [plain(pair) for pair in audit.pairs],
+        "tallies": [_tally(tally) for tally in audit.tallies],
+        "maximum": audit.maximum,
+        "precision": [_precision(precision, audit.maximum) for precision in audit.precisions],
+    }
+
+
+def _tally(tally: Tally) -> dict[str, Any]:
+    method = tally.method
+    return {
+        "method": method.name,
+        "regime": method.regime,
+        "statistic": method.statistic,
+        #: null: all there are
+        "invocations": method.invocations or None,
+        "iterations": method.iterations or None,
+        "group": tally.group,
+        "of": tally.of,
+        "theta_percent": tally.theta_percent,
+        "comparisons": tally.comparisons,
+        "percent": {name: round(100.0 * share, 6) for name, share in zip(CLASSES, tally.shares, strict=True)},
+        "first_runs": dict(zip(CLASSES, tally.first, strict=True)),
+    }
+
+
+def _precision(precision: Precision, maximum: int) -> dict[str, Any]:
+    cell = precision.cell
+    names = (
+        "cell_id",
+        "host",
+        "benchmark",
+        "runtime",
+        "collector",
+        "modifiers",
+        "heap_factor",
+        "heap_mib",
+        "metric",
+    )
+    return {
+        **{name: getattr(cell, name) for name in names},
+        "parameters": dict(cell.parameters),
+        "n": cell.estimate.n,
+        "widths_percent": plain(precision.widths_percent),
+        "needed": [
+            {
+                "width_percent": width,
+                #: null: never so narrow in what was measured
+                "first_after": until or None,
+                #: null: nothing known, or more than the maximum
+                "invocations": needed if 0 < needed <= maximum else None,
+                "more_than_maximum": needed > maximum,
+            }
+            for width, until, needed in precision.needed
+        ],
+    }

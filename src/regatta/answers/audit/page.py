@@ -1,0 +1,276 @@
+"""The audit as a page: what prevalent methods would have claimed, where, and at which thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from regatta.answers.audit.bars import bars, class_legend, over_theta
+from regatta.answers.audit.cells import example_groups, heap_pairs, needed_groups, width_groups
+from regatta.answers.audit.result import Audit, AuditedPair, Group, Precision, Tally
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.page import write_topics_page
+from regatta.figures.axes import Group as Figures
+from regatta.figures.labels import heap_label, parameters_text
+from regatta.figures.quantities import ABSENT, interval, show_percent, show_ratio
+from regatta.figures.topic import Table, Topic
+from regatta.stats.prevalent import CLASSES
+
+_WHO = {"collector": "collector", "runtime": "runtime", "modifiers": "set of modifiers", "": "alternative"}
+#: A page is not the place of thousands of rows; the JSON has them all.
+_ROWS = 500
+
+
+def write_audit(audit: Audit, path: Path) -> None:
+    """Write an audit as one self-contained HTML file.
+
+    Args:
+        audit: what was found; may be empty.
+        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    question = (
+        "What would prevalent ways to report performance have claimed about these measurements, "
+        "and do intervals bear it out?"
+    )
+    write_topics_page(f"{audit.experiment}: audit", question, audit.findings, topics_of_audit(audit), path)
+
+
+def topics_of_audit(audit: Audit) -> list[Topic]:
+    """The sections of the page that have something to show."""
+    looks = Looks([precision.cell for precision in audit.precisions])
+    found = [
+        _methods(audit, "startup"),
+        _methods(audit, "steady"),
+        _theta(audit),
+        _where(audit),
+        Topic(
+            "example",
+            "Example",
+            "One number beside an interval",
+            "Where the best of all invocations goes astray most: what it reports, and what the same invocations' means and "
+            "intervals show, on one scale. The axis does not start at 0.",
+            groups=example_groups(audit, looks) if audit.precisions else [],
+        ),
+        Topic(
+            "heaps",
+            "Heap",
+            "Over heap size: mean and best",
+            f"The same invocations twice, on one scale: means with {show_percent(audit.level)} intervals, and the best of all. "
+            "Axes do not start at 0.",
+            groups=heap_pairs(audit, looks) if audit.precisions else [],
+        ),
+        _widths(audit, looks),
+        _comparisons(audit),
+        _how(audit),
+    ]
+    return [
+        topic for topic in found if topic is not None and (topic.groups or topic.tables or topic.sentences)
+    ]
+
+
+def _methods(audit: Audit, regime: str) -> Topic | None:
+    mine = [t for t in audit.tallies if t.method.regime == regime and t.comparisons]
+    if not mine:
+        return None
+    groups = []
+    for theta in audit.thetas_percent:
+        here = [t for t in mine if t.theta_percent == theta]
+        figures = [bars("", [(t.method.name, t) for t in here if t.group == "all"])]
+        for kind in ("platform", "host"):
+            names = dict.fromkeys(t.of for t in here if t.group == kind)
+            figures += [
+                bars(f"{kind} {name}", [(t.method.name, t) for t in here if (t.group, t.of) == (kind, name)])
+                for name in names
+            ]
+        groups.append(Figures(f"theta {theta:g} %", figures, class_legend()))
+    if regime == "startup":
+        title, words = (
+            "Prevalent methods",
+            (
+                "One bar a method: how its claims about all comparisons fall into the classes, when it takes so many of the "
+                "invocations' numbers."
+            ),
+        )
+    else:
+        title, words = (
+            "Prevalent steady-state methods",
+            (
+                "(x, y): x invocations of which the first y iterations are looked at. Held against the same intervals."
+            ),
+        )
+    anchor = "methods" if regime == "startup" else "steady"
+    short = "Methods" if regime == "startup" else "Steady state"
+    return Topic(anchor, short, title, words, tables=[_shares(audit, mine)], groups=groups)
+
+
+def _shares(audit: Audit, tallies: Sequence[Tally]) -> Table:
+    rows = [
+        (
+            t.method.name,
+            f"{t.theta_percent:g}",
+            str(t.comparisons),
+            *(f"{100.0 * share:.1f}" for share in t.shares),
+            *(str(t.first[CLASSES.index(name)]) for name in ("misleading", "incorrect")),
+        )
+        for t in tallies
+        if t.group == "all" and t.theta_percent in audit.thetas_percent
+    ]
+    columns = (
+        "method",
+        "theta (%)",
+        "comparisons",
+        *(f"{name} (%)" for name in CLASSES),
+        "misleading, first runs",
+        "incorrect, first runs",
+    )
+    return Table("Shares of the classes", columns, rows, frozenset(range(1, len(columns))))
+
+
+def _theta(audit: Audit) -> Topic | None:
+    mine = [t for t in audit.tallies if t.group == "all" and t.method.regime == "startup" and t.comparisons]
+    names = dict.fromkeys(t.method.statistic for t in mine)
+    figures = []
+    for statistic in names:
+        each = [t for t in mine if t.method.statistic == statistic]
+        first = [t for t in each if t.method == each[0].method]
+        if len(first) > 1:
+            figures.append(over_theta(first[0].method.name, first))
+    if not figures:
+        return None
+    return Topic(
+        "theta",
+        "Theta",
+        "Over theta",
+        "A larger theta makes fewer claims. It does not make a method rigorous: what is no longer claimed wrongly is then "
+        "claimed in no case.",
+        groups=[Figures("", figures, class_legend())],
+    )
+
+
+def _where(audit: Audit) -> Topic | None:
+    if not audit.thetas_percent:
+        return None
+    theta = audit.thetas_percent[0]
+    groups = []
+    who = _WHO[audit.factor]
+    kinds: tuple[tuple[Group, str], ...] = (
+        ("benchmark", "By benchmark"),
+        ("alternative", f"By {who}, each against all others"),
+    )
+    for kind, title in kinds:
+        mine = [
+            t
+            for t in audit.tallies
+            if t.group == kind and t.theta_percent == theta and t.method.regime == "startup" and t.comparisons
+        ]
+        figures = []
+        for statistic in ("best", "mean"):
+            each = [t for t in mine if t.method.statistic == statistic]
+            first = [(t.of, t) for t in each if t.method == each[0].method]
+            if first:
+                figures.append(bars(first[0][1].method.name, first))
+        if figures:
+            groups.append(Figures(title, figures, class_legend()))
+    if not groups:
+        return None
+    words = f"Some programs hide what a method does wrong, others show it. Theta is {theta:g} %."
+    return Topic("where", "Where", f"Where they go astray, at theta {theta:g} %", words, groups=groups)
+
+
+def _widths(audit: Audit, looks: Looks) -> Topic | None:
+    if not audit.precisions:
+        return None
+    groups = [*width_groups(audit, looks), *needed_groups(audit, looks)]
+    wanted = [width for width, _, _ in audit.precisions[0].needed]
+    columns = ["benchmark", "configuration", "heap", "n", "width (% of mean)"]
+    for width in wanted:
+        columns += [f"needed for {width:g} %", f"first so after ({width:g} %)"]
+    rows = [_precision(p, audit.maximum) for p in audit.precisions[:_ROWS]]
+    return Topic(
+        "widths",
+        "Precision",
+        "How many invocations an interval needs",
+        f"Widths are of the whole {show_percent(audit.level)} interval of a mean, in per cent of the mean, after each further "
+        f"invocation from the third on. What is needed follows from how much a cell's invocations vary, up to {audit.maximum}; "
+        "stopping at the first narrow interval is not the same and makes intervals too narrow.",
+        tables=[Table("Invocations needed", tuple(columns), rows, frozenset(range(3, len(columns))))],
+        groups=groups,
+    )
+
+
+def _precision(precision: Precision, maximum: int) -> tuple[str, ...]:
+    cell = precision.cell
+    width = precision.widths_percent[-1]
+    row = [
+        cell.benchmark,
+        " ".join(part for part in (cell.configuration, parameters_text(cell.parameters)) if part),
+        heap_label(cell.heap_factor, cell.heap_mib),
+        str(cell.estimate.n),
+        ABSENT if width != width else f"{width:.2f}",
+    ]
+    for _, until, needed in precision.needed:
+        row.append(ABSENT if not needed else f"> {maximum}" if needed > maximum else str(needed))
+        row.append(str(until) if until else "not")
+    return tuple(row)
+
+
+def _comparisons(audit: Audit) -> Topic | None:
+    if not audit.pairs:
+        return None
+    columns = ("host", "benchmark", "heap", "comparison", "n", "ratio", "interval", "shown")
+    rows = [_pair(pair, audit) for pair in audit.pairs[:_ROWS]]
+    more = f" The first {_ROWS} of {len(audit.pairs)}." if len(audit.pairs) > _ROWS else ""
+    how = (
+        "one-way analysis of variance"
+        if audit.method == "georges2007"
+        else "analysis of variance by block on logarithms"
+    )
+    return Topic(
+        "intervals",
+        "Intervals",
+        "What the intervals show",
+        f"The answer that methods are held against: {how} and Tukey's {show_percent(audit.level)} intervals, which hold for "
+        f"all pairs of a benchmark, heap and host at once.{more}",
+        tables=[Table("Comparisons", columns, rows, frozenset({4, 5}))],
+    )
+
+
+def _pair(pair: AuditedPair, audit: Audit) -> tuple[str, ...]:
+    rest = {"runtime": pair.runtime, "collector": pair.collector, "modifiers": pair.modifiers}
+    rest.pop(audit.factor, None)
+    place = [value for value in rest.values() if value and value != "none"]
+    ends = interval(show_ratio(pair.ratio.low), show_ratio(pair.ratio.high))
+    shown = "no difference shown" if pair.verdict == 0 else f"{pair.a if pair.verdict < 0 else pair.b} lower"
+    return (
+        pair.host,
+        " ".join(part for part in (pair.benchmark, parameters_text(pair.parameters)) if part),
+        heap_label(pair.heap_factor, pair.heap_mib),
+        " ".join([f"{pair.a} / {pair.b}", *(f"({' '.join(place)})" for _ in place[:1])]),
+        str(min(pair.n_a, pair.n_b)),
+        show_ratio(pair.ratio.point),
+        ends,
+        shown,
+    )
+
+
+def _how(audit: Audit) -> Topic:
+    rows: list[tuple[str, ...]] = [
+        ("intervals overlap (no difference shown)", "indicative", "misleading"),
+        ("intervals apart, same order", "misleading but correct", "correct"),
+        ("intervals apart, not the same order", "misleading and incorrect", "incorrect"),
+    ]
+    return Topic(
+        "how",
+        "How",
+        "How it was judged",
+        f"A prevalent method reports one number for each alternative; how far the two are apart, relative to the smaller of "
+        f"them, is its difference. Shares are averages over {audit.draws} draws of the runs without replacement (seed "
+        f"{audit.seed}, each alternative by itself), so that they tell the method and not one sequence of runs; what the runs "
+        "that were measured first give stands beside them. The runs are the same that the intervals are made of: a method "
+        "over all of them cannot be further off than they are.",
+        sentences=audit.left_out,
+        tables=[Table("", ("intervals", "difference below theta", "difference of theta or more"), rows)],
+    )

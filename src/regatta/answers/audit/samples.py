@@ -1,0 +1,168 @@
+"""What an audit is made of: the alternatives of each family as its collectors, and the runs that prevalent methods take."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.answers.comparisons import comparison_groups
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.words import counted
+from regatta.stats.estimate import Floats
+from regatta.stats.prevalent import prevalent, prevalent_steady
+
+AuditFactor = Literal["collector", "runtime", "modifiers"]
+FACTORS: tuple[AuditFactor, ...] = ("collector", "runtime", "modifiers")
+#: fewer valid invocations than this give neither an interval worth the name nor a second best beside a median
+LEAST_INVOCATIONS = 3
+
+_ITERATIONS = """
+select l.host, l.cell_id, i.metric, i.unit, coalesce(i.parameters, '') as parameters, l.invocation_id,
+       list(i.value order by i.iteration) as values
+from iterations i join last_attempts l using (record) join cells c using (host, cell_id)
+where l.status = 'ok' and i.metric = c.metric
+group by all having count(*) > 1
+"""
+
+#: (host, cell_id, unit, parameters as text)
+_TableKey = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one series: invocations in order of time, and the orders in which they are drawn."""
+
+    series: Series
+    #: shape (n,)
+    values: Floats
+    #: shape (draws + 1, n): row 0 is the order of time, the others are shuffled
+    orders: NDArray[np.int_]
+    #: one array an invocation of those that have more than one iteration, in order of time
+    iterations: tuple[Floats, ...] = ()
+
+    def reported(self, statistic: str, invocations: int) -> Floats | None:
+        """What a method reports, shape (draws + 1,), the first by order of time; None where there are too few invocations.
+
+        `invocations` 0 is all of them.
+        """
+        k = invocations or len(self.values)
+        if k > len(self.values):
+            return None
+        lower = self.series.cell.better == "lower"
+        if k == len(self.values):
+            return np.full(len(self.orders), prevalent(self.values, statistic, lower))
+        return prevalent(self.values[self.orders[:, :k]], statistic, lower)
+
+    def reported_steady(self, statistic: str, invocations: int, iterations: int) -> Floats | None:
+        """The same of the first iterations of so many invocations; None where there are too few of either."""
+        long = [one[:iterations] for one in self.iterations if len(one) >= iterations]
+        if invocations > len(long):
+            return None
+        table = np.array(long)
+        orders = self.orders
+        if len(long) < len(self.values):
+            # An order of all invocations is one of some of them, without the rest.
+            orders = orders[orders < len(long)].reshape(len(orders), len(long))
+        lower = self.series.cell.better == "lower"
+        return prevalent_steady(table[orders[:, :invocations]], statistic, lower)
+
+
+@dataclass
+class Material:
+    """Samples whose `collector` is the alternative, whatever it was, and what had to be left out."""
+
+    factor: AuditFactor | Literal[""]
+    samples: Samples
+    #: by number of cell: as it was planned
+    planned: dict[int, PlannedCell]
+    left_out: list[str] = field(default_factory=list)
+
+
+def choose_factor(cells: Sequence[PlannedCell]) -> AuditFactor | Literal[""]:
+    """What the experiment compares: the first of collectors, runtimes and modifiers of which a comparison has several."""
+    for factor in FACTORS:
+        if any(len(_alternatives(group, factor)) > 0 for group in comparison_groups(cells)):
+            return factor
+    return ""
+
+
+def prepare(samples: Samples, factor: AuditFactor | Literal[""]) -> Material:
+    """Make the values of `factor` the collectors, and leave out series that are too short.
+
+    Args:
+        samples: of the experiment; they stay as they are.
+        factor: from `choose_factor`, or asked for.
+    """
+    planned = {cell.number: cell for cell in samples.cells}
+    swapped = Samples(cells=[_swap(cell, factor) for cell in samples.cells])
+    short: list[str] = []
+    empty = 0
+    for number, cell in planned.items():
+        own = [s for s in samples.series.get(number, ()) if s.metric == cell.metric]
+        kept = [s for s in own if len(s.samples) >= LEAST_INVOCATIONS]
+        swapped.series[number] = [replace(s, cell=_swap(s.cell, factor)) for s in kept]
+        empty += not own
+        if len(kept) < len(own):
+            short.append(f"{cell.label} ({min(len(s.samples) for s in own)})")
+    material = Material(factor, swapped, planned)
+    if empty:
+        material.left_out.append(f"{counted(empty, 'cell')} without a valid invocation left out")
+    if short:
+        some = ", ".join(short[:3]) + (" ..." if len(short) > 3 else "")
+        material.left_out.append(
+            f"{counted(len(short), 'cell')} with fewer than {LEAST_INVOCATIONS} valid invocations left out: {some}"
+        )
+    return material
+
+
+def read_iterations(connection: duckdb.DuckDBPyConnection) -> dict[_TableKey, dict[str, Floats]]:
+    """The iterations of every invocation that has several, of the metrics that are compared.
+
+    Args:
+        connection: to an experiment's database.
+
+    Returns:
+        (host, cell, unit, parameters) -> invocation -> its iterations in order. Perturbed invocations are not among them.
+    """
+    found: dict[_TableKey, dict[str, Floats]] = {}
+    for host, cell, _, unit, parameters, invocation, values in connection.execute(_ITERATIONS).fetchall():
+        found.setdefault((host, cell, unit, parameters), {})[invocation] = np.asarray(
+            values, dtype=np.float64
+        )
+    return found
+
+
+def runs_of(series: Series, tables: Mapping[_TableKey, Mapping[str, Floats]], seed: int, draws: int) -> Runs:
+    """The runs of a series, with its own seeded draws, which do not change when another cell is added."""
+    cell = series.cell
+    name = json.dumps([cell.host, cell.cell_id, series.unit, series.parameters_text])
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    n = len(series.values)
+    time = np.arange(n)[None, :]
+    orders = np.concatenate([time, rng.permuted(np.repeat(time, draws, axis=0), axis=1)])
+    table = tables.get((cell.host, cell.cell_id, series.unit, series.parameters_text), {})
+    iterations = tuple(table[s.invocation_id] for s in series.samples if s.invocation_id in table)
+    return Runs(series, series.values, orders, iterations)
+
+
+def _swap(cell: PlannedCell, factor: AuditFactor | Literal[""]) -> PlannedCell:
+    if factor in ("", "collector"):
+        return cell
+    return replace(cell, **{"collector": getattr(cell, factor), factor: cell.collector})
+
+
+def _alternatives(group: Sequence[PlannedCell], factor: AuditFactor) -> list[PlannedCell]:
+    """Cells of the group that differ from another in this factor alone."""
+    others = [other for other in FACTORS if other != factor]
+    found: dict[tuple[str, ...], list[PlannedCell]] = {}
+    for cell in group:
+        if getattr(cell, factor):
+            found.setdefault(tuple(getattr(cell, other) for other in others), []).append(cell)
+    return [cell for cells in found.values() if len(cells) > 1 for cell in cells]

@@ -1,0 +1,139 @@
+"""What an audit found, in sentences that can be read aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regatta.answers.audit.result import Audit, Tally
+from regatta.answers.words import counted
+from regatta.stats.prevalent import (
+    CLASSES,
+    INCORRECT,
+    MISLEADING,
+    MISLEADING_AND_INCORRECT,
+    MISLEADING_BUT_CORRECT,
+)
+
+_PLURALS = {"collector": "collectors", "runtime": "runtimes", "modifiers": "sets of modifiers"}
+
+
+def findings_of(audit: Audit) -> Audit:
+    """The audit with its sentences."""
+    return replace(audit, findings=tuple(_findings(audit)))
+
+
+def percent(share: float) -> str:
+    """`18 %`; below ten with a decimal, and never 0 for what is not."""
+    value = 100.0 * share
+    if value == 0.0 or value >= 9.95:
+        return f"{value:.0f} %"
+    return "below 0.1 %" if value < 0.05 else f"{value:.1f} %"
+
+
+def tally(tallies: Sequence[Tally], name: str, theta: float) -> Tally | None:
+    """The tally of all comparisons for a method, by its name, at a threshold in per cent."""
+    return next(
+        (
+            t
+            for t in tallies
+            if t.group == "all" and t.method.name == name and t.theta_percent == theta and t.comparisons
+        ),
+        None,
+    )
+
+
+def what_compared(audit: Audit) -> str:
+    """`collectors`, `runtimes`, `sets of modifiers`."""
+    return _PLURALS.get(audit.factor, "alternatives")
+
+
+def _findings(audit: Audit) -> list[str]:
+    if not audit.factor:
+        return [
+            "There is nothing to audit: no collectors, runtimes or modifiers are compared with each other."
+        ]
+    if not audit.pairs:
+        return ["There is nothing to audit: no comparison has values and an interval on both sides."]
+    shown = sum(pair.verdict != 0 for pair in audit.pairs)
+    total = len(audit.pairs)
+    said = [
+        f"{counted(total, 'comparison')} of {what_compared(audit)}: simultaneous {100 * audit.level:g} % intervals show a "
+        f"difference in {percent(shown / total)} of them and none in {percent(1 - shown / total)}"
+    ]
+    for theta in audit.thetas_percent:
+        said += _at(audit, theta)
+    return [*said, *_worst_benchmark(audit), *_sweep(audit)]
+
+
+def _at(audit: Audit, theta: float) -> list[str]:
+    at_all = [t for t in audit.tallies if t.group == "all" and t.theta_percent == theta and t.comparisons]
+    said = []
+    for regime in ("startup", "steady"):
+        found = [t for t in at_all if t.method.regime == regime]
+        if not found:
+            continue
+        # Which method is worst can be said of those only that made the same comparisons.
+        most = max(t.comparisons for t in found)
+        found = [t for t in found if t.comparisons == most]
+        chosen = [t for t in found if t.method.statistic == "best"]
+        said.append(claims(chosen[0], theta))
+        worst = max(found, key=_astray)
+        least = min(found, key=_astray)
+        if worst is not chosen[0] and _astray(worst) > _astray(chosen[0]):
+            said.append(claims(worst, theta))
+        if _astray(least) < _astray(worst):
+            said.append(claims(least, theta))
+    return said
+
+
+def claims(found: Tally, theta: float) -> str:
+    """`best of 3 would have misled in 18 % of 120 comparisons at theta 1 %, and been incorrect in 2 %`."""
+    missed = found.shares[MISLEADING_BUT_CORRECT] + found.shares[MISLEADING_AND_INCORRECT]
+    return (
+        f"{found.method.name} would have misled in {percent(found.shares[MISLEADING])} of "
+        f"{counted(found.comparisons, 'comparison')} at theta {theta:g} %, been incorrect in "
+        f"{percent(found.shares[INCORRECT])}, and overlooked a difference that is shown in {percent(missed)}"
+    )
+
+
+def _astray(found: Tally) -> float:
+    return found.shares[MISLEADING] + found.shares[INCORRECT]
+
+
+def _worst_benchmark(audit: Audit) -> list[str]:
+    if not audit.thetas_percent:
+        return []
+    theta = audit.thetas_percent[0]
+    found = [
+        t
+        for t in audit.tallies
+        if t.group == "benchmark" and t.method.regime == "startup" and t.theta_percent == theta
+    ]
+    found = [t for t in found if t.method == found[0].method and t.comparisons]
+    if len(found) < 2:
+        return []
+    most, least = max(found, key=_astray), min(found, key=_astray)
+    if _astray(most) == _astray(least):
+        return []
+    return [
+        f"{most.method.name} goes astray (misleading or incorrect) most on {most.of}, in {percent(_astray(most))} of its "
+        f"{counted(most.comparisons, 'comparison')} at theta {theta:g} %, and least on {least.of}, in {percent(_astray(least))}"
+    ]
+
+
+def _sweep(audit: Audit) -> list[str]:
+    swept = [t for t in audit.tallies if t.group == "all" and t.method.regime == "startup" and t.comparisons]
+    swept = [t for t in swept if t.method == swept[0].method]
+    if len(swept) < 2:
+        return []
+    first, last = swept[0], swept[-1]
+    quiet = [
+        CLASSES.index(name) for name in ("indicative", "misleading but correct", "misleading and incorrect")
+    ]
+    before, after = (sum(t.shares[i] for i in quiet) for t in (first, last))
+    return [
+        f"with theta from {first.theta_percent:g} to {last.theta_percent:g} % {first.method.name} goes from "
+        f"{percent(_astray(first))} misleading or incorrect claims to {percent(_astray(last))}, and from claiming nothing in "
+        f"{percent(before)} of the comparisons to {percent(after)}"
+    ]

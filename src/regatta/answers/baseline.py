@@ -1,0 +1,99 @@
+"""Which cell each cell is compared with."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from regatta.answers.samples import PlannedCell
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.cell import NO_MODIFIERS
+from regatta.host.values.experiment import Baseline
+
+#: in the order in which they are spoken of
+_FACTORS = ("collector", "runtime", "modifiers")
+
+
+@dataclass(frozen=True)
+class _Key:
+    runtime: str
+    collector: str
+    modifiers: str
+
+
+def check_baseline(baseline: Baseline, cells: Sequence[PlannedCell]) -> None:
+    """Refuse a baseline that names what the experiment has not.
+
+    Raises:
+        SpecError: with the nearest name.
+    """
+    problems = []
+    for factor in _FACTORS:
+        value = getattr(baseline, factor)
+        known = list(dict.fromkeys(getattr(cell, factor) for cell in cells if getattr(cell, factor)))
+        if value is not None and cells and value not in known:
+            near = difflib.get_close_matches(value, known, 1)
+            fix = f"{factor}={near[0]}" if near else ""
+            problems.append(Problem(f"baseline {factor}", f"one of {', '.join(known) or 'none'}", value, fix))
+    if problems:
+        raise SpecError(problems)
+
+
+def asks_beyond_collectors(baseline: Baseline) -> bool:
+    """Whether a baseline asks for more than which collector is best, such as how runtimes compare.
+
+    Then the comparisons with it are the answer, and which collector leads is beside the point.
+    """
+    return baseline.runtime is not None or baseline.modifiers is not None
+
+
+def pairs_with_baseline(
+    group: Sequence[PlannedCell], baseline: Baseline
+) -> tuple[list[tuple[PlannedCell, PlannedCell]], list[PlannedCell]]:
+    """Pair the cells of one benchmark, heap and host with their baselines.
+
+    Args:
+        group: in the order of the plan.
+        baseline: factors that are None stay as the cell has them. With none set, each factor is compared on its own
+            with the first listed (modifiers: with none of them), the others staying as they are.
+
+    Returns:
+        `(alternative, baseline)` pairs, and the cells whose baseline is not in the group.
+    """
+    by_key = {_key(cell): cell for cell in group}
+    pairs: list[tuple[PlannedCell, PlannedCell]] = []
+    without: list[PlannedCell] = []
+    for cell in group:
+        for wanted in _wanted(cell, group, baseline):
+            found = by_key.get(wanted)
+            if found is None:
+                without.append(cell)
+            elif found is not cell:
+                pairs.append((cell, found))
+    return pairs, without
+
+
+def _wanted(cell: PlannedCell, group: Sequence[PlannedCell], baseline: Baseline) -> list[_Key]:
+    own = _key(cell)
+    set_factors = {
+        factor: getattr(baseline, factor) for factor in _FACTORS if getattr(baseline, factor) is not None
+    }
+    if set_factors:
+        if not cell.collector:
+            # A native program has neither collector nor another runtime; only modifiers can be its baseline.
+            set_factors = {factor: value for factor, value in set_factors.items() if factor == "modifiers"}
+        return [replace(own, **set_factors)] if set_factors else []
+    keys = {_key(other) for other in group}
+    result = []
+    for factor in _FACTORS:
+        values = [getattr(other, factor) for other in group]
+        first = NO_MODIFIERS if factor == "modifiers" and NO_MODIFIERS in values else values[0]
+        wanted = replace(own, **{factor: first})
+        if wanted != own and wanted in keys:
+            result.append(wanted)
+    return result
+
+
+def _key(cell: PlannedCell) -> _Key:
+    return _Key(cell.runtime, cell.collector, cell.modifiers)

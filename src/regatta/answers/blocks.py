@@ -1,0 +1,51 @@
+"""Series side by side: rows are the blocks that hold at least two of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from regatta.answers.samples import BlockKey, Series
+from regatta.stats.anova import Anova, block_anova_many, one_way
+from regatta.stats.estimate import Floats
+
+#: fewer shared blocks than this leave no error to judge by
+LEAST_BLOCKS = 2
+
+
+def block_table(series: Sequence[Series]) -> Floats:
+    """Shape (blocks, series): blocks that hold at least two of them, in order of time; NaN where one is missing."""
+    keys = [list(one.by_block) for one in series]
+    if len(series) >= 2 and all(own == keys[0] for own in keys[1:]):
+        return np.array([list(one.by_block.values()) for one in series], dtype=np.float64).T
+    held: dict[BlockKey, list[float]] = {}
+    for column, one in enumerate(series):
+        for key, value in one.by_block.items():
+            held.setdefault(key, [math.nan] * len(series))[column] = value
+    rows = [row for row in held.values() if sum(not math.isnan(value) for value in row) >= 2]
+    return np.array(rows, dtype=np.float64).reshape(-1, len(series))
+
+
+def fit_logs(groups: Sequence[Sequence[Series]]) -> list[Anova]:
+    """Fit the logarithms of many groups of series, those of one shape in one go.
+
+    Args:
+        groups: series of positive values, a column each.
+
+    Returns:
+        For each group the analysis with blocks where at least `LEAST_BLOCKS` hold two of its series, else the one-way analysis.
+    """
+    fits: dict[int, Anova] = {}
+    tables: dict[tuple[int, ...], list[tuple[int, Floats]]] = {}
+    for place, series in enumerate(groups):
+        table = block_table(series)
+        if len(table) >= LEAST_BLOCKS:
+            tables.setdefault(table.shape, []).append((place, table))
+        else:
+            fits[place] = one_way([np.log(one.values) for one in series])
+    for alike in tables.values():
+        fitted = block_anova_many(np.log(np.stack([table for _, table in alike])))
+        fits.update(zip((place for place, _ in alike), fitted, strict=True))
+    return [fits[place] for place in range(len(groups))]

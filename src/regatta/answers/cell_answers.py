@@ -1,0 +1,118 @@
+"""Every series with its mean and interval, and why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from regatta.answers.facts import Facts
+from regatta.answers.methods import GEORGES_2007
+from regatta.answers.result import CellAnswer
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.words import counted, listed
+from regatta.host.units import UNITS, is_positive
+from regatta.host.values.experiment import Better
+from regatta.stats.estimate import undefined
+from regatta.stats.intervals import mean_interval
+
+
+def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer]:
+    """The mean of every series.
+
+    Args:
+        samples: of the experiment.
+        facts: for the level.
+        method: `georges2007` for the normal distribution from 30 values on, as in the paper; else Student's t.
+
+    Returns:
+        Series in the order of the plan, a cell's own metric first; a cell without values of it has one entry that says why.
+    """
+    name = method if method == GEORGES_2007 else "t"
+    units = {
+        (series.cell.benchmark, series.metric): series.unit
+        for many in samples.series.values()
+        for series in many
+    }
+    answers = []
+    for cell in samples.cells:
+        many = samples.series.get(cell.number, [])
+        statuses = samples.statuses.get(cell.number, {})
+        unsteady = samples.unsteady.get(cell.number, (0, 0))
+        if not any(series.metric == cell.metric for series in many):
+            answers.append(
+                _without_values(
+                    cell,
+                    statuses,
+                    units.get((cell.benchmark, cell.metric), ""),
+                    facts.level,
+                    _why_nothing(statuses, unsteady),
+                )
+            )
+        answers += [_with_values(series, statuses, facts.level, name, unsteady) for series in many]
+    return answers
+
+
+def _with_values(
+    series: Series, statuses: dict[str, int], level: float, method: str, unsteady: tuple[int, int]
+) -> CellAnswer:
+    estimate = mean_interval(series.values, level, method, is_positive(series.unit))
+    if not series.samples:
+        estimate = replace(estimate, reason=_why_nothing(statuses, unsteady, bool(series.discarded)))
+    empty = _without_values(series.cell, statuses, series.unit, level, estimate.reason)
+    return replace(
+        empty,
+        metric=series.metric,
+        parameters=series.parameters,
+        better=_better(series),
+        estimate=estimate,
+        samples=series.samples,
+        perturbed=series.perturbed,
+        discarded=series.discarded,
+        summary=series.cell.summary_of(series.metric),
+    )
+
+
+def _better(series: Series) -> Better:
+    """A cell's own metric says what is better; of others more of a bandwidth or rate, less of all else (user, max_rss)."""
+    if series.metric == series.cell.metric:
+        return series.cell.better
+    return "higher" if UNITS.get(series.unit, ("", 1.0))[0] in ("bandwidth", "rate") else "lower"
+
+
+def _without_values(
+    cell: PlannedCell, statuses: dict[str, int], unit: str, level: float, reason: str
+) -> CellAnswer:
+    return CellAnswer(
+        cell_id=cell.cell_id,
+        host=cell.host,
+        platform=cell.platform,
+        benchmark=cell.benchmark,
+        runtime=cell.runtime,
+        collector=cell.collector,
+        modifiers=cell.modifiers,
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib,
+        metric=cell.metric,
+        unit=unit,
+        better=cell.better,
+        parameters={},
+        estimate=undefined(0, level, "t", reason),
+        samples=(),
+        perturbed=(),
+        statuses=dict(statuses),
+        planned=cell.planned,
+        summary=cell.summary,
+    )
+
+
+def _why_nothing(statuses: dict[str, int], unsteady: tuple[int, int], discarded: bool = False) -> str:
+    total = sum(statuses.values())
+    if not total:
+        return "not measured yet"
+    if unsteady[0] and unsteady[0] == unsteady[1]:
+        return f"the steady state was not reached in any of {counted(unsteady[1], 'invocation')}"
+    if discarded:
+        return "only what comes before the first round that counts is measured"
+    if statuses.get("ok"):
+        return f"none of {counted(statuses['ok'], 'valid invocation')} gave a value after warm-up"
+    each = listed([f"{count} {status}" for status, count in sorted(statuses.items())])
+    return f"no valid invocation among {total} ({each})"

@@ -1,0 +1,215 @@
+"""The answer for measurements that were made elsewhere: the same estimates as for Regatta's own records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from regatta.answers.compare.table import ForeignTable
+from regatta.stats.anova import Anova, block_anova, one_way
+from regatta.stats.bca import BCA, bca_means
+from regatta.stats.differences import PAIRED_DIFFERENCE, WELCH_DIFFERENCE, paired_difference, welch_difference
+from regatta.stats.estimate import Contrast, Floats, Interval, undefined
+from regatta.stats.factorial import FactorialAnova, factorial_anova
+from regatta.stats.intervals import GEORGES_2007, mean_interval
+from regatta.stats.median import median_interval
+from regatta.stats.moments import standard_deviation
+from regatta.stats.ratios import georges_ratio, paired_log_ratio, welch_log_ratio
+from regatta.stats.tukey import PairDifference, tukey
+
+REGATTA = "regatta"
+METHODS = (REGATTA, GEORGES_2007)
+RESAMPLES = 9999
+#: with more values t and BCa agree, and resampling takes seconds
+MOST_FOR_BCA = 20_000
+
+
+@dataclass(frozen=True)
+class GroupMean:
+    """Mean of a group with its interval, and the standard deviation of its values."""
+
+    interval: Interval
+    deviation: float
+
+
+@dataclass(frozen=True)
+class PairAnswer:
+    """Two groups: the difference a - b in the unit of the values, and the ratio a/b."""
+
+    a: str
+    b: str
+    difference: Contrast
+    ratio: Interval
+
+
+@dataclass(frozen=True)
+class ForeignAnswer:
+    """Everything that `regatta compare` tells.
+
+    `anova` is of one factor (with a block column: after blocks); `factorial` in its place of several. `tukey` numbers the groups.
+    `notes`: what the reader must know of the data.
+    """
+
+    table: ForeignTable
+    level: float
+    method: str
+    kind: int
+    seed: int
+    means: Mapping[str, GroupMean]
+    welch: tuple[PairAnswer, ...]
+    paired: tuple[PairAnswer, ...]
+    anova: Anova | None
+    factorial: FactorialAnova | None
+    tukey: tuple[PairDifference, ...]
+    medians: Mapping[str, Interval]
+    bca: Mapping[str, Interval]
+    notes: tuple[str, ...]
+
+
+def answer_foreign(
+    table: ForeignTable, level: float = 0.95, method: str = REGATTA, kind: int = 2, seed: int = 1
+) -> ForeignAnswer:
+    """Estimate everything that the table has columns for.
+
+    Args:
+        table: from `read_foreign`.
+        level: confidence, between 0 and 1.
+        method: `regatta`, or `georges2007`: z from 30 values on, whole degrees of freedom, ratios as a share of b's mean.
+        kind: of the sums of squares of several factors, 1, 2 or 3.
+        seed: of the bootstrap's resamples.
+
+    Raises:
+        ValueError: a method, a kind or a level that is none.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method: expected one of {', '.join(METHODS)} · got {method}")
+    names, groups = table.by.names, table.groups()
+    blocks = table.blocks() if table.block else None
+    several = len(table.order) > 1
+    factorial = _factorial(table, kind) if several else None
+    fit = one_way(groups) if blocks is None else block_anova(blocks)
+    return ForeignAnswer(
+        table=table,
+        level=level,
+        method=method,
+        kind=kind,
+        seed=seed,
+        means={name: _mean(x, level, method) for name, x in zip(names, groups, strict=True)},
+        welch=tuple(
+            _welch(names[i], names[j], groups[i], groups[j], level, method)
+            for i, j in combinations(range(len(names)), 2)
+        ),
+        paired=_paired(names, blocks, level),
+        anova=None if several else fit,
+        factorial=factorial,
+        tukey=tukey(_with_error_of(fit, factorial) if factorial and blocks is None else fit, level),
+        medians={name: median_interval(x, level) for name, x in zip(names, groups, strict=True)},
+        bca=dict(zip(names, _bca(groups, level, seed), strict=True)),
+        notes=_notes(table),
+    )
+
+
+def _mean(x: Floats, level: float, method: str) -> GroupMean:
+    interval = mean_interval(x, level, GEORGES_2007 if method == GEORGES_2007 else "t")
+    return GroupMean(interval, standard_deviation(x))
+
+
+def _welch(a: str, b: str, x: Floats, y: Floats, level: float, method: str) -> PairAnswer:
+    if method == GEORGES_2007:
+        return PairAnswer(
+            a, b, welch_difference(x, y, level, GEORGES_2007), georges_ratio(x, y, level).interval
+        )
+    return PairAnswer(
+        a, b, welch_difference(x, y, level, WELCH_DIFFERENCE), welch_log_ratio(x, y, level).interval
+    )
+
+
+def _paired(names: tuple[str, ...], blocks: Floats | None, level: float) -> tuple[PairAnswer, ...]:
+    """Every two groups in the blocks that hold both; a factor's levels are never mixed in a pair."""
+    if blocks is None:
+        return ()
+    found = []
+    for i, j in combinations(range(len(names)), 2):
+        both = ~np.isnan(blocks[:, i]) & ~np.isnan(blocks[:, j])
+        x, y = blocks[both, i], blocks[both, j]
+        difference = paired_difference(x, y, level)
+        if not both.any():
+            reason = "no block holds both"
+            difference = Contrast(undefined(0, level, PAIRED_DIFFERENCE, reason), math.nan)
+        found.append(PairAnswer(names[i], names[j], difference, paired_log_ratio(x, y, level).interval))
+    return tuple(found)
+
+
+def _factorial(table: ForeignTable, kind: int) -> FactorialAnova:
+    labels = {labels.column: labels for labels in (table.by, *table.factors)}
+    return factorial_anova(table.values, [(name, labels[name].codes) for name in table.order], kind)
+
+
+def _with_error_of(fit: Anova, factorial: FactorialAnova) -> Anova:
+    """The means of the groups, judged by the error that all factors leave: what R's TukeyHSD makes of the first factor."""
+    if factorial.reason:
+        return replace(fit, reason=factorial.reason)
+    return replace(
+        fit,
+        df_error=factorial.df_error,
+        mean_square_error=factorial.ss_error / factorial.df_error,
+        reason="",
+    )
+
+
+def _bca(groups: Sequence[Floats], level: float, seed: int) -> list[Interval]:
+    """Of each group; groups of one size share their resamples, and so does the same group in another file."""
+    found: list[Interval] = [undefined(0, level, BCA, "no values")] * len(groups)
+    for n in {x.size for x in groups}:
+        members = [i for i, x in enumerate(groups) if x.size == n]
+        if n > MOST_FOR_BCA:
+            reason = f"not resampled: of more than {MOST_FOR_BCA:,} values t says the same"
+            for i in members:
+                found[i] = undefined(n, level, BCA, reason, mean_interval(groups[i], level).point)
+            continue
+        generator = np.random.default_rng(seed)
+        means = bca_means(np.stack([groups[i] for i in members]), level, RESAMPLES, generator=generator)
+        for place, i in enumerate(members):
+            point, low, high = (float(column[place]) for column in (means.point, means.low, means.high))
+            found[i] = Interval(n, point, low, high, level, BCA, means.reasons[place])
+    return found
+
+
+def _notes(table: ForeignTable) -> tuple[str, ...]:
+    notes = []
+    if table.left_out:
+        rows = "1 row has" if table.left_out == 1 else f"{table.left_out} rows have"
+        notes.append(f"{rows} no {table.value} and {'is' if table.left_out == 1 else 'are'} left out")
+    if table.block:
+        blocks = table.blocks()
+        partial = int((np.isnan(blocks).any(axis=1)).sum())
+        if partial:
+            notes.append(
+                f"{partial} of {len(blocks)} blocks lack a group; a pair rests on the blocks that hold both"
+            )
+    if table.factors:
+        if table.block:
+            notes.append(
+                f"the analysis of several factors takes no account of {table.block.column}; the pairs do"
+            )
+        if not _balanced(table):
+            notes.append(
+                f"the groups of {table.by.column} are not spread evenly over {' and '.join(f.column for f in table.factors)}:"
+                " differences of their means hold some of what those do"
+            )
+    return tuple(notes)
+
+
+def _balanced(table: ForeignTable) -> bool:
+    """Does each group have the same share of its values at every combination of the further factors?"""
+    keys = np.column_stack([other.codes for other in table.factors])
+    _, place = np.unique(keys, axis=0, return_inverse=True)
+    place = place.ravel()
+    counts = np.zeros((len(table.by.names), int(place.max()) + 1), dtype=np.int64)
+    np.add.at(counts, (table.by.codes, place), 1)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0))
+    return bool((counts * counts.sum() == expected).all())

@@ -1,0 +1,316 @@
+"""Measurements that were made elsewhere: a CSV file as values with their groups, blocks and factors."""
+
+from __future__ import annotations
+
+import csv
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.host.errors import Problem, SpecError
+from regatta.spec.problems import nearest, shown
+from regatta.stats.estimate import Floats
+
+#: what stands for "not measured", in any case
+NO_VALUE = frozenset({"", "na", "n/a", "nan", "null", "none"})
+#: more groups than this are hardly alternatives; the column is most likely the wrong one
+MOST_GROUPS = 100
+#: so many wrong cells are named; a file with one wrong column has thousands
+_NAMED = 5
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One column of names: `names` in the order of first appearance, `codes` of shape (n,) into them."""
+
+    column: str
+    names: tuple[str, ...]
+    codes: Codes
+
+
+@dataclass(frozen=True)
+class ForeignTable:
+    """The n rows that hold a value.
+
+    `by`: the groups to compare; `block`: what was measured together; `factors`: further factors, `by` not among them;
+    `order`: all factors' columns, `by` among them, as they stand in the analysis of several factors. `rows`: how many the file has;
+    `left_out`: how many of them without a value.
+    """
+
+    file: str
+    value: str
+    values: Floats
+    by: Labels
+    block: Labels | None
+    factors: tuple[Labels, ...]
+    order: tuple[str, ...]
+    rows: int
+    left_out: int
+
+    def groups(self) -> list[Floats]:
+        """The values of each group, in the order of the groups; empty where all of a group's rows were left out."""
+        return [self.values[self.by.codes == code] for code in range(len(self.by.names))]
+
+    def blocks(self) -> Floats:
+        """Shape (blocks, groups): one value of each group in each block, NaN where there is none.
+
+        A block holds values of equal further factors, so that a heap of 64 MiB is never paired with one of 128.
+        """
+        assert self.block is not None
+        keys = self.block.codes
+        for other in self.factors:
+            keys = np.unique(keys * len(other.names) + other.codes, return_inverse=True)[1].ravel()
+        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        # In the order of the file.
+        rank = np.argsort(np.argsort(first))[place.ravel()]
+        table = np.full((len(first), len(self.by.names)), np.nan)
+        table[rank, self.by.codes] = self.values
+        return table
+
+
+@dataclass
+class _Column:
+    """A column of names being read."""
+
+    name: str
+    place: int
+    numbers: dict[str, int] = field(default_factory=dict)
+    codes: array[int] = field(default_factory=lambda: array("q"))
+
+    def labels(self) -> Labels:
+        return Labels(self.name, tuple(self.numbers), np.array(self.codes, dtype=np.int64))
+
+
+@dataclass
+class _Reading:
+    """What was found in the rows so far."""
+
+    values: array[float] = field(default_factory=lambda: array("d"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    rows: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    wrong: int = 0
+
+
+def read_foreign(
+    path: Path, value: str, by: str, block: str | None = None, factors: Sequence[str] = ()
+) -> ForeignTable:
+    """Read the named columns of a CSV file (comma-separated, UTF-8, names in the first line).
+
+    Args:
+        path: the file.
+        value: the column of numbers. Rows in which it is empty (or NA, NaN, null, none) are left out and counted.
+        by: the column of groups.
+        block: the column of what was measured together, or None; a group may have one value in each block
+            (and combination of factors).
+        factors: columns of all factors; `by` is put first if it is not among them.
+
+    Returns:
+        Values and codes, groups in the order of first appearance.
+
+    Raises:
+        SpecError: every problem that was found: no such file or column, cells that are no finite number or no name,
+            rows of another length, no value, a single group, two values of a group in a block.
+    """
+    order = tuple(dict.fromkeys(factors if by in factors or not factors else (by, *factors)))
+    _check_roles(str(path), value, by, block, order)
+    others = [name for name in order if name != by]
+    reading = _Reading()
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = _records(csv.reader(file, strict=True, skipinitialspace=True), str(path))
+            header = _header(rows, str(path))
+            place = _places(header, str(path), [value, by, *([block] if block else []), *others])
+            columns = {name: _Column(name, place[name]) for name in place if name != value}
+            for line, row in rows:
+                _take(reading, str(path), line, row, len(header), (value, place[value]), columns)
+    except FileNotFoundError:
+        raise SpecError([Problem(str(path), "a CSV file", "nothing of that name")]) from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise SpecError([Problem(str(path), "a CSV file that can be read", str(error.strerror))]) from None
+    except UnicodeDecodeError as error:
+        got = f"a byte that is not UTF-8 (0x{error.object[error.start]:02x})"
+        raise SpecError([Problem(str(path), "text in UTF-8", got, "save the file as UTF-8")]) from None
+    _finish(reading, str(path), value, columns, by, others)
+    table = ForeignTable(
+        file=str(path),
+        value=value,
+        values=np.array(reading.values, dtype=np.float64),
+        by=columns[by].labels(),
+        block=columns[block].labels() if block else None,
+        factors=tuple(columns[name].labels() for name in others),
+        order=order,
+        rows=reading.rows,
+        left_out=reading.rows - len(reading.values),
+    )
+    if block:
+        _one_value_a_block(table, reading.lines)
+    return table
+
+
+def _check_roles(file: str, value: str, by: str, block: str | None, order: Sequence[str]) -> None:
+    """A column cannot be two things at once."""
+    problems = []
+    for option, name in (("--by", by), ("--block", block), *(("--factors", name) for name in order)):
+        if name == value:
+            problems.append(Problem(f"{file}: {option}", "a column of names", f"the values, {shown(name)}"))
+    for option, name in (("--by", by), *(("--factors", name) for name in order if name != by)):
+        if block is not None and name == block:
+            expected = "a column that is not the block"
+            problems.append(Problem(f"{file}: {option}", expected, shown(name)))
+    if problems:
+        raise SpecError(problems)
+
+
+def _records(reader: Iterator[list[str]], file: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows with the line on which each begins; empty lines are no rows."""
+    line = 1
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise SpecError([Problem(f"{file}:{line}", "a row of CSV", str(error))]) from None
+        if row:
+            yield line, row
+        line = reader.line_num + 1  # type: ignore[attr-defined]
+
+
+def _header(rows: Iterator[tuple[int, list[str]]], file: str) -> list[str]:
+    first = next(rows, None)
+    if first is None:
+        raise SpecError([Problem(file, "names of columns in the first line", "an empty file")])
+    return [name.strip() for name in first[1]]
+
+
+def _places(header: Sequence[str], file: str, wanted: Sequence[str]) -> Mapping[str, int]:
+    """Column name -> its place."""
+    problems = []
+    for name in dict.fromkeys(wanted):
+        if header.count(name) == 1:
+            continue
+        if name in header:
+            fix = "give each column a name of its own"
+            problems.append(Problem(f"{file}:1", f"one column {shown(name)}", f"{header.count(name)}", fix))
+            continue
+        fix = nearest(name, [column for column in header if column])
+        if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+            fix = "separate the columns by commas"
+        listed = ", ".join(header[:12]) + (", ..." if len(header) > 12 else "")
+        problems.append(Problem(f"{file}:1", f"a column {shown(name)}", f"the columns {listed}", fix))
+    if problems:
+        raise SpecError(problems)
+    return {name: header.index(name) for name in wanted}
+
+
+def _take(
+    reading: _Reading,
+    file: str,
+    line: int,
+    row: Sequence[str],
+    width: int,
+    value: tuple[str, int],
+    columns: Mapping[str, _Column],
+) -> None:
+    """Read one row, or note what is wrong with it."""
+    reading.rows += 1
+    if len(row) != width:
+        _wrong(reading, Problem(f"{file}:{line}", f"{width} cells, as in the first line", str(len(row))))
+        return
+    name, place = value
+    text = row[place].strip()
+    labels = [row[column.place].strip() for column in columns.values()]
+    if text.lower() in NO_VALUE:
+        # A group all of whose rows are left out still is a group.
+        for column, label in zip(columns.values(), labels, strict=True):
+            if label:
+                column.numbers.setdefault(label, len(column.numbers))
+        return
+    number = _number(text)
+    if not math.isfinite(number):
+        fix = "write it with a point: 1.5" if "," in text else "leave the cell empty if nothing was measured"
+        _wrong(reading, Problem(f"{file}:{line}:{name}", "a finite number", shown(row[place]), fix))
+        return
+    for column, label in zip(columns.values(), labels, strict=True):
+        if not label:
+            _wrong(reading, Problem(f"{file}:{line}:{column.name}", "a name", "nothing"))
+            return
+    reading.values.append(number)
+    reading.lines.append(line)
+    for column, label in zip(columns.values(), labels, strict=True):
+        column.codes.append(column.numbers.setdefault(label, len(column.numbers)))
+
+
+def _number(text: str) -> float:
+    """NaN for what is not a number; `1_000` is none, whatever Python says."""
+    try:
+        return math.nan if "_" in text else float(text)
+    except ValueError:
+        return math.nan
+
+
+def _wrong(reading: _Reading, problem: Problem) -> None:
+    reading.wrong += 1
+    if len(reading.problems) < _NAMED:
+        reading.problems.append(problem)
+
+
+def _finish(
+    reading: _Reading,
+    file: str,
+    value: str,
+    columns: Mapping[str, _Column],
+    by: str,
+    others: Sequence[str],
+) -> None:
+    """Raise what is wrong with the rows, or with all of them together."""
+    problems = reading.problems
+    if reading.wrong > len(problems):
+        further = reading.wrong - len(problems)
+        problems.append(Problem(file, "no wrong row", f"{further} more of them"))
+    if not problems and not reading.values:
+        got = f"{reading.rows} rows without one" if reading.rows else "no rows"
+        problems.append(Problem(f"{file}: {value}", "at least one value", got))
+    if not problems:
+        groups = columns[by].numbers
+        if len(groups) > MOST_GROUPS:
+            fix = "compare by another column"
+            problems.append(
+                Problem(f"{file}: {by}", f"at most {MOST_GROUPS} groups", f"{len(groups):,}", fix)
+            )
+        problems += [
+            Problem(f"{file}: {name}", "a factor of at least two levels", "one", "leave it out of --factors")
+            for name in others
+            if len(set(columns[name].codes)) < 2
+        ]
+    if problems:
+        raise SpecError(problems)
+
+
+def _one_value_a_block(table: ForeignTable, lines: Sequence[int]) -> None:
+    """Raise unless each group has at most one value in each block, at equal levels of the further factors."""
+    assert table.block is not None
+    keys = np.column_stack([table.block.codes, table.by.codes, *(other.codes for other in table.factors)])
+    _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    place = place.ravel()
+    again = np.flatnonzero(np.arange(len(place)) != first[place])
+    if not again.size:
+        return
+    problems = []
+    for row in again[:_NAMED].tolist():
+        group, block = (column.names[int(column.codes[row])] for column in (table.by, table.block))
+        expected = f"one value of {shown(group)} in block {shown(block)}"
+        got = f"another one than in line {lines[int(first[place[row]])]}"
+        fix = "give the mean of a group in a block, or name its blocks apart"
+        problems.append(Problem(f"{table.file}:{lines[row]}", expected, got, fix))
+    if again.size > _NAMED:
+        problems.append(Problem(table.file, "no second value", f"{again.size - _NAMED} more of them"))
+    raise SpecError(problems)

@@ -1,0 +1,213 @@
+"""Every cell with its baseline: the ratio paired by block where the blocks are the same, else Welch's."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regatta.answers.multiplicity import Adjusted, adjusted
+from regatta.answers.names import Names, configuration, short_names
+from regatta.answers.pairs import Pair, pairs_of
+from regatta.answers.pairs import comparison_groups as comparison_groups
+from regatta.answers.result import Comparison
+from regatta.answers.samples import Samples, Series
+from regatta.answers.words import bound_words, compared, counted, practical, shows_difference, too_small
+from regatta.host.values.experiment import Baseline
+from regatta.stats.estimate import Contrast, undefined
+from regatta.stats.paired import PAIRED, paired_log_ratios
+from regatta.stats.ratios import WELCH, georges_ratio, welch_log_ratio
+from regatta.stats.stein import STEIN, stein_log_ratio
+
+#: fewer pairs than this have no spread
+_LEAST_PAIRS = 2
+
+
+@dataclass(frozen=True)
+class PairContrast:
+    """A ratio; why it is not paired ("" when it is, or when there is nothing to pair); values left out of the pairs."""
+
+    contrast: Contrast
+    why_apart: str = ""
+    left_out: int = 0
+
+
+#: how many common blocks of a pair, first by round, chose how many there are (Stein's rule); None: none did
+PilotPairs = Callable[[Pair], int | None]
+
+
+def no_pilot(pair: Pair) -> int | None:
+    """No rounds of a pair chose how many there are."""
+    return None
+
+
+def compare_all(
+    samples: Samples, baseline: Baseline, level: float, names: Names, pilot_pairs: PilotPairs = no_pilot
+) -> tuple[list[Comparison], list[str]]:
+    """Compare every cell with its baseline, each comparison by itself: `pairs_of`, then `compare_pairs`."""
+    pairs, lacking = pairs_of(samples, baseline)
+    comparisons, warnings = compare_pairs(
+        pairs, contrasts_of(pairs, level, pilot_pairs), level, names, adjust=False
+    )
+    return comparisons, warnings + lacking
+
+
+def compare_pairs(
+    pairs: Sequence[Pair],
+    found: Sequence[PairContrast],
+    level: float,
+    names: Names,
+    theta_percent: float = 1.0,
+    adjust: bool = True,
+) -> tuple[list[Comparison], list[str]]:
+    """Compare every alternative with its baseline.
+
+    Args:
+        pairs: from `pairs_of`.
+        found: the ratio of each, from `contrasts_of` or `contrasts_by_the_paper`.
+        level: confidence of each interval by itself, between 0 and 1.
+        names: for the sentences.
+        theta_percent: differences below it do not matter.
+        adjust: for their number (Holm), and among those that share a baseline (Dunnett).
+
+    Returns:
+        One comparison for each pair, in the same order, and warnings of those that are weaker than they look.
+    """
+    p = [one.contrast.p for one in found]
+    extra = adjusted(pairs, p, level) if adjust else [Adjusted()] * len(pairs)
+    comparisons = [
+        _comparison(pair, one.contrast, more, theta_percent, names)
+        for pair, one, more in zip(pairs, found, extra, strict=True)
+    ]
+    apart = Counter(one.why_apart for one in found if one.why_apart)
+    partial = sum(one.left_out > 0 for one in found)
+    warnings = [
+        f"{counted(count, 'comparison')} not interleaved: {why} ({WELCH})"
+        for why, count in sorted(apart.items())
+    ]
+    if partial:
+        warnings.append(
+            f"{counted(partial, 'comparison')} left out invocations whose block lacks the other side ({PAIRED})"
+        )
+    return comparisons, warnings
+
+
+def contrasts_of(
+    pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs = no_pilot
+) -> list[PairContrast]:
+    """The ratio of every pair, on logs; those with equally many common blocks in one go.
+
+    Args:
+        pairs: from `pairs_of`.
+        level: confidence of each interval by itself, between 0 and 1.
+        pilot_pairs: how many common blocks of a pair, first by round, chose how many there are (Stein's rule); None: none did.
+    """
+    found: dict[int, PairContrast] = {}
+    by_size: dict[int, list[tuple[int, list[float], list[float], int]]] = {}
+    for place, pair in enumerate(pairs):
+        a, b = pair.a, pair.b
+        lacking = _lacking(pair, level)
+        if lacking is not None or a is None or b is None:
+            found[place] = PairContrast(lacking or _no_values("a side", level))
+            continue
+        common = pair.common
+        if len(common) < _LEAST_PAIRS:
+            found[place] = PairContrast(welch_log_ratio(a.values, b.values, level), _why_apart(a, b))
+            continue
+        left_out = len(a.samples) + len(b.samples) - 2 * len(common)
+        pilot = pilot_pairs(pair)
+        if pilot is not None:
+            common = sorted(common, key=lambda key: key[1])
+        x, y = ([side.by_block[key] for key in common] for side in (a, b))
+        if pilot is not None:
+            found[place] = PairContrast(stein_log_ratio(x, y, pilot, level), "", left_out)
+            continue
+        by_size.setdefault(len(common), []).append((place, x, y, left_out))
+    for rows in by_size.values():
+        contrasts = paired_log_ratios(
+            np.array([x for _, x, _, _ in rows]), np.array([y for _, _, y, _ in rows]), level
+        )
+        for (place, _, _, left_out), contrast in zip(rows, contrasts, strict=True):
+            found[place] = PairContrast(contrast, "", left_out)
+    return [found[place] for place in range(len(pairs))]
+
+
+def contrasts_by_the_paper(pairs: Sequence[Pair], level: float) -> list[PairContrast]:
+    """Every pair as Georges et al. compare: by the difference of the means, unpaired, shown as a share of the baseline's."""
+    return [_by_the_paper(pair, level) for pair in pairs]
+
+
+def _by_the_paper(pair: Pair, level: float) -> PairContrast:
+    lacking = _lacking(pair, level)
+    if lacking is not None or pair.a is None or pair.b is None:
+        return PairContrast(lacking or _no_values("a side", level))
+    return PairContrast(georges_ratio(pair.a.values, pair.b.values, level))
+
+
+def _lacking(pair: Pair, level: float) -> Contrast | None:
+    if pair.a is None or not pair.a.samples:
+        return _no_values("the alternative", level)
+    if pair.b is None or not pair.b.samples:
+        return _no_values("the baseline", level)
+    return None
+
+
+def _no_values(side: str, level: float) -> Contrast:
+    return Contrast(undefined(0, level, PAIRED, f"{side} has no valid invocation"), math.nan)
+
+
+def _why_apart(a: Series, b: Series) -> str:
+    if not a.by_block and not b.by_block:
+        return "measured back to back"
+    if not {key[0] for key in a.by_block} & {key[0] for key in b.by_block}:
+        return "measured under different plans"
+    return "fewer than two blocks hold both sides"
+
+
+def _comparison(
+    pair: Pair, contrast: Contrast, more: Adjusted, theta_percent: float, names: Names
+) -> Comparison:
+    cell, base, series = pair.cell, pair.base, pair.series
+    parameters = series.parameters if series else {}
+    ratio = contrast.interval
+    matters = practical(ratio, theta_percent)
+    a_name, b_name, differ = short_names(cell, base)
+    place = names.place(cell, parameters) + names.within(cell, differ)
+    many = counted(ratio.n, "block" if ratio.method in (PAIRED, STEIN) else "invocation")
+    if math.isnan(ratio.low):
+        words = f"{a_name} and {b_name} cannot be compared on {place}: {ratio.reason}"
+    elif shows_difference(ratio):
+        unit = series.unit if series else ""
+        what = compared(a_name, b_name, ratio, cell.metric, unit, cell.better)
+        words = f"{what} on {place}, {many}, on {names.host(cell)}"
+        if more.p_holm > 1.0 - ratio.level:
+            words += f"; it does not hold up among the {counted(more.among, 'comparison')}"
+        if matters == "no":
+            words += f"; {too_small(theta_percent)}"
+    else:
+        words = (
+            f"no difference shown between {a_name} and {b_name} on {place}, {many}, on {names.host(cell)};"
+            f" {bound_words([ratio])}"
+        )
+    return Comparison(
+        a=cell.cell_id,
+        b=base.cell_id,
+        a_name=configuration(cell),
+        b_name=configuration(base),
+        host=cell.host,
+        benchmark=cell.benchmark,
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib,
+        metric=cell.metric,
+        parameters=parameters,
+        ratio=ratio,
+        p=contrast.p,
+        words=words,
+        p_holm=more.p_holm,
+        simultaneous=more.simultaneous,
+        p_simultaneous=more.p_simultaneous,
+        practical=matters,
+    )

@@ -1,0 +1,114 @@
+"""What the plan says about an experiment: its question, how values are made, the machines, what could not exist."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from regatta.host.errors import StoreError
+from regatta.host.values.experiment import Baseline, SteadyState
+
+_DEFAULT_LEVEL = 0.95
+_DEFAULT_THETA_PERCENT = 1.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`plan/experiment.json`, as far as the analysis needs it."""
+
+    name: str
+    question: str
+    seed: int
+    order: str
+    level: float
+    steady: SteadyState
+    baseline: Baseline
+    hosts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    runtimes: Mapping[str, str] = field(default_factory=dict)
+    #: suite -> where its kept minheaps come from; empty: they were measured for each runtime
+    minheaps_of: Mapping[str, str] = field(default_factory=dict)
+    #: cells that could not exist: label, reason, and on which hosts where that is known
+    impossible: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    theta_percent: float = _DEFAULT_THETA_PERCENT
+    #: sets of modifiers under which compilation is controlled
+    controlled: tuple[str, ...] = ()
+    #: what was measured, in the user's words
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_facts(experiment_dir: Path) -> Facts:
+    """Read the facts of a planned experiment.
+
+    Args:
+        experiment_dir: `results/<experiment>`.
+
+    Raises:
+        StoreError: there is no such file, or it is not one.
+    """
+    path = experiment_dir / "plan" / "experiment.json"
+    try:
+        return _facts(json.loads(path.read_bytes()))
+    except OSError as error:
+        raise StoreError(
+            str(path),
+            "the plan of an experiment",
+            error.strerror or str(error),
+            "run `regatta run` with its spec",
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            str(path),
+            "the plan of an experiment",
+            f"{type(error).__name__}: {error}",
+            "plan the experiment again",
+        ) from error
+
+
+def _facts(document: Mapping[str, Any]) -> Facts:
+    experiment = document["experiment"]
+    steady, baseline = experiment["steady"], experiment.get("baseline") or {}
+    return Facts(
+        name=str(experiment["name"]),
+        question=str(experiment.get("question") or ""),
+        seed=int(experiment["seed"]),
+        order=str(experiment["order"]),
+        level=float(experiment.get("level", _DEFAULT_LEVEL)),
+        steady=_steady(steady),
+        baseline=Baseline(*(_name(baseline.get(key)) for key in ("runtime", "collector", "modifiers"))),
+        hosts={
+            str(host): {str(key): str(value) for key, value in facts.items()}
+            for host, facts in (document.get("hosts") or {}).items()
+        },
+        runtimes={str(name): str(version) for name, version in (document.get("runtimes") or {}).items()},
+        impossible=_impossible(document),
+        theta_percent=float(experiment.get("theta_percent", _DEFAULT_THETA_PERCENT)),
+        controlled=tuple(str(name) for name in experiment.get("controlled") or ()),
+        minheaps_of={str(key): str(value) for key, value in (experiment.get("minheaps_of") or {}).items()},
+        labels={str(key): str(value) for key, value in (experiment.get("labels") or {}).items()},
+    )
+
+
+def fingerprint_of(host: Mapping[str, str]) -> str:
+    """What is known of a host as one line of text, as the provenance of its system vectors has it; "" where nothing is."""
+    return "; ".join(f"{key} {value}" for key, value in host.items()).replace("\n", " ")
+
+
+def _impossible(document: Mapping[str, Any]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """An entry is (cell, reason) or (cell, reason, host); each cell and reason once."""
+    hosts: dict[tuple[str, str], dict[str, None]] = {}
+    for cell, reason, *host in document.get("impossible") or ():
+        hosts.setdefault((str(cell), str(reason)), {}).update(dict.fromkeys(map(str, host)))
+    return tuple((cell, reason, tuple(own)) for (cell, reason), own in hosts.items())
+
+
+def _steady(steady: Mapping[str, Any]) -> SteadyState:
+    plain = SteadyState(steady["method"], int(steady["iterations"]), int(steady["warmup"]))
+    window, threshold = steady.get("window", plain.window), steady.get("threshold", plain.threshold)
+    return replace(plain, window=int(window), threshold=float(threshold))
+
+
+def _name(value: Any) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,181 @@
+"""The first sentences of an answer: what the baseline asks, which collector wins where; without collectors, comparisons or means."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+
+from regatta.answers.names import Names, configuration
+from regatta.answers.result import CellAnswer, Comparison, Family
+from regatta.answers.samples import PlannedCell
+from regatta.answers.topics.families.words import winner
+from regatta.answers.topics.hosts.headline import headline_of_hosts
+from regatta.answers.topics.hosts.result import OverHosts
+from regatta.answers.words import counted, measured, outcome_words, shows_difference
+from regatta.host.units import display_scale
+from regatta.host.values.experiment import Better
+
+#: more sets of parameters than this are told in one sentence
+_FEW = 3
+#: more places than this are summed up before they are told one by one
+_MANY_PLACES = 6
+
+_Place = tuple[str, str, float | None, int | None, str, str]
+
+
+def headline(
+    cells: Sequence[PlannedCell],
+    answers: Sequence[CellAnswer],
+    comparisons: Sequence[Comparison],
+    families: Sequence[Family],
+    names: Names,
+    over_hosts: OverHosts,
+    first: Sequence[str] = (),
+    what_ran: Sequence[str] = (),
+    under_load: Set[str] = frozenset(),
+    asked: bool = False,
+) -> list[str]:
+    """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
+
+    Args:
+        cells: planned, in order.
+        answers: of the same cells; only their own metric is spoken of.
+        comparisons: with the baseline, for cells that are in no family, or for all that have one.
+        families: of collectors.
+        names: for the sentences.
+        over_hosts: what several hosts say together; where there are several, each platform is told by itself.
+        first: what comes before the rest: scores, and what load does.
+        what_ran: all that is said where no cell was to run twice: one number each says nothing of which is faster.
+        under_load: cells of which it is told what load does: their means alone are not told.
+        asked: whether the comparisons with the baseline come first (`asks_beyond_collectors`).
+    """
+    if what_ran and all(cell.planned - cell.discarded_rounds <= 1 for cell in cells):
+        return [*what_ran]
+    better = {_place(cell): cell.better for cell in cells}
+    if len(over_hosts.hosts) > 1:
+        return _capitalised(
+            [*first, *headline_of_hosts(cells, answers, names, over_hosts, under_load, asked)]
+        )
+    found: dict[tuple[str, str], list[Comparison]] = {}
+    for comparison in comparisons:
+        found.setdefault((comparison.host, comparison.a), []).append(comparison)
+    sentences = _with_baseline(found, better, cells, names) if asked else []
+    sentences += [*first, *_overview(families, better)]
+    of_place: dict[_Place, list[Family]] = {}
+    for family in families:
+        of_place.setdefault(_place(family), []).append(family)
+    for place, many in of_place.items():
+        sentences += (
+            [f.words for f in many] if len(many) <= _FEW else [_many_families(many, better[place], names)]
+        )
+    told = set(of_place)
+    of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
+    for answer in answers:
+        of_cell.setdefault((answer.host, answer.cell_id), []).append(answer)
+    baselines = {(c.host, c.b) for c in comparisons}
+    for cell in cells:
+        key = (cell.host, cell.cell_id)
+        if _place(cell) in told or (asked and key in found):
+            continue
+        if key in found and len(found[key]) <= _FEW:
+            sentences += [c.words for c in found[key]]
+        elif key in found or (key not in baselines and cell.cell_id not in under_load):
+            sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
+    return _capitalised(sentences)
+
+
+def _with_baseline(
+    found: Mapping[tuple[str, str], Sequence[Comparison]],
+    better: Mapping[_Place, Better],
+    cells: Sequence[PlannedCell],
+    names: Names,
+) -> list[str]:
+    """Every comparison with the baseline, in the order of the plan; many summed up first."""
+    of_key = {(cell.host, cell.cell_id): cell for cell in cells}
+    every = [(one, better[_place(of_key[key])]) for key, many in found.items() for one in many]
+    sentences = []
+    if len(found) > _MANY_PLACES:
+        sentences.append(f"of {counted(len(every), 'comparison')} with the baseline: {_outcomes(every)}")
+    for key, many in found.items():
+        if len(many) <= _FEW:
+            sentences += [one.words for one in many]
+            continue
+        first = many[0]
+        outcomes = _outcomes([(one, better[_place(of_key[key])]) for one in many])
+        settings = _settings([one.parameters for one in many])
+        place = f"{names.place(of_key[key], {})} over {settings}"
+        sentences.append(f"{first.a_name} against {first.b_name} on {place}: {outcomes}")
+    return sentences
+
+
+def _outcomes(many: Sequence[tuple[Comparison, Better]]) -> str:
+    """`better in 3, worse in 1, no difference shown in 2`."""
+    shown = [(one.ratio.high < 1.0) == (way == "lower") for one, way in many if shows_difference(one.ratio)]
+    return outcome_words(shown.count(True), shown.count(False), len(many) - len(shown))
+
+
+def _capitalised(sentences: Sequence[str]) -> list[str]:
+    return [
+        sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
+        for sentence in sentences
+    ]
+
+
+def _place(of: PlannedCell | Family) -> _Place:
+    return of.host, of.benchmark, of.heap_factor, of.heap_mib, of.runtime, of.modifiers
+
+
+def _overview(families: Sequence[Family], better: Mapping[_Place, Better]) -> list[str]:
+    """`of 24 places, parallel leads at 20 and g1 at 2; no single leader is shown at 2`, where there are many places."""
+    if len({_place(family) for family in families}) <= _MANY_PLACES:
+        return []
+    wins = Counter(winner(family.pairs, family.names, better[_place(family)]) for family in families)
+    leading = [f"{name} leads at {count}" for name, count in wins.most_common() if name]
+    if wins[""]:
+        leading.append(f"no single leader is shown at {wins['']}")
+    what = {
+        "benchmark": len({family.benchmark for family in families}),
+        "heap": len({(family.heap_factor, family.heap_mib) for family in families}),
+        "runtime": len({family.runtime for family in families}),
+    }
+    varying = [name for name, values in what.items() if values > 1]
+    return [f"of {len(families)} places ({' x '.join(varying)}): {', '.join(leading)}"]
+
+
+def _many_families(families: Sequence[Family], better: Better, names: Names) -> str:
+    """One sentence for a benchmark that measures many settings."""
+    first = families[0]
+    wins = Counter(winner(family.pairs, family.names, better) for family in families)
+    parts = [f"{name} leads in {count}" for name, count in sorted(wins.items()) if name]
+    if wins[""]:
+        parts.append(f"no single leader is shown in {wins['']}")
+    settings = _settings([family.parameters for family in families])
+    return f"{names.benchmark(first.benchmark)} over {settings}: {', '.join(parts)}"
+
+
+def _means(cell: PlannedCell, answers: Sequence[CellAnswer], names: Names) -> list[str]:
+    who = names.benchmark(cell.benchmark)
+    named = configuration(cell)
+    who += f" ({named})" if named else ""
+    if len(answers) <= _FEW:
+        return [
+            f"{names.place(cell, a.parameters)}: {measured(a.estimate, a.unit)} {a.metric},"
+            f" {counted(a.estimate.n, 'invocation')}, on {names.host(cell)}"
+            for a in answers
+        ]
+    points = [(a.estimate.point, a.unit) for a in answers if not math.isnan(a.estimate.point)]
+    settings = _settings([a.parameters for a in answers])
+    if not points:
+        return [f"{who}: no value over {settings}"]
+    low, high = min(points), max(points)
+    ends = []
+    for value, unit in (low, high):
+        factor, shown = display_scale(value, unit)
+        ends.append(f"{value * factor:.3g} {shown}")
+    return [f"{who}: {cell.metric} from {ends[0]} to {ends[1]} over {settings}, on {names.host(cell)}"]
+
+
+def _settings(parameters: Sequence[Mapping[str, object]]) -> str:
+    keys = sorted({key for given in parameters for key in given})
+    return f"{len(parameters)} settings of {' and '.join(keys)}" if keys else f"{len(parameters)} series"

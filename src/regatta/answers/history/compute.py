@@ -1,0 +1,298 @@
+"""Several experiments over time: where the level of what they have in common shifts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from regatta.answers.documents import plain
+from regatta.answers.facts import Facts, read_facts
+from regatta.answers.history.result import History, LevelShift, PastExperiment, PastPoint, SeriesHistory
+from regatta.answers.names import Names, configuration
+from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
+from regatta.answers.words import bound_words, counted, difference, is_speed, listed, practical
+from regatta.host.units import is_positive
+from regatta.host.values.experiment import SteadyState
+from regatta.stats.estimate import Interval
+from regatta.stats.intervals import mean_interval
+from regatta.stats.ratios import welch_log_ratio
+from regatta.stats.shifts import EXPERIMENTS, LEAST_TO_SEE_VARIATION, Shift, find_shifts
+from regatta.store.database import Progress, open_database
+
+#: host, benchmark, configuration, heap, metric, unit, parameters and how values were made: what must be equal to be compared
+_Key = tuple[str, str, str, tuple[str, float], str, str, str, str]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """One experiment as it was read."""
+
+    path: Path
+    facts: Facts
+    started_utc_ns: int
+    series: Mapping[_Key, Series]
+
+
+def history_of(
+    folders: Sequence[Path], level: float | None = None, progress: Progress | None = None
+) -> History:
+    """Compare experiments over time.
+
+    Args:
+        folders: of experiments that were planned; in any order, each once.
+        level: confidence of the intervals, between 0 and 1; None: that of the latest experiment.
+        progress: told about the making of each database.
+
+    Returns:
+        The experiments in order of their first record, and the history of every series that two of them have (by host,
+        benchmark, configuration by name, heap, metric and parameters): only the metrics that their cells are about.
+        Experiments without a value are left out and told.
+
+    Raises:
+        StoreError: a folder holds no plan, or cannot be read or written.
+    """
+    read = [_read(path, progress) for path in {path.resolve(): path for path in folders}.values()]
+    used = sorted((one for one in read if one.series), key=lambda one: one.started_utc_ns)
+    names = _names_of(used)
+    experiments = tuple(
+        PastExperiment(
+            name,
+            str(one.path),
+            one.facts.name,
+            dict(one.facts.labels),
+            one.started_utc_ns,
+            _steady(one.facts.steady),
+        )
+        for name, one in zip(names, used, strict=True)
+    )
+    confidence = level if level is not None else used[-1].facts.level if used else 0.95
+    theta_percent = used[-1].facts.theta_percent if used else 1.0
+    keys = dict.fromkeys(key for one in used for key in one.series)
+    many = {
+        key: [(number, one.series[key]) for number, one in enumerate(used) if key in one.series]
+        for key in keys
+    }
+    cell_names = Names([points[-1][1].cell for points in many.values()])
+    series = tuple(
+        _history(points, names, cell_names, confidence, theta_percent)
+        for points in many.values()
+        if len(points) > 1
+    )
+    return History(
+        experiments,
+        series,
+        confidence,
+        tuple(_sentences(series, len(experiments), confidence)),
+        tuple(_warnings(read, used, many, names)),
+    )
+
+
+def _read(path: Path, progress: Progress | None) -> _Read:
+    facts = read_facts(path)
+    with open_database(path, progress) as connection:
+        samples = load_samples(connection, facts.steady)
+    starts = [
+        sample.started_utc_ns
+        for many in samples.series.values()
+        for series in many
+        for sample in (*series.discarded, *series.perturbed, *series.samples)
+    ]
+    return _Read(path, facts, min(starts, default=0), _own_series(samples, facts.steady))
+
+
+def _own_series(samples: Samples, steady: SteadyState) -> dict[_Key, Series]:
+    found = {}
+    for cell in samples.cells:
+        for series in samples.series.get(cell.number, ()):
+            if series.metric == cell.metric and series.samples:
+                found[_key(cell, series, steady)] = series
+    return found
+
+
+def _key(cell: PlannedCell, series: Series, steady: SteadyState) -> _Key:
+    return (
+        cell.host,
+        cell.benchmark,
+        configuration(cell),
+        cell.heap,
+        series.metric,
+        series.unit,
+        series.parameters_text,
+        _steady(steady) + ("" if cell.summary == "mean" else f", {cell.summary}"),
+    )
+
+
+def _steady(steady: SteadyState) -> str:
+    """How an invocation's number is made: numbers made in different ways are not compared."""
+    if steady.method in ("fixed", "replay"):
+        return f"{steady.method}, warmup {steady.warmup} of {steady.iterations}"
+    if steady.method == "cov":
+        return f"cov, {steady.window} iterations below {100 * steady.threshold:g} %"
+    return steady.method
+
+
+def _names_of(read: Sequence[_Read]) -> list[str]:
+    """Labels, or the folder's name; with the time where that does not tell experiments apart."""
+    names = [
+        ", ".join(f"{key} {value}" for key, value in one.facts.labels.items()) or one.path.resolve().name
+        for one in read
+    ]
+    counts = Counter(names)
+    names = [
+        f"{name} of {datetime.fromtimestamp(one.started_utc_ns / 1e9, UTC):%Y-%m-%d %H:%M}"
+        if counts[name] > 1
+        else name
+        for name, one in zip(names, read, strict=True)
+    ]
+    counts = Counter(names)
+    return [
+        f"{name} ({one.path})" if counts[name] > 1 else name for name, one in zip(names, read, strict=True)
+    ]
+
+
+def _history(
+    points: Sequence[tuple[int, Series]],
+    names: Sequence[str],
+    cell_names: Names,
+    level: float,
+    theta_percent: float,
+) -> SeriesHistory:
+    latest = points[-1][1]
+    cell = latest.cell
+    found = find_shifts([series.values for _, series in points], level)
+    named, host = configuration(cell), cell_names.host(cell)
+    place = cell_names.place(cell, latest.parameters) + (f" ({named})" if named else "")
+    place = place if host == "this host" else f"{place} on {host}"
+    return SeriesHistory(
+        host=cell.host,
+        place=place,
+        benchmark=cell.benchmark,
+        configuration=named,
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib,
+        metric=latest.metric,
+        unit=latest.unit,
+        better=cell.better,
+        parameters=dict(latest.parameters),
+        points=tuple(
+            PastPoint(
+                number,
+                series.cell.heap_mib,
+                mean_interval(series.values, level, positive=is_positive(series.unit)),
+                tuple(series.values.tolist()),
+            )
+            for number, series in points
+        ),
+        shifts=tuple(
+            _shift(one, points, latest, names, place, found.unit, theta_percent) for one in found.shifts
+        ),
+        replicates=found.unit,
+        reason=found.reason,
+    )
+
+
+def _shift(
+    shift: Shift,
+    points: Sequence[tuple[int, Series]],
+    latest: Series,
+    names: Sequence[str],
+    place: str,
+    unit: str,
+    theta_percent: float,
+) -> LevelShift:
+    since = points[shift.at][0]
+    ratio = shift.ratio.interval
+    how = difference("before", ratio, latest.metric, latest.unit, latest.cell.better)
+    verb = "is" if is_speed(latest.unit, latest.cell.better) else "has"
+    small = practical(ratio, theta_percent) == "no"
+    words = (
+        f"{place} {verb} {how} since {names[since]}"
+        f" ({counted(shift.after, 'experiment')} against {shift.before}, {ratio.n} {unit})"
+        + (f", less than the {theta_percent:g} % from which on it would matter" if small else "")
+    )
+    return LevelShift(since, ratio, shift.ratio.p, shift.before, shift.after, words)
+
+
+def _sentences(series: Sequence[SeriesHistory], experiments: int, level: float) -> list[str]:
+    if not series:
+        return []
+    shifted = [shift for one in series for shift in one.shifts]
+    shifted.sort(key=lambda shift: -abs(math.log(shift.ratio.point)))
+    found = [shift.words for shift in shifted]
+    still = [one for one in series if not one.shifts]
+    if still:
+        first = f"In {len(still)} of {len(series)} series no shift is shown over {counted(experiments, 'experiment')}"
+        latest = [_first_to_last(one) for one in still if len(one.points) == 2]
+        found.append(f"{first}; {bound_words(latest)}" if len(latest) == len(still) else first)
+    varied = [one.place for one in series if one.replicates == EXPERIMENTS]
+    if varied:
+        more = f" and {len(varied) - 3} more" if len(varied) > 3 else ""
+        found.append(
+            "Experiments differ by more than their invocations explain, so that experiments are the replicates in "
+            f"{listed(varied[:3])}{more}"
+        )
+    if len(series) * (1.0 - level) >= 0.5:
+        found.append(
+            f"Each series is judged by itself: of {len(series)} in which nothing happens, about "
+            f"{len(series) * (1.0 - level):.0f} show a shift at a level of {level * 100:g} %"
+        )
+    if experiments < LEAST_TO_SEE_VARIATION:
+        found.append(
+            f"With {counted(experiments, 'experiment')} a shift cannot be told from how experiments on the same thing differ "
+            "from day to day: measure the same again, or collect more"
+        )
+    return found
+
+
+def _first_to_last(one: SeriesHistory) -> Interval:
+    first, last = one.points[0].values, one.points[-1].values
+    return welch_log_ratio(last, first).interval
+
+
+def _warnings(
+    read: Sequence[_Read],
+    used: Sequence[_Read],
+    many: Mapping[_Key, Sequence[tuple[int, Series]]],
+    names: Sequence[str],
+) -> list[str]:
+    warnings = [f"{one.path} has no value and is left out" for one in read if one not in used]
+    alone = sum(len(points) < 2 for points in many.values())
+    if alone:
+        warnings.append(f"{alone} series are in one experiment only and have no history")
+    ways: dict[str, list[str]] = {}
+    for name, one in zip(names, used, strict=True):
+        ways.setdefault(_steady(one.facts.steady), []).append(name)
+    if len(ways) > 1:
+        each = "; ".join(f"{way} in {listed(those)}" for way, those in ways.items())
+        warnings.append(f"numbers of invocations are made in different ways, which are not compared: {each}")
+    ways_of: dict[tuple[Any, ...], set[str]] = {}
+    for key, points in many.items():
+        ways_of.setdefault(key[:-1], set()).add(points[-1][1].cell.summary)
+    mixed = sorted({str(key[1]) for key, summaries in ways_of.items() if len(summaries) > 1})
+    if mixed:
+        warnings.append(
+            f"the suite took another statistic of an invocation's repetitions in some experiments, which are not compared: {listed(mixed)}"
+        )
+    moved = {
+        points[-1][1].cell.label
+        for points in many.values()
+        if points[-1][1].cell.heap_factor is not None
+        and len({series.cell.heap_mib for _, series in points}) > 1
+    }
+    if moved:
+        warnings.append(
+            f"the heap in MiB is not the same in all experiments for {counted(len(moved), 'cell')}, because minheap is not: "
+            f"{sorted(moved)[0]}"
+        )
+    return warnings
+
+
+def history_document(history: History) -> dict[str, Any]:
+    """The history as values that JSON has; NaN is null."""
+    document: dict[str, Any] = plain(history)
+    return document

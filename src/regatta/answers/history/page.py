@@ -1,0 +1,210 @@
+"""The page of several experiments over time: a figure a series, with its shifts, and a table of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from regatta.answers.history.result import History, SeriesHistory
+from regatta.answers.page.page import write_topics_page
+from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
+from regatta.figures.labels import heap_label, hover, parameters_text, plot_text, shorten
+from regatta.figures.quantities import (
+    Scale,
+    choose_scale,
+    finite,
+    interval,
+    show_p,
+    show_percent,
+    show_ratio,
+    tidy,
+)
+from regatta.figures.topic import Table, Topic
+
+_HEIGHT_PX = 300
+#: characters of an experiment's name under a figure
+_NAME = 18
+#: With more experiments only some have their name under the figure.
+_NAMES_AT_MOST = 12
+#: Invocations of one experiment stand beside each other in so much of the room between two.
+_SPREAD = 0.5
+_COLUMNS = ("series", "since", "ratio", "interval", "p", "experiments", "n", "replicates")
+
+
+def write_history(history: History, path: Path) -> None:
+    """Write a history as one self-contained HTML file.
+
+    Args:
+        history: what was found; may be empty.
+        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    question = f"What changed over {len(history.experiments)} experiments, and since when?"
+    write_topics_page(
+        "history", question, (*history.sentences, *history.warnings), topics_of_history(history), path
+    )
+
+
+def topics_of_history(history: History) -> list[Topic]:
+    """The sections that have something to show."""
+    level = show_percent(history.level)
+    shifts = Topic(
+        "shifts",
+        "Shifts",
+        "Where the level shifts",
+        f"The ratio of what came after to what came before, between the neighbouring shifts, with its {level} interval.",
+        tables=[_shifts(history)],
+    )
+    over_time = Topic(
+        "time",
+        "Over time",
+        "Over time",
+        f"Each point is an invocation, the mark an experiment's mean with its {level} interval, the line the mean between shifts; "
+        "a dashed line is a shift. Experiments are in order of their first record. Axes do not start at 0.",
+        groups=_groups(history),
+    )
+    told = Topic(
+        "experiments",
+        "Experiments",
+        "Experiments",
+        "In order of their first record.",
+        tables=[_experiments(history)],
+    )
+    found = [shifts] if any(one.shifts for one in history.series) else []
+    return [*found, *([over_time] if history.series else []), told]
+
+
+def _shifts(history: History) -> Table:
+    rows = []
+    for one in history.series:
+        for shift in one.shifts:
+            ratio = shift.ratio
+            rows.append(
+                (
+                    one.place,
+                    history.experiments[shift.since].name,
+                    show_ratio(ratio.point),
+                    interval(show_ratio(ratio.low), show_ratio(ratio.high)),
+                    show_p(shift.p),
+                    f"{shift.after} against {shift.before}",
+                    str(ratio.n),
+                    one.replicates,
+                )
+            )
+    return Table("", _COLUMNS, rows, frozenset({2, 4, 6}))
+
+
+def _experiments(history: History) -> Table:
+    rows = [(one.name, one.experiment, one.folder, one.steady) for one in history.experiments]
+    return Table("", ("name", "experiment", "folder", "numbers"), rows)
+
+
+def _groups(history: History) -> list[Group]:
+    found: dict[str, list[Figure]] = {}
+    several = len({one.host for one in history.series}) > 1
+    for one in history.series:
+        title = f"{one.benchmark} · on {one.host}" if several else one.benchmark
+        found.setdefault(title, []).append(_figure(history, one))
+    return [Group(title, figures) for title, figures in found.items()]
+
+
+def _figure(history: History, one: SeriesHistory) -> Figure:
+    scale = choose_scale([point.mean for point in one.points], one.unit)
+    places = [point.experiment for point in one.points]
+    heap = heap_label(one.heap_factor, one.heap_mib)
+    parts = (one.configuration, f"heap {heap}" if heap else "", parameters_text(one.parameters))
+    traces = [_invocations(one, scale), *_levels(one, scale), _means(history, one, scale)]
+    values = finite(value * scale.factor for point in one.points for value in point.values)
+    unit = f" ({scale.unit})" if scale.unit else ""
+    shapes = [_line(_between(places, shift.since)) for shift in one.shifts]
+    return Figure(
+        " · ".join(part for part in parts if part),
+        _HEIGHT_PX,
+        traces,
+        layout(
+            _names_axis(history),
+            value_axis(f"{one.metric}{unit}, {one.better} is better", values),
+            shapes=shapes,
+        ),
+    )
+
+
+def _invocations(one: SeriesHistory, scale: Scale) -> Trace:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for point in one.points:
+        n = len(point.values)
+        x += [tidy(point.experiment + _SPREAD * ((i + 0.5) / n - 0.5)) for i in range(n)]
+        y += [scale.tidy(value) for value in point.values]
+    return {
+        "type": "scatter", "mode": "markers", "x": x, "y": y, "hoverinfo": "skip",
+        "marker": {"size": 4, "color": "@c0", "opacity": 0.45},
+    }  # fmt: skip
+
+
+def _means(history: History, one: SeriesHistory, scale: Scale) -> Trace:
+    def ends(value: float, mean: float) -> float | None:
+        return scale.tidy(abs(value - mean)) if math.isfinite(value) else 0.0
+
+    means = [point.mean for point in one.points]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [point.experiment for point in one.points],
+        "y": [scale.tidy(mean.point) for mean in means],
+        "marker": {"size": 8, "color": "@ink", "symbol": "diamond"},
+        "error_y": {
+            "type": "data", "symmetric": False, "color": "@ink", "thickness": 1.5, "width": 4,
+            "array": [ends(mean.high, mean.point) for mean in means],
+            "arrayminus": [ends(mean.low, mean.point) for mean in means],
+        },
+        "hoverinfo": "text",
+        "hovertext": [
+            hover(history.experiments[point.experiment].name, f"mean {scale.with_unit(point.mean.point)}, n {point.mean.n}")
+            for point in one.points
+        ],
+    }  # fmt: skip
+
+
+def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
+    """A line between two shifts at the geometric mean of what lies there, as the ratios compare it."""
+    starts = [-1, *(shift.since for shift in one.shifts), math.inf]
+    lines: list[Trace] = []
+    for first, end in pairwise(starts):
+        points = [point for point in one.points if first <= point.experiment < end]
+        values = [value for point in points for value in point.values if value > 0]
+        if values:
+            level = math.exp(math.fsum(math.log(value) for value in values) / len(values))
+            ends = [points[0].experiment - 0.4, points[-1].experiment + 0.4]
+            lines.append(
+                {
+                    "type": "scatter", "mode": "lines", "x": ends, "y": [scale.tidy(level)] * 2, "hoverinfo": "skip",
+                    "line": {"color": "@c1", "width": 2},
+                }
+            )  # fmt: skip
+    return lines
+
+
+def _between(places: Sequence[int], since: int) -> float:
+    """Half way between the experiment since which it is so and the one before that has the series."""
+    before = max(place for place in places if place < since)
+    return (before + since) / 2
+
+
+def _line(x: float) -> dict[str, object]:
+    return {
+        "type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1,
+        "line": {"color": "@ink", "width": 1, "dash": "dash"},
+    }  # fmt: skip
+
+
+def _names_axis(history: History) -> dict[str, object]:
+    n = len(history.experiments)
+    step = max(1, math.ceil(n / _NAMES_AT_MOST))
+    ticks = list(range(0, n, step))
+    names = [plot_text(shorten(history.experiments[tick].name, _NAME)) for tick in ticks]
+    return axis(tickvals=ticks, ticktext=names, range=[-0.6, n - 0.4], tickangle=-30 if n > 3 else 0)

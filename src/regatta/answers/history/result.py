@@ -1,0 +1,79 @@
+"""The same cells over several experiments, in order of time. Frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from regatta.host.values.experiment import Better, Scalar
+from regatta.stats.estimate import Interval
+
+
+@dataclass(frozen=True)
+class PastExperiment:
+    """One experiment. `name`: its labels, or its folder where it has none; unique in a history."""
+
+    name: str
+    folder: str
+    experiment: str
+    labels: Mapping[str, str]
+    #: when its first invocation began
+    started_utc_ns: int
+    #: how the iterations of an invocation became its number
+    steady: str
+
+
+@dataclass(frozen=True)
+class PastPoint:
+    """One series in one experiment. `experiment`: index into the history's experiments. `values`: one an invocation."""
+
+    experiment: int
+    heap_mib: int | None
+    mean: Interval
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class LevelShift:
+    """A shift of one series. `since`: index into the history's experiments of the first after it. `ratio`: after to before,
+    of the experiments between the neighbouring shifts."""
+
+    since: int
+    ratio: Interval
+    p: float
+    before: int
+    after: int
+    words: str
+
+
+@dataclass(frozen=True)
+class SeriesHistory:
+    """One series (host, benchmark, configuration by name, heap, metric, parameters) over the experiments that have it."""
+
+    host: str
+    place: str
+    benchmark: str
+    configuration: str
+    heap_factor: float | None
+    heap_mib: int | None
+    metric: str
+    unit: str
+    better: Better
+    parameters: Mapping[str, Scalar]
+    points: tuple[PastPoint, ...]
+    shifts: tuple[LevelShift, ...]
+    #: what counts as a replicate: "invocations" or "experiments"
+    replicates: str
+    #: why nothing can be said, else ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class History:
+    """What changed over several experiments."""
+
+    experiments: tuple[PastExperiment, ...]
+    series: tuple[SeriesHistory, ...]
+    level: float
+    sentences: tuple[str, ...]
+    warnings: tuple[str, ...] = ()

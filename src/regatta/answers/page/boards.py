@@ -1,0 +1,48 @@
+"""Links from a report to the boards in Grafana that show the same experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from regatta.answers.result import Answer
+
+#: UID -> how the link is named; the boards are made in `dashboards/`
+_BOARDS = {
+    "regatta-experiment": "experiment",
+    "regatta-compare-runtimes": "runtimes",
+    "regatta-collectors": "collectors",
+    "regatta-host-health": "health of the hosts",
+    "regatta-history": "history",
+}
+_ROOM_MS = 60_000
+
+
+@dataclass(frozen=True)
+class BoardLink:
+    """A board with this experiment chosen, in the time in which it was measured."""
+
+    title: str
+    url: str
+
+
+def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...]:
+    """The boards that have something to show of an experiment; none where no address of Grafana is known."""
+    if not grafana_url:
+        return ()
+    query = {"var-experiment": answer.experiment}
+    times = [
+        sample.started_utc_ns // 10**6 for cell in answer.cells for sample in (*cell.samples, *cell.perturbed)
+    ]
+    if times:
+        query |= {"from": str(min(times) - _ROOM_MS), "to": str(max(times) + _ROOM_MS)}
+    base = grafana_url.rstrip("/")
+    empty = {
+        "regatta-collectors": not answer.overheads.overheads,
+        "regatta-compare-runtimes": len(answer.runtimes) < 2,
+    }
+    return tuple(
+        BoardLink(title, f"{base}/d/{uid}?{urlencode(query)}")
+        for uid, title in _BOARDS.items()
+        if not empty.get(uid)
+    )

@@ -1,0 +1,215 @@
+"""The table of cells: mean and ratio to the baseline, each with its interval, one unit a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
+from regatta.answers.result import CellAnswer, Comparison
+from regatta.figures.labels import heap_label, parameter_text, shorten
+from regatta.figures.looks import Look
+from regatta.figures.quantities import ABSENT, Scale, interval, show_ratio
+from regatta.host.values.experiment import Better
+
+#: Tables are open at first when a report has no more rows than this in all, else the first alone; those of a curve never are.
+_OPEN_ROWS = 80
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A number with its interval as text. `note` is the number of its footnote, 0 when there is none."""
+
+    value: str
+    interval: str
+    note: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A mean and its interval as shares of the table's widest, in percent; the interval may be missing."""
+
+    point: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell. `first` marks the first row of a heap setting; `verdict` is `better`, `worse` or empty.
+
+    `matters`: whether the difference matters in practice, `yes`, `no`, `open` or empty.
+    """
+
+    cell_id: str
+    names: tuple[str, ...]
+    n: str
+    mean: Figures
+    ratio: Figures
+    verdict: str
+    matters: str
+    bar: Bar | None
+    look: Look
+    first: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """All cells of a panel. `columns` are the headings of what tells its rows apart."""
+
+    title: str
+    heading: str
+    unit: str
+    columns: tuple[str, ...]
+    #: index of the column that carries the coloured mark
+    marked: int
+    rows: tuple[Row, ...]
+    footnotes: tuple[str, ...]
+    has_ratio: bool
+    same: str
+    open: bool
+
+
+def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks: Looks) -> list[Table]:
+    """One table a panel, in order."""
+    ratios: dict[SeriesKey, Comparison] = {}
+    baselines: set[SeriesKey] = set()
+    for row in comparisons:
+        alternative, baseline = compared_keys(row)
+        ratios.setdefault(alternative, row)
+        baselines.add(baseline)
+    total = sum(len(panel.cells) for panel in panels)
+    first = next((panel for panel in panels if not panel.series_parameter), None)
+    return [
+        _table(
+            panel,
+            ratios,
+            baselines,
+            looks,
+            (total <= _OPEN_ROWS and not panel.series_parameter)
+            or (panel is first and len(panel.cells) <= _OPEN_ROWS),
+        )
+        for panel in panels
+    ]
+
+
+def _table(
+    panel: Panel,
+    ratios: Mapping[SeriesKey, Comparison],
+    baselines: set[SeriesKey],
+    looks: Looks,
+    open_: bool,
+) -> Table:
+    columns, same = _columns(panel)
+    footnotes: list[str] = []
+    widest = max(
+        (v for c in panel.cells for v in (c.estimate.point, c.estimate.high) if math.isfinite(v)), default=0.0
+    )
+    rows = []
+    for _, cells in panel.by_heap():
+        for number, cell in enumerate(cells):
+            comparison = ratios.get(series_key(cell))
+            named = _names(cell, panel)
+            rows.append(
+                Row(
+                    cell.cell_id,
+                    tuple(named[column] for column in columns),
+                    _n(cell),
+                    _mean(cell, panel.scale, footnotes),
+                    _ratio(comparison, series_key(cell) in baselines, footnotes),
+                    _verdict(comparison, panel.better),
+                    "" if comparison is None else comparison.practical,
+                    _bar(cell, widest),
+                    looks.of(cell),
+                    number == 0,
+                )
+            )
+    heading = f"{shorten(panel.metric, 24)}, {panel.better} is better"
+    marked = columns.index("collector") if "collector" in columns else len(columns) - 1
+    has_ratio = any(row.ratio.value for row in rows)
+    return Table(
+        panel.title,
+        heading,
+        panel.scale.unit,
+        columns,
+        marked,
+        tuple(rows),
+        tuple(footnotes),
+        has_ratio,
+        same,
+        # What is compared is what was asked; the other metrics are there for who wants them.
+        open_ and (has_ratio or not ratios),
+    )
+
+
+def _names(cell: CellAnswer, panel: Panel) -> dict[str, str]:
+    return {
+        "heap": heap_label(cell.heap_factor, cell.heap_mib),
+        "collector": cell.collector,
+        "runtime": cell.runtime,
+        "modifiers": "" if cell.modifiers == "none" else cell.modifiers,
+    } | {
+        name: parameter_text(name, cell.parameters[name]) if name in cell.parameters else ""
+        for name in sorted(panel.varying)
+    }
+
+
+def _columns(panel: Panel) -> tuple[tuple[str, ...], str]:
+    """Names of the columns whose values differ, and what all rows have in common as text."""
+    named = [_names(cell, panel) for cell in panel.cells]
+    varying = tuple(column for column in named[0] if len({row[column] for row in named}) > 1)
+    same = [
+        f"{column} {named[0][column]}" for column in named[0] if column not in varying and named[0][column]
+    ]
+    fixed = parameters_but(panel.cells[0], frozenset(panel.cells[0].parameters) - panel.varying)
+    return varying or ("runtime",), ", ".join([*same, *([fixed] if fixed else [])])
+
+
+def _n(cell: CellAnswer) -> str:
+    return str(cell.estimate.n) if cell.estimate.n >= cell.planned else f"{cell.estimate.n} of {cell.planned}"
+
+
+def _mean(cell: CellAnswer, scale: Scale, footnotes: list[str]) -> Figures:
+    estimate = cell.estimate
+    text = interval(scale.show(estimate.low), scale.show(estimate.high))
+    undefined = not math.isfinite(estimate.point) or not text
+    reason = (estimate.reason or "undefined") if undefined else ""
+    if not reason and estimate.within_range:
+        reason = f"interval: {estimate.method}, because Student's t reaches below 0"
+    return Figures(scale.show(estimate.point), text or ABSENT, _footnote(reason, footnotes), reason)
+
+
+def _ratio(row: Comparison | None, baseline: bool, footnotes: list[str]) -> Figures:
+    if row is None:
+        return Figures("baseline", "") if baseline else Figures("", "")
+    text = interval(show_ratio(row.ratio.low), show_ratio(row.ratio.high))
+    undefined = not math.isfinite(row.ratio.point) or not text
+    reason = (row.ratio.reason or "undefined") if undefined else ""
+    return Figures(show_ratio(row.ratio.point), text or ABSENT, _footnote(reason, footnotes), reason)
+
+
+def _footnote(reason: str, footnotes: list[str]) -> int:
+    if not reason:
+        return 0
+    if reason not in footnotes:
+        footnotes.append(reason)
+    return footnotes.index(reason) + 1
+
+
+def _verdict(row: Comparison | None, better: Better) -> str:
+    """`better` or `worse` when the whole interval lies on one side of 1."""
+    if row is None or not (row.ratio.low > 1 or row.ratio.high < 1):
+        return ""
+    return "better" if (row.ratio.high < 1) == (better == "lower") else "worse"
+
+
+def _bar(cell: CellAnswer, widest: float) -> Bar | None:
+    point, low, high = cell.estimate.point, cell.estimate.low, cell.estimate.high
+    if not math.isfinite(point) or point < 0 or widest <= 0:
+        return None
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return Bar(round(100 * point / widest, 2), None, None)
+    return Bar(*(round(100 * max(0.0, v) / widest, 2) for v in (point, low, high)))

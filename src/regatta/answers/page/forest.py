@@ -1,0 +1,79 @@
+"""Forest plots: each alternative's ratio to the baseline with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, series_key
+from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
+from regatta.answers.result import Answer, CellAnswer, Comparison
+from regatta.figures.axes import Group
+from regatta.figures.labels import heap_label, parameters_text, shorten
+from regatta.figures.looks import Look
+
+_PLAIN = Look("@ink", "circle", "solid")
+
+
+def forest_groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
+    """One group a panel that has comparisons. Curves over a parameter are left to `series`."""
+    groups = []
+    for panel in panels:
+        rows = [] if panel.series_parameter else comparisons_of(answer.comparisons, panel)
+        cells = {series_key(cell): cell for cell in panel.cells}
+        baselines = {_baseline(row) for row in rows}
+        one = baselines.pop() if len(baselines) == 1 else ""
+        what = f"ratio to {shorten(one, 30)}" if one else "ratio to the baseline"
+        span = ratio_span([row.ratio for row in rows], answer.theta_percent)
+        frame = RatioFrame(f"{what} ({panel.better} is better)", span, answer.theta_percent)
+        shown = {
+            f"heap {heap}" if heap else "": [_row(row, panel, cells, looks, bool(one)) for row in group]
+            for heap, group in _by_heap(rows, panel).items()
+        }
+        if figures := ratio_figures(shown, frame):
+            groups.append(Group(panel.title, figures, looks.legend(panel.cells), _note(rows)))
+    return groups
+
+
+def comparisons_of(comparisons: Sequence[Comparison], panel: Panel) -> list[Comparison]:
+    """Comparisons on the panel's host whose alternative is a cell of the panel."""
+    ids = {cell.cell_id for cell in panel.cells}
+    return [c for c in comparisons if c.a in ids and (c.host, c.metric) == (panel.host, panel.metric)]
+
+
+def _by_heap(rows: Sequence[Comparison], panel: Panel) -> dict[str, list[Comparison]]:
+    by_heap: dict[str, list[Comparison]] = {}
+    heaps = panel.by_heap()
+    labels = {cell.cell_id: label for label, group in heaps for cell in group}
+    place = {cell.cell_id: number for number, cell in enumerate(cell for _, group in heaps for cell in group)}
+    for row in sorted(rows, key=lambda row: place[row.a]):
+        by_heap.setdefault(labels[row.a], []).append(row)
+    return by_heap
+
+
+def _row(
+    row: Comparison, panel: Panel, cells: Mapping[SeriesKey, CellAnswer], looks: Looks, one: bool
+) -> RatioRow:
+    name = row.a_name if one else f"{row.a_name} vs {_baseline(row)}"
+    extra = parameters_text(row.parameters, frozenset(row.parameters) - panel.varying)
+    cell = cells.get(compared_keys(row)[0])
+    look = _PLAIN if cell is None else looks.of(cell)
+    heap = heap_label(row.heap_factor, row.heap_mib)
+    return RatioRow(
+        f"{name}, {extra}" if extra else name,
+        row.ratio,
+        row.p,
+        look.colour,
+        look.mark,
+        (f"{row.a_name} vs {row.b_name}", f"heap {heap}" if heap else ""),
+    )
+
+
+def _baseline(row: Comparison) -> str:
+    """The baseline's name without the words that the alternative has too: `g1` in `jdk-21 z` against `jdk-21 g1`."""
+    shared = set(row.a_name.split())
+    return " ".join(word for word in row.b_name.split() if word not in shared) or row.b_name
+
+
+def _note(rows: Sequence[Comparison]) -> str:
+    return "; ".join(sorted({row.ratio.method for row in rows if row.ratio.method}))

@@ -1,0 +1,87 @@
+"""The pages: the report of an experiment, and pages made of topics alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from regatta.answers.page.boards import board_links
+from regatta.answers.page.cell_table import tables_of
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import panels_of
+from regatta.answers.page.summary import (
+    count,
+    impossible_by_reason,
+    measured_when,
+    methods,
+    perturbed_cells,
+    platforms_of_hosts,
+)
+from regatta.answers.page.topics import topics_of
+from regatta.answers.result import Answer
+from regatta.figures.html import encoded, fill, number_figures, write_whole
+from regatta.figures.quantities import show_percent
+from regatta.figures.topic import Topic
+
+
+def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> None:
+    """Write the report of an experiment as one self-contained HTML file.
+
+    Args:
+        answer: what the analysis found; may be empty.
+        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+        grafana_url: of the Grafana with the boards, to which the report then links.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    write_whole(path, encoded(render(answer, grafana_url)))
+
+
+def write_topics_page(
+    title: str, question: str, sentences: Sequence[str], topics: Sequence[Topic], path: Path
+) -> None:
+    """Write topics with a headline as one self-contained HTML file, in the form of the report.
+
+    Args:
+        title: names the page.
+        question: what the page answers, below the title; may be empty.
+        sentences: the answer, to be read aloud; may be empty.
+        topics: the sections in their order; each anchor once.
+        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    write_whole(path, encoded(render_topics(title, question, sentences, topics)))
+
+
+def render(answer: Answer, grafana_url: str | None = None) -> str:
+    """The report as HTML text; see `write_report`."""
+    panels = panels_of(answer)
+    looks = Looks(answer.cells)
+    return fill(
+        "report.html.j2",
+        [number_figures(topic) for topic in topics_of(answer, panels, looks)],
+        title=answer.experiment,
+        question=answer.question,
+        answer=answer,
+        platforms=platforms_of_hosts(answer),
+        valued=any(math.isfinite(cell.estimate.point) for cell in answer.cells),
+        counts=count(answer),
+        level=show_percent(answer.level),
+        theta=show_percent(answer.theta_percent / 100),
+        when=measured_when(answer),
+        tables=tables_of(panels, answer.comparisons, looks),
+        perturbed=perturbed_cells(answer),
+        impossible=impossible_by_reason(answer),
+        methods=methods(answer),
+        boards=board_links(answer, grafana_url),
+    )
+
+
+def render_topics(title: str, question: str, sentences: Sequence[str], topics: Sequence[Topic]) -> str:
+    """A page of topics as HTML text; see `write_topics_page`."""
+    sections = [number_figures(topic) for topic in topics]
+    return fill("topics.html.j2", sections, title=title, question=question, sentences=tuple(sentences))

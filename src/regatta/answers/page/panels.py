@@ -1,0 +1,137 @@
+"""Panels: the cells that may stand in one figure, because they share host, benchmark, metric and unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from regatta.answers.result import Answer, CellAnswer, Comparison
+from regatta.figures.labels import heap_label, heap_order, hover, parameters_key, parameters_text, shorten
+from regatta.figures.quantities import Scale, choose_scale
+from regatta.host.values.experiment import Better, Scalar
+
+#: Identity of one series inside an answer: host, cell, metric and parameters. Hosts of one platform share their cells.
+SeriesKey = tuple[str, str, str, tuple[tuple[str, str], ...]]
+#: From so many values on, a numeric parameter is an axis rather than a row in a table.
+_SERIES_VALUES = 3
+#: The parameter of a distribution's percentiles, which is an axis however few there are, in a figure of its own kind.
+PERCENTILE = "percentile"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Cells of one host, benchmark and metric. `title` tells it from the other panels of the report."""
+
+    host: str
+    benchmark: str
+    metric: str
+    unit: str
+    better: Better
+    title: str
+    cells: tuple[CellAnswer, ...]
+
+    @cached_property
+    def scale(self) -> Scale:
+        """How every value of the panel is shown."""
+        return choose_scale([cell.estimate for cell in self.cells], self.unit)
+
+    @cached_property
+    def series_parameter(self) -> str:
+        """The numeric parameter that the metric is a curve over; "" when it is not."""
+        return _series_parameter(self.cells)
+
+    @cached_property
+    def varying(self) -> frozenset[str]:
+        """Names of the parameters whose values differ inside the panel."""
+        names = {name for cell in self.cells for name in cell.parameters}
+        return frozenset(n for n in names if len({str(cell.parameters.get(n)) for cell in self.cells}) > 1)
+
+    @property
+    def axis(self) -> str:
+        """Title of an axis of values: metric, unit, and which way is better."""
+        unit = f" ({self.scale.unit})" if self.scale.unit else ""
+        return f"{shorten(self.metric, 24)}{unit}, {self.better} is better"
+
+    def by_heap(self) -> list[tuple[str, list[CellAnswer]]]:
+        """Heap label and its cells, smallest heap first."""
+        return by_heap(self.cells)
+
+    def name(self, cell: CellAnswer) -> str:
+        """What tells the cell apart at one heap: its configuration and the parameters that vary."""
+        shown = frozenset(cell.parameters) - self.varying
+        return ", ".join(
+            part for part in (cell.configuration, parameters_text(cell.parameters, shown)) if part
+        )
+
+
+def panels_of(answer: Answer) -> list[Panel]:
+    """Split an answer's cells into panels, in the answer's order."""
+    groups: dict[tuple[str, str, str, str], list[CellAnswer]] = {}
+    metrics: dict[str, set[tuple[str, str]]] = {}
+    for cell in answer.cells:
+        groups.setdefault((cell.benchmark, cell.metric, cell.unit, cell.host), []).append(cell)
+        metrics.setdefault(cell.benchmark, set()).add((cell.metric, cell.unit))
+    hosts = {cell.host for cell in answer.cells}
+    panels = []
+    for (benchmark, metric, unit, host), cells in groups.items():
+        several = len(metrics[benchmark]) > 1
+        parts = (benchmark, metric if several else "", f"on {host}" if len(hosts) > 1 else "")
+        title = " · ".join(part for part in parts if part)
+        panels.append(Panel(host, benchmark, metric, unit, cells[0].better, title, tuple(cells)))
+    return panels
+
+
+def by_heap(cells: Iterable[CellAnswer]) -> list[tuple[str, list[CellAnswer]]]:
+    """Group cells by heap setting, smallest first. A factor is one setting though each runtime has its own minheap."""
+    groups: dict[tuple[float, float], list[CellAnswer]] = {}
+    for cell in cells:
+        mib = cell.heap_mib if cell.heap_factor is None else None
+        groups.setdefault(heap_order(cell.heap_factor, mib), []).append(cell)
+    return [(group_heap_label(groups[key]), groups[key]) for key in sorted(groups)]
+
+
+def group_heap_label(cells: Sequence[CellAnswer]) -> str:
+    """Label of the heap that cells share; the size only when all have the same."""
+    sizes = {cell.heap_mib for cell in cells}
+    return heap_label(cells[0].heap_factor, sizes.pop() if len(sizes) == 1 else None)
+
+
+def numeric(parameters: Mapping[str, Scalar], name: str) -> float | None:
+    """The value of a numeric parameter; None when it is absent or not a number."""
+    value = parameters.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _series_parameter(cells: Sequence[CellAnswer]) -> str:
+    if any(numeric(cell.parameters, PERCENTILE) is not None for cell in cells):
+        return PERCENTILE
+    values: dict[tuple[str, str], set[float]] = {}
+    for cell in cells:
+        for name in cell.parameters:
+            if (value := numeric(cell.parameters, name)) is not None:
+                values.setdefault((cell.cell_id, name), set()).add(value)
+    widest = max(values.items(), key=lambda item: len(item[1]), default=None)
+    return widest[0][1] if widest is not None and len(widest[1]) >= _SERIES_VALUES else ""
+
+
+def series_key(cell: CellAnswer) -> SeriesKey:
+    """Identity of one series inside an answer."""
+    return cell.host, cell.cell_id, cell.metric, parameters_key(cell.parameters)
+
+
+def compared_keys(row: Comparison) -> tuple[SeriesKey, SeriesKey]:
+    """The series that a comparison compares: the alternative's, and the baseline's."""
+    parameters = parameters_key(row.parameters)
+    return (row.host, row.a, row.metric, parameters), (row.host, row.b, row.metric, parameters)
+
+
+def parameters_but(cell: CellAnswer, shown: frozenset[str], axis: str = "") -> str:
+    """The cell's parameters among `shown`, without the one that is an axis, as text."""
+    return parameters_text(cell.parameters, (frozenset(cell.parameters) - shown) | {axis})
+
+
+def cell_hover(cell: CellAnswer, *lines: str) -> str:
+    """Hover text of something that belongs to a cell: what it is, then the given lines."""
+    heap = heap_label(cell.heap_factor, cell.heap_mib)
+    return hover(cell.configuration, f"heap {heap}" if heap else "", parameters_text(cell.parameters), *lines)

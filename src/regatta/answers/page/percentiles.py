@@ -1,0 +1,116 @@
+"""Distributions by their percentiles: pauses and latencies, from the median to the longest, and over the heap."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from regatta.answers.page.heap_curves import heap_of, heap_point
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import PERCENTILE, Panel, numeric
+from regatta.answers.result import CellAnswer
+from regatta.figures.axes import Figure, axis, layout, value_axis
+from regatta.figures.curves import Point, above_zero, curve
+from regatta.figures.labels import heap_order
+from regatta.figures.over_heap import HeapLine, over_heap
+from regatta.figures.quantities import finite
+
+_HEIGHT_PX = 360
+#: where a single heap is shown, it is the one next to this factor
+_USUAL_FACTOR = 2.0
+#: the longest stands this far beyond the last percentile below 100, on an axis in nines
+_BEYOND = 0.7
+#: the kind of latency that is shown before the others
+_FIRST = "simple"
+
+
+def variants(panel: Panel) -> dict[str, list[CellAnswer]]:
+    """The panel's cells by their other parameters (`kind metered, window 100 ms`), which may be none ("")."""
+    found: dict[str, list[CellAnswer]] = {}
+    for cell in panel.cells:
+        if numeric(cell.parameters, PERCENTILE) is not None:
+            names = frozenset(cell.parameters) - {PERCENTILE}
+            label = ", ".join(str(cell.parameters[name]) for name in sorted(names))
+            found.setdefault(label, []).append(cell)
+    return dict(sorted(found.items(), key=lambda item: item[0] != _FIRST))
+
+
+def usual_heap(cells: Sequence[CellAnswer]) -> list[CellAnswer]:
+    """The cells at the one heap that is shown where there is room for one: that next to 2 x minheap, else the middle one."""
+    heaps = sorted({_heap_key(cell) for cell in cells})
+    if not heaps:
+        return []
+    factors = [heap for heap in heaps if heap[0] > 0]
+    chosen = (
+        min(factors, key=lambda heap: abs(heap[0] - _USUAL_FACTOR)) if factors else heaps[len(heaps) // 2]
+    )
+    return [cell for cell in cells if _heap_key(cell) == chosen]
+
+
+def percentile_figure(
+    title: str, cells: Sequence[CellAnswer], panel: Panel, looks: Looks, beside: Sequence[CellAnswer] = ()
+) -> Figure | None:
+    """Values over the percentile, one line a configuration; the axis also holds `beside`, so that figures compare."""
+    lines: dict[str, list[CellAnswer]] = {}
+    for cell in cells:
+        if math.isfinite(cell.estimate.point):
+            lines.setdefault(cell.cell_id, []).append(cell)
+    percents = sorted({_percent(cell) for line in lines.values() for cell in line})
+    if len(percents) < 2:
+        return None
+    places = _places(percents)
+    # What stands beside it in another figure is on the same axis, so it has a say in whether that is logarithmic.
+    own = [_points(line, places, panel) for line in lines.values()]
+    *drawn, other = above_zero([*own, [heap_point(cell, True, panel.scale) for cell in beside]])
+    bands, tops = [], []
+    for line, points in zip(lines.values(), drawn, strict=True):
+        *under, top = curve(points, looks.of(line[0]), panel.scale)
+        bands += under
+        tops.append(top)
+    every = [point for points in (*drawn, other) for point in points]
+    values = finite(v * panel.scale.factor for p in every for v in (p.y, p.low, p.high))
+    texts = ["longest" if percent == 100 else f"{percent:g} %" for percent in percents]
+    x = axis("percentile", tickvals=[places[p] for p in percents], ticktext=texts)
+    return Figure(title, _HEIGHT_PX, bands + tops, layout(x, value_axis(panel.axis, values)))
+
+
+def percentile_over_heap(
+    title: str, cells: Sequence[CellAnswer], percent: float, panel: Panel, looks: Looks
+) -> Figure | None:
+    """One percentile over the heap, one line a configuration; None where there are not two heaps."""
+    chosen = [c for c in cells if _percent(c) == percent and math.isfinite(c.estimate.point)]
+    chosen = [c for c in chosen if c.heap_factor is not None or c.heap_mib is not None]
+    factors = all(cell.heap_factor is not None for cell in chosen)
+    if len({heap_of(cell, factors) for cell in chosen}) < 2:
+        return None
+    lines: dict[str, list[CellAnswer]] = {}
+    for cell in chosen:
+        lines.setdefault(cell.configuration, []).append(cell)
+    drawn = []
+    for line in lines.values():
+        line.sort(key=lambda cell: heap_of(cell, factors))
+        points = [heap_point(cell, factors, panel.scale) for cell in line]
+        drawn.append(HeapLine(looks.of(line[0]), points))
+    return over_heap(title, drawn, factors, panel.axis, panel.scale)
+
+
+def _points(line: list[CellAnswer], places: dict[float, float], panel: Panel) -> list[Point]:
+    line.sort(key=_percent)
+    return [replace(heap_point(cell, True, panel.scale), x=places[_percent(cell)]) for cell in line]
+
+
+def _heap_key(cell: CellAnswer) -> tuple[float, float]:
+    """A factor is one heap though each runtime has its own least heap."""
+    return heap_order(cell.heap_factor, cell.heap_mib if cell.heap_factor is None else None)
+
+
+def _percent(cell: CellAnswer) -> float:
+    value = numeric(cell.parameters, PERCENTILE)
+    return math.nan if value is None else value
+
+
+def _places(percents: Sequence[float]) -> dict[float, float]:
+    """Percentiles on an axis in nines: 90, 99 and 99.9 % are one apart."""
+    below = {p: -math.log10(1 - p / 100) for p in percents if 0 <= p < 100}
+    return below | {p: max(below.values(), default=0.0) + _BEYOND for p in percents if p >= 100}

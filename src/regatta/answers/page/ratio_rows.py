@@ -1,0 +1,177 @@
+"""Rows of ratios with their intervals around a line where nothing changes, and the band in which nothing matters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
+from regatta.figures.labels import hover, shorten
+from regatta.figures.quantities import ABSENT, interval, show_p, show_percent, show_ratio, tidy
+from regatta.stats.estimate import Interval
+
+_ROW_PX = 40
+_FRAME_PX = 84
+#: More rows than this and each place gets a figure of its own.
+_ROWS_AT_MOST = 24
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """One ratio. `colour` is a slot, `mark` a mark of plotly's; `told` are lines of its hover text."""
+
+    name: str
+    ratio: Interval
+    p: float
+    colour: str
+    mark: str
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RatioFrame:
+    """What the figures of a group share: `what` names their axis, `span` is shown, `theta_percent` the shaded band."""
+
+    what: str
+    span: tuple[float, float]
+    theta_percent: float
+
+
+def ratio_figures(rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> list[Figure]:
+    """Figures of ratios: one with a heading a place (such as `heap 2×`), or one a place where there are many rows.
+
+    None where no row has a number.
+    """
+    rows = [row for group in rows_by_place.values() for row in group]
+    if not any(math.isfinite(row.ratio.point) for row in rows):
+        return []
+    if len(rows) <= _ROWS_AT_MOST:
+        return [_figure("", rows_by_place, frame)]
+    return [_figure(place, {"": group}, frame) for place, group in rows_by_place.items()]
+
+
+def ratio_span(ratios: Sequence[Interval], theta_percent: float) -> tuple[float, float]:
+    """Smallest and largest ratio to be shown, 1 and the band among them; on a log axis only positive ones can be."""
+    values = [v for r in ratios for v in (r.point, r.low, r.high) if math.isfinite(v) and v > 0]
+    low, high = band(theta_percent)
+    return min([low, 1.0, *values]), max([high, 1.0, *values])
+
+
+def band(theta_percent: float) -> tuple[float, float]:
+    """The ratios that differ from 1 by no more than theta (in percent, >= 0)."""
+    return max(1e-3, 1.0 - theta_percent / 100), 1.0 + theta_percent / 100
+
+
+def band_words(theta_percent: float) -> str:
+    """How the band is told below a heading; empty when there is none."""
+    if theta_percent <= 0:
+        return ""
+    return f" The shaded band is ±{theta_percent:g} %: what lies within it does not matter in practice."
+
+
+def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> Figure:
+    traces: list[Trace] = []
+    labels = []
+    y = 0.0
+    for place, rows in rows_by_place.items():
+        if place:
+            labels.append(row_label(y - 0.75, shorten(place), bold=True))
+            y -= 0.65
+        for row in rows:
+            y -= 1
+            labels.append(row_label(y + 0.2, shorten(row.name)))
+            labels.append(row_label(y + 0.2, reading(row.ratio), side="right"))
+            if math.isfinite(row.ratio.point):
+                traces.append(_trace(row, y))
+    traces.insert(0, _line_at_one(y))
+    span = frame.span
+    x = (
+        log_axis(f"{frame.what}, log scale", *span)
+        if span[1] / span[0] > LOG_FROM
+        else axis(frame.what, range=list(_padded(span)))
+    )
+    return Figure(
+        title,
+        int(_FRAME_PX + _ROW_PX * round(-y, 2)),
+        traces,
+        layout(
+            x,
+            axis(range=[y - 0.5, 0.1], visible=False),
+            annotations=labels,
+            shapes=_shapes(frame.theta_percent),
+        ),
+    )
+
+
+def _trace(row: RatioRow, y: float) -> Trace:
+    point, low, high = row.ratio.point, row.ratio.low, row.ratio.high
+    ends = (
+        f"{show_percent(row.ratio.level)} interval {show_ratio(low)} to {show_ratio(high)}, p {show_p(row.p)}"
+    )
+    trace: Trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [tidy(point)],
+        "y": [y],
+        "marker": {"symbol": row.mark, "size": 10, "color": row.colour},
+        "hoverinfo": "text",
+        "hovertext": [
+            hover(*row.told, f"ratio {show_ratio(point)}", ends, f"n {row.ratio.n}, {row.ratio.method}")
+        ],
+    }
+    if math.isfinite(low) and math.isfinite(high):
+        trace["error_x"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [tidy(high - point)],
+            "arrayminus": [tidy(point - low)],
+            "color": row.colour,
+            "thickness": 2,
+            "width": 5,
+        }
+    return trace
+
+
+def _line_at_one(bottom: float) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [1, 1],
+        "y": [bottom - 0.5, 0.1],
+        "line": {"color": "@ink", "width": 1, "dash": "dash"},
+        "hoverinfo": "skip",
+    }
+
+
+def _shapes(theta_percent: float) -> list[dict[str, Any]]:
+    if theta_percent <= 0:
+        return []
+    low, high = band(theta_percent)
+    return [
+        {
+            "type": "rect",
+            "x0": low,
+            "x1": high,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "layer": "below",
+            "fillcolor": "@muted/0.18",
+            "line": {"width": 0},
+        }
+    ]
+
+
+def reading(ratio: Interval) -> str:
+    """A ratio with its interval as text, or why there is none."""
+    low, high = show_ratio(ratio.low), show_ratio(ratio.high)
+    if not math.isfinite(ratio.point):
+        return f"{ABSENT} {shorten(ratio.reason, 24)}".strip()
+    return f"{show_ratio(ratio.point)} ({low}–{high})" if interval(low, high) else show_ratio(ratio.point)
+
+
+def _padded(span: tuple[float, float]) -> tuple[float, float]:
+    room = max(0.02, 0.06 * (span[1] - span[0]))
+    return span[0] - room, span[1] + room

@@ -1,0 +1,132 @@
+"""What the first screen and the closing sections say: counts, failures, what could not be, how it was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from regatta.answers.parts import Sample
+from regatta.answers.result import Answer, CellAnswer
+from regatta.figures.labels import heap_label
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Invocations of the experiment. `missing`: planned, but not recorded yet."""
+
+    planned: int
+    recorded: int
+    failed: int
+    perturbed: int
+    #: not run, for their cells were given up
+    skipped: int = 0
+    given_up_cells: int = 0
+
+    @property
+    def missing(self) -> int:
+        """How many planned invocations have no record."""
+        return max(0, self.planned - self.recorded)
+
+
+@dataclass(frozen=True)
+class PerturbedCell:
+    """The perturbed invocations of one cell; `kept` of them are in its estimate for want of a better try."""
+
+    name: str
+    host: str
+    cell_id: str
+    left_out: int
+    kept: int
+    where: str
+
+
+def count(answer: Answer) -> Counts:
+    """Count invocations; each once, however many metrics it has."""
+    perturbed = {
+        (cell.host, cell.cell_id, s.invocation_id, s.started_utc_ns) for cell, s in _perturbed_samples(answer)
+    }
+    skipped = [failure for failure in answer.failures if failure.status == "skipped"]
+    failed = sum(failure.count for failure in answer.failures if failure.status != "skipped")
+    return Counts(
+        answer.planned,
+        answer.recorded,
+        failed,
+        len(perturbed),
+        sum(failure.count for failure in skipped),
+        len({(failure.host, failure.cell_id) for failure in skipped}),
+    )
+
+
+def measured_when(answer: Answer) -> str:
+    """First and last start of a measured invocation in UTC; empty when nothing was measured."""
+    starts = [s.started_utc_ns for cell in answer.cells for s in (*cell.samples, *cell.perturbed)]
+    if not starts:
+        return ""
+    first, last = (datetime.fromtimestamp(ns // 10**9, UTC) for ns in (min(starts), max(starts)))
+    end = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
+    return f"{first:%Y-%m-%d %H:%M} to {end} UTC"
+
+
+def platforms_of_hosts(answer: Answer) -> dict[str, str]:
+    """Host -> platform; nothing where there is one host."""
+    return {host: platform.name for platform in answer.over_hosts.platforms for host in platform.hosts}
+
+
+def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
+    """Cells with perturbed invocations, each cell once."""
+    found: dict[tuple[str, str], tuple[CellAnswer, dict[tuple[str, int], str], set[tuple[str, int]]]] = {}
+    for cell, sample in _perturbed_samples(answer):
+        _, places, kept = found.setdefault((cell.host, cell.cell_id), (cell, {}, set()))
+        key = (sample.invocation_id, sample.started_utc_ns)
+        places[key] = f"round {sample.round}, block {sample.block}, position {sample.position}"
+        if sample in cell.samples:
+            kept.add(key)
+    return [
+        PerturbedCell(
+            cell_name(cell),
+            cell.host,
+            cell.cell_id,
+            len(places) - len(kept),
+            len(kept),
+            "; ".join(places.values()),
+        )
+        for cell, places, kept in found.values()
+    ]
+
+
+def cell_name(cell: CellAnswer) -> str:
+    """Benchmark, configuration and heap in one line."""
+    heap = heap_label(cell.heap_factor, cell.heap_mib)
+    return ", ".join(
+        part for part in (cell.benchmark, cell.configuration, f"heap {heap}" if heap else "") if part
+    )
+
+
+def impossible_by_reason(answer: Answer) -> list[tuple[str, list[str]]]:
+    """Reasons, each with the cells that could not exist because of it."""
+    groups: dict[str, list[str]] = {}
+    for cell, reason in answer.impossible:
+        groups.setdefault(reason, []).append(cell)
+    return list(groups.items())
+
+
+def methods(answer: Answer) -> dict[str, list[str]]:
+    """What was computed -> the methods that did it."""
+    found = {
+        "Mean and interval": {cell.estimate.method for cell in answer.cells},
+        "Ratio to the baseline": {row.ratio.method for row in answer.comparisons},
+        "Over the hosts of a platform": {
+            row.ratio.method for row in answer.over_hosts.comparisons if len(row.hosts) > 1
+        },
+        "Differences among collectors": {family.method for family in answer.families},
+        "Pairs": {pair.ratio.method for family in answer.families for pair in family.pairs},
+    }
+    return {what: sorted(names - {""}) for what, names in found.items() if names - {""}}
+
+
+def _perturbed_samples(answer: Answer) -> list[tuple[CellAnswer, Sample]]:
+    return [
+        (cell, sample)
+        for cell in answer.cells
+        for sample in (*cell.perturbed, *(s for s in cell.samples if s.perturbed))
+    ]

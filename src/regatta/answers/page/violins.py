@@ -1,0 +1,140 @@
+"""Violins: how the invocations of each cell are spread, with every one of them drawn over the density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel, cell_hover
+from regatta.answers.parts import Sample
+from regatta.answers.result import CellAnswer
+from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
+from regatta.figures.labels import shorten
+from regatta.figures.looks import Look
+from regatta.figures.quantities import Scale, finite, tidy
+
+_ROW_PX = 58
+_FRAME_PX = 78
+#: With fewer values a density says more than is known; the points alone are drawn.
+_DENSITY_FROM = 5
+#: Half the height, in rows, over which points are spread.
+_SPREAD = 0.16
+_GOLDEN = 0.6180339887498949
+
+
+def violin_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
+    """One group a panel, one figure a heap. Curves over a parameter are left to `series`."""
+    groups = []
+    for panel in panels:
+        if panel.series_parameter:
+            continue
+        heaps = panel.by_heap()
+        figures = [
+            _figure(f"heap {label}" if label else "", cells, panel, looks)
+            for label, cells in heaps
+            if any(cell.samples or cell.perturbed for cell in cells)
+        ]
+        if figures:
+            groups.append(Group(panel.title, figures, looks.legend(panel.cells)))
+    return groups
+
+
+def has_perturbed(panels: Sequence[Panel]) -> bool:
+    """Whether any point is drawn hollow."""
+    return any(c.perturbed or any(s.perturbed for s in c.samples) for p in panels for c in p.cells)
+
+
+def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> Figure:
+    traces: list[Trace] = []
+    labels = []
+    values = finite(s.value * panel.scale.factor for c in cells for s in (*c.samples, *c.perturbed))
+    for number, cell in enumerate(cells):
+        y = -float(number)
+        look = looks.of(cell)
+        good = finite(s.value for s in cell.samples)
+        if len(good) >= _DENSITY_FROM and max(good) > min(good):
+            traces.append(_density([panel.scale.tidy(v) for v in good], y, look))
+        traces += _points(cell, y, look, panel.scale)
+        if good:
+            traces.append(_mean(fmean(good), y, panel.scale))
+        labels.append(row_label(y + 0.29, shorten(panel.name(cell))))
+        labels.append(row_label(y + 0.29, _reading(good, panel.scale), side="right"))
+    y_axis: dict[str, Any] = {"range": [-len(cells) + 0.6, 0.62], "visible": False, "automargin": False}
+    height = int(_FRAME_PX + _ROW_PX * len(cells))
+    return Figure(title, height, traces, layout(value_axis(panel.axis, values), y_axis, annotations=labels))
+
+
+def _reading(values: list[float], scale: Scale) -> str:
+    return f"n {len(values)}, mean {scale.with_unit(fmean(values))}" if values else "no value"
+
+
+def _density(values: list[float | None], y: float, look: Look) -> Trace:
+    return {
+        "type": "violin",
+        "orientation": "h",
+        "x": values,
+        "y": [y] * len(values),
+        "width": 0.52,
+        "points": False,
+        "spanmode": "hard",
+        "scalemode": "width",
+        "line": {"color": look.colour, "width": 1},
+        "fillcolor": look.faint(0.2),
+        "hoverinfo": "skip",
+    }
+
+
+def _points(cell: CellAnswer, y: float, look: Look, scale: Scale) -> list[Trace]:
+    quiet = [s for s in cell.samples if not s.perturbed]
+    disturbed = [*(s for s in cell.samples if s.perturbed), *cell.perturbed]
+    return [
+        _scatter(cell, samples, y, look, scale, hollow)
+        for samples, hollow in ((quiet, False), (disturbed, True))
+        if samples
+    ]
+
+
+def _scatter(
+    cell: CellAnswer, samples: Sequence[Sample], y: float, look: Look, scale: Scale, hollow: bool
+) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [scale.tidy(s.value) for s in samples],
+        "y": [tidy(y + _jitter(s)) for s in samples],
+        "marker": {
+            "symbol": f"{look.mark}-open" if hollow else look.mark,
+            "size": 7 if hollow else 5,
+            "color": look.colour,
+            "opacity": 1 if hollow else 0.8,
+            "line": {"width": 1.5 if hollow else 0},
+        },
+        "hoverinfo": "text",
+        "hovertext": [cell_hover(cell, scale.with_unit(s.value), place_of(s)) for s in samples],
+    }
+
+
+def place_of(sample: Sample) -> str:
+    """Where an invocation stood: round, block, position, and whether it was perturbed."""
+    return f"round {sample.round}, block {sample.block}, position {sample.position}" + (
+        ", perturbed" if sample.perturbed else ""
+    )
+
+
+def _jitter(sample: Sample) -> float:
+    """Spread by the golden ratio over the round: the same in every report, and neighbours never on top of each other."""
+    return _SPREAD * (2 * ((sample.round + 1) * _GOLDEN % 1) - 1)
+
+
+def _mean(value: float, y: float, scale: Scale) -> Trace:
+    """A short stroke at the mean."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [scale.tidy(value)] * 2,
+        "y": [y - 0.26, y + 0.26],
+        "line": {"color": "@ink", "width": 2},
+        "hoverinfo": "skip",
+    }

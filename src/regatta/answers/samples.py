@@ -1,0 +1,366 @@
+"""Records to samples: one number an invocation, from the embedded database.
+
+Iterations are never replicates (design: how results are trusted). DuckDB reduces them, out of core where it must; what
+comes here is one value for each invocation, metric and set of parameters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.answers.iterations import find_steady_windows
+from regatta.answers.parts import Sample
+from regatta.answers.result import Failure
+from regatta.host.journal.record import FAILURES
+from regatta.host.values.experiment import Better, Scalar, SteadyState, Summary
+
+#: what makes two samples partners: plan, round and block; None where an invocation has none
+BlockKey = tuple[str, int, int]
+
+#: An invocation that was run again counts as its last attempt went (the view is the database's).
+_LAST = """
+create temp table last as
+select record, host, cell_id, invocation_id, status, coalesce(reason, '') as reason, "order", plan_id, round, block,
+       position, started_utc_ns, elapsed_ns
+from last_attempts
+"""
+
+_CELLS = """
+create temp table planned as
+select row_number() over (order by host, place) - 1 as cell, * from cells order by cell
+"""
+
+#: Where each invocation is measured once (programs measured from outside), or a metric once in each, there is no warm-up
+#: to leave out. A series that has one line because the thing happened once is no such: its line can be of warm-up.
+_ONCE = """
+create temp table first_iterations as
+    select record, min(iteration) as lowest, min(iteration) = max(iteration) as alone from iterations group by record;
+create temp table once_metrics as
+    select metric from (
+        select metric, min(iteration) = max(iteration) as once from iterations group by record, metric
+    ) group by metric having bool_and(once);
+"""
+_IS_ONCE = "(alone or i.metric in (select metric from once_metrics))"
+_VALUES = {
+    "startup": "any_value(value) filter (iteration = lowest or {once})",
+    "fixed": "favg(value) filter (iteration >= $warmup or {once})",
+    "summarised": "case when any_value({once}) then any_value(value) else case any_value({summary})"
+    " when 'median' then median(value) filter (iteration >= $warmup)"
+    " when 'minimum' then min(value) filter (iteration >= $warmup)"
+    " when 'maximum' then max(value) filter (iteration >= $warmup)"
+    " else favg(value) filter (iteration >= $warmup) end end",
+    "found": "favg(value) filter (iteration between first_iteration and last_iteration or {once})",
+}
+
+#: As `PlannedCell.summary_of` has it.
+_SUMMARY = "case when i.metric = p.metric or p.summary = 'median' then p.summary else 'mean' end"
+_SUMMARISED = "join counted using (record) join planned p using (cell)"
+
+#: Where an invocation is steady is decided by its cell's own metric; the others follow it, with equal parameters, or
+#: where it has no such parameters (percentiles of pauses beside an elapsed time) with none.
+_FOUND = """
+left join steady_windows w on w.record = i.record and w.parameters = case
+    when (i.record, coalesce(i.parameters, '')) in (select (record, parameters) from steady_windows)
+    then coalesce(i.parameters, '') else '' end
+"""
+
+#: A block whose rest was measured much later (after a crash, or by a second try of what failed) is no block in time:
+#: no more than this, or four times what the block's processes took, may lie between an invocation and the block's middle.
+_CLOSE_NS = 600_000_000_000
+
+_COUNTED = """
+create temp table counted as
+    select l.*, c.cell, l.round < c.discarded_rounds as discarded,
+           abs(l.started_utc_ns - median(l.started_utc_ns) over block) > greatest({close}, 4 * sum(l.elapsed_ns) over block) as far
+    from last l join planned c using (host, cell_id) where status in ('ok', 'perturbed')
+    window block as (partition by l.host, l.plan_id, l.round, l.block)
+"""
+
+_ONE_NUMBER = """
+    select i.record, i.metric, i.unit, coalesce(i.parameters, '') as parameters, {value} as value
+    from iterations i join first_iterations using (record) {joined} group by all
+"""
+
+#: Replay compilation's two: the first iteration and those after warm-up, told apart by a parameter. What is measured
+#: once has neither.
+_TWO_PHASES = """
+    select record, metric, unit, if(phase = '', given, concat(if(given = '', '{', left(given, -1) || ','),
+           '"phase":"', phase, '"}')) as parameters, if(phase = 'stable', stable, first) as value
+    from (
+        select *, unnest(if(once, [''], ['mix', 'stable'])) as phase from (
+            select i.record, i.metric, unit, coalesce(i.parameters, '') as given, {once} as once,
+                   any_value(value) filter (iteration = lowest or {once}) as first,
+                   favg(value) filter (iteration >= $warmup) as stable
+            from iterations i join first_iterations using (record) semi join counted using (record) group by all
+        )
+    )
+"""
+
+_SAMPLES = """
+with reduced as ({reduced})
+select cell, metric, unit, parameters, value, status = 'perturbed' as perturbed, invocation_id, "order", plan_id, round,
+       block, position, started_utc_ns, far, discarded,
+       dense_rank() over (order by cell, metric, unit, parameters) as series
+from reduced join counted using (record)
+where value is not null
+order by series, started_utc_ns, record
+"""
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """A cell as the plan holds it. `number` orders all cells by host and place in the plan."""
+
+    number: int
+    host: str
+    platform: str
+    cell_id: str
+    label: str
+    benchmark: str
+    runtime: str
+    collector: str
+    modifiers: str
+    heap_factor: float | None
+    heap_mib: int | None
+    metric: str
+    better: Better
+    planned: int
+    #: the `cell_id` that this one repeats in an A/A test; "" for all others
+    twin_of: str = ""
+    #: rounds before the first that counts
+    discarded_rounds: int = 0
+    #: what the repetitions of an invocation after warm-up become, where the experiment's method is `fixed`
+    summary: Summary = "mean"
+
+    def summary_of(self, metric: str) -> Summary:
+        """A median holds for every metric; which end of another metric is undisturbed nobody said, so it keeps its mean."""
+        return self.summary if metric == self.metric or self.summary == "median" else "mean"
+
+    @property
+    def heap(self) -> tuple[str, float]:
+        """Cells of equal heap compare: equal factors (whose sizes differ between runtimes), else equal sizes."""
+        if self.heap_factor is not None:
+            return "factor", self.heap_factor
+        return "mib", -1.0 if self.heap_mib is None else float(self.heap_mib)
+
+
+@dataclass(frozen=True)
+class Series:
+    """All samples of one cell, metric and set of parameters, in order of time."""
+
+    cell: PlannedCell
+    metric: str
+    unit: str
+    #: canonical JSON, "" when there are none
+    parameters_text: str
+    samples: tuple[Sample, ...]
+    perturbed: tuple[Sample, ...]
+    #: shape (n,): the values of `samples`
+    values: NDArray[np.float64]
+    #: the value of each block, of samples that were measured interleaved
+    by_block: Mapping[BlockKey, float]
+    #: the same of `perturbed`, for who wants to see what they would change
+    perturbed_by_block: Mapping[BlockKey, float] = field(default_factory=dict)
+    #: of the rounds before the first that counts, perturbed or not
+    discarded: tuple[Sample, ...] = ()
+
+    @property
+    def parameters(self) -> Mapping[str, Scalar]:
+        """The metric's parameters."""
+        return json.loads(self.parameters_text) if self.parameters_text else {}
+
+
+@dataclass
+class Samples:
+    """All that the records of an experiment say."""
+
+    cells: list[PlannedCell] = field(default_factory=list)
+    #: cells of `cells` that an A/A test repeats, with their twins; the twins are in no other answer
+    twins: list[tuple[PlannedCell, PlannedCell]] = field(default_factory=list)
+    #: by cell number
+    series: dict[int, list[Series]] = field(default_factory=lambda: defaultdict(list))
+    #: by cell number: status -> invocations
+    statuses: dict[int, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    failures: list[Failure] = field(default_factory=list)
+    #: invocations of planned cells that have a record
+    recorded: int = 0
+    #: recorded but no longer planned: cells, invocations
+    unplanned: tuple[int, int] = (0, 0)
+    #: by cell number, where the steady state is looked for: valid invocations that reach none, and that were looked at
+    unsteady: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def measured_cells(self) -> list[PlannedCell]:
+        """All that are measured, twins too."""
+        return self.cells + [twin for _, twin in self.twins]
+
+
+def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> Samples:
+    """Read the samples of an experiment.
+
+    Args:
+        connection: to its database (`regatta.store.database.open_database`).
+        steady: how the iterations of an invocation become its one number.
+
+    Returns:
+        Series of planned cells only, each metric and set of parameters apart; perturbed and discarded samples apart.
+
+    Raises:
+        duckdb.Error: it is no such database.
+    """
+    connection.execute(_LAST)
+    connection.execute(_CELLS)
+    result = Samples()
+    result.cells = _read_cells(connection)
+    if steady.method != "fixed":
+        # A plan may hold what its spec cannot have asked for: nothing else than `fixed` takes it.
+        result.cells = [replace(cell, summary="mean") for cell in result.cells]
+    _read_statuses(connection, result)
+    connection.execute(_COUNTED.format(close=_CLOSE_NS))
+    connection.execute(_ONCE)
+    found = steady.method in ("cov", "changepoints")
+    if found:
+        find_steady_windows(connection, "counted", steady)
+        _read_unsteady(connection, result)
+    if steady.method == "replay":
+        reduced = _TWO_PHASES.replace("{once}", _IS_ONCE)
+    else:
+        reduced = _one_number(steady, any(cell.summary != "mean" for cell in result.cells))
+    query = _SAMPLES.format(reduced=reduced)
+    parameters = {"warmup": steady.warmup} if steady.method in ("fixed", "replay") else {}
+    _fill_series(result, connection.execute(query, parameters).fetchnumpy())
+    _set_twins_apart(result)
+    return result
+
+
+def _one_number(steady: SteadyState, summarised: bool) -> str:
+    """The query; medians take memory, so that only experiments that have some look for them."""
+    joined = "semi join counted using (record)"
+    method: str = steady.method
+    if steady.method in ("cov", "changepoints"):
+        method, joined = "found", f"{joined} {_FOUND}"
+    elif steady.method == "fixed" and summarised:
+        method, joined = "summarised", _SUMMARISED
+    value = _VALUES[method].format(once=_IS_ONCE, summary=_SUMMARY)
+    return _ONE_NUMBER.format(value=value, joined=joined)
+
+
+def _set_twins_apart(result: Samples) -> None:
+    by_id = {(cell.host, cell.cell_id): cell for cell in result.cells}
+    twins = [cell for cell in result.cells if cell.twin_of]
+    result.cells = [cell for cell in result.cells if not cell.twin_of]
+    result.twins = [(by_id[twin.host, twin.twin_of], twin) for twin in twins]
+
+
+def _read_cells(connection: duckdb.DuckDBPyConnection) -> list[PlannedCell]:
+    rows = connection.execute(
+        "select cell, host, platform, cell_id, label, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
+        " metric, better, planned, twin_of, discarded_rounds, summary from planned order by cell"
+    ).fetchall()
+    return [PlannedCell(*row) for row in rows]
+
+
+def _read_statuses(connection: duckdb.DuckDBPyConnection, result: Samples) -> None:
+    for number, status, count in connection.execute(
+        "select cell, status, count(*) from last join planned using (host, cell_id) group by all order by cell, status"
+    ).fetchall():
+        result.statuses[number][status] = count
+        result.recorded += count
+    unplanned = connection.execute(
+        "select count(distinct (host, cell_id)), count(*) from last anti join planned using (host, cell_id)"
+    ).fetchone()
+    result.unplanned = unplanned if unplanned is not None else (0, 0)
+    for number, status, reason, count, ids in connection.execute(
+        "select cell, status, reason, count(*), list(invocation_id order by started_utc_ns, invocation_id)"
+        " from last join planned using (host, cell_id) where list_contains($failures, status)"
+        " group by all order by cell, status, reason",
+        {"failures": list(FAILURES)},
+    ).fetchall():
+        cell = result.cells[number]
+        result.failures.append(
+            Failure(cell.cell_id, cell.label, cell.host, status, reason, count, tuple(ids))
+        )
+
+
+def _read_unsteady(connection: duckdb.DuckDBPyConnection, result: Samples) -> None:
+    for number, missing, count in connection.execute(
+        "select cell, count(*) filter (not reached), count(*) from ("
+        " select cell, record, bool_and(first_iteration is not null) as reached"
+        " from steady_windows join counted using (record) where status = 'ok' and not discarded group by all"
+        ") group by cell order by cell"
+    ).fetchall():
+        result.unsteady[number] = (missing, count)
+
+
+def _fill_series(result: Samples, columns: Mapping[str, NDArray[Any]]) -> None:
+    ends = np.flatnonzero(np.diff(columns["series"])) + 1
+    bounds = [0, *ends.tolist(), len(columns["series"])]
+    lists = {name: np.asarray(column).tolist() for name, column in columns.items()}
+    for first, end in pairwise(bounds):
+        if first == end:
+            continue
+        series = _one_series(result.cells[lists["cell"][first]], lists, first, end)
+        result.series[series.cell.number].append(series)
+    for number, many in result.series.items():
+        primary = result.cells[number].metric
+        many.sort(key=lambda s: (s.metric != primary, s.metric, s.unit, _in_order(s.parameters)))
+
+
+def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, end: int) -> Series:
+    samples: list[Sample] = []
+    perturbed: list[Sample] = []
+    discarded: list[Sample] = []
+    by_block: dict[BlockKey, float] = {}
+    perturbed_by_block: dict[BlockKey, float] = {}
+    names = (
+        "invocation_id",
+        "value",
+        "round",
+        "block",
+        "position",
+        "started_utc_ns",
+        "perturbed",
+        "plan_id",
+        "order",
+        "far",
+        "discarded",
+    )
+    for row in zip(*(lists[name][first:end] for name in names), strict=True):
+        sample = Sample(*row[:7])
+        if row[10]:
+            discarded.append(sample)
+            continue
+        (perturbed if sample.perturbed else samples).append(sample)
+        # Back to back, the invocations of one round are hours apart: they are no block.
+        if row[8] != "back-to-back" and not row[9]:
+            blocks = perturbed_by_block if sample.perturbed else by_block
+            blocks[row[7], sample.round, sample.block] = sample.value
+    return Series(
+        cell=cell,
+        metric=lists["metric"][first],
+        unit=lists["unit"][first],
+        parameters_text=lists["parameters"][first],
+        samples=tuple(samples),
+        perturbed=tuple(perturbed),
+        values=np.array([sample.value for sample in samples], dtype=np.float64),
+        by_block=by_block,
+        perturbed_by_block=perturbed_by_block,
+        discarded=tuple(discarded),
+    )
+
+
+def _in_order(parameters: Mapping[str, Scalar]) -> list[tuple[str, int, float, str]]:
+    """Sort parameters as people do: numbers by size, text by letters."""
+    return [
+        (name, 0, float(value), "") if isinstance(value, int | float) else (name, 1, 0.0, value)
+        for name, value in sorted(parameters.items())
+    ]

@@ -1,0 +1,109 @@
+"""What the reader must know beside the numbers: what is missing, failed, perturbed or silent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import duckdb
+
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.words import counted
+from regatta.host.values.experiment import SteadyState
+
+
+def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
+    """One sentence for each kind of shortfall.
+
+    Args:
+        samples: of the experiment.
+        steady: how the iterations of an invocation become its one number.
+    """
+    warnings = []
+    missing = sum(
+        max(0, c.planned - sum(samples.statuses.get(c.number, {}).values())) for c in samples.measured_cells
+    )
+    if missing:
+        warnings.append(f"{counted(missing, 'planned invocation')} not recorded yet")
+    failed = sum(failure.count for failure in samples.failures if failure.status != "skipped")
+    if failed:
+        warnings.append(f"{counted(failed, 'invocation')} failed and are in no estimate; see the failures")
+    skipped = [failure for failure in samples.failures if failure.status == "skipped"]
+    if skipped:
+        cells = len({(failure.host, failure.cell_id) for failure in skipped})
+        warnings.append(
+            f"{counted(cells, 'cell')} given up, because the first invocations all failed alike: "
+            f"{counted(sum(failure.count for failure in skipped), 'invocation')} not run"
+        )
+    perturbed = sum(statuses.get("perturbed", 0) for statuses in samples.statuses.values())
+    if perturbed:
+        warnings.append(f"{counted(perturbed, 'invocation')} perturbed and left out of the estimates")
+    warnings += [*_discarded(samples, steady), *_unsteady(samples, steady)]
+    silent = sum(_without_number(cell, samples) for cell in samples.cells)
+    if silent:
+        warmup = f" after {counted(steady.warmup, 'warm-up iteration')}" if steady.method == "fixed" else ""
+        warnings.append(f"{counted(silent, 'valid invocation')} gave no value of the cell's metric{warmup}")
+    unplanned_cells, unplanned = samples.unplanned
+    if unplanned_cells:
+        warnings.append(
+            f"{counted(unplanned_cells, 'cell')} ({counted(unplanned, 'invocation')}) recorded but no longer planned: left out"
+        )
+    return warnings
+
+
+def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """One sentence for each host in whose journal whole lines are no records."""
+    return [
+        f"{host}: {counted(lines, 'damaged line')} of its journal excluded; the first: {first} (`regatta verify` lists them)"
+        for host, lines, first in connection.execute("from damage order by host").fetchall()
+    ]
+
+
+def _discarded(samples: Samples, steady: SteadyState) -> list[str]:
+    """What was planned to be discarded is; where nothing was, the reader must know."""
+    if steady.method not in ("startup", "replay") or not samples.recorded:
+        return []
+    if not any(cell.discarded_rounds for cell in samples.measured_cells):
+        return [
+            "the plan has no round before the first that counts, so the first invocation of each series is in its estimate; "
+            "Georges et al. discard it, because later ones find warm disk caches"
+        ]
+    count = sum(
+        len({sample.invocation_id for series in many for sample in series.discarded})
+        for many in samples.series.values()
+    )
+    return (
+        [f"the first invocation of each series is discarded: {counted(count, 'invocation')}"] if count else []
+    )
+
+
+def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
+    """How many invocations give no number because they reached no steady state, and where most did not."""
+    missing = sum(missing for missing, _ in samples.unsteady.values())
+    if not missing:
+        return []
+    total = sum(count for _, count in samples.unsteady.values())
+    worst = max(samples.unsteady, key=lambda number: samples.unsteady[number][0])
+    label = next((cell.label for cell in samples.measured_cells if cell.number == worst), "")
+    how = (
+        f"no {steady.window} iterations in a row vary by less than {100 * steady.threshold:g} %"
+        if steady.method == "cov"
+        else "no level that lasts to the end"
+    )
+    most, of = samples.unsteady[worst]
+    return [
+        f"steady state not reached in {missing} of {counted(total, 'invocation')} ({how}), which give no number: "
+        f"most often in {label} ({most} of {of}). The others may be the better ones"
+    ]
+
+
+def _without_number(cell: PlannedCell, samples: Samples) -> int:
+    """Valid invocations of a cell that are in no series of its own metric, though nothing else says why."""
+    own: Sequence[Series] = [s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric]
+    with_number = {
+        sample.invocation_id
+        for series in own
+        for sample in (*series.samples, *series.discarded)
+        if not sample.perturbed
+    }
+    unsteady, _ = samples.unsteady.get(cell.number, (0, 0))
+    return max(0, samples.statuses.get(cell.number, {}).get("ok", 0) - len(with_number) - unsteady)

@@ -1,0 +1,125 @@
+"""A/A: does the pipeline show differences, on this host and in this experiment, where there can be none?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from regatta.answers.names import configuration
+from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
+from regatta.answers.topics.aa.result import Gate, TwinPair
+from regatta.answers.words import counted, shows_difference
+from regatta.stats.estimate import Floats, undefined
+from regatta.stats.proportion import proportion_interval, too_often_p
+from regatta.stats.ratios import PAIRED, paired_log_ratio
+
+#: blocks of one short interval: enough for a t interval, few enough that an experiment has many
+WINDOW_BLOCKS = 5
+#: alarms that would be rarer than this, were the intervals right, mean that they are not
+_SIGNIFICANT = 0.01
+#: fewer short intervals than this cannot tell 5 % from 30 %
+_LEAST_WINDOWS = 8
+
+
+def judge_gates(samples: Samples, level: float) -> tuple[Gate, ...]:
+    """Judge the pipeline by the twins of each host.
+
+    Beside the interval of each pair, successive blocks make many short intervals, whose share of false alarms can be held
+    against what the level allows. Of a cell with many sets of parameters the first is taken: those of one process share its luck.
+
+    Args:
+        samples: of the experiment.
+        level: confidence of each interval, between 0 and 1.
+
+    Returns:
+        One gate a host that has twins, in the order of the plan.
+    """
+    hosts = dict.fromkeys(cell.host for cell, _ in samples.twins)
+    return tuple(
+        _gate(host, [pair for pair in samples.twins if pair[0].host == host], samples, level)
+        for host in hosts
+    )
+
+
+def _gate(
+    host: str, twins: Sequence[tuple[PlannedCell, PlannedCell]], samples: Samples, level: float
+) -> Gate:
+    pairs: list[TwinPair] = []
+    windows = window_alarms = 0
+    for cell, twin in twins:
+        a, b = (_first_series(samples, which) for which in (twin, cell))
+        values = _common(a, b)
+        if len(values):
+            contrast = paired_log_ratio(values[:, 0], values[:, 1], level)
+        else:
+            contrast = paired_log_ratio([], [], level)
+        ratio = contrast.interval
+        pairs.append(
+            TwinPair(
+                cell.benchmark, configuration(cell), cell.heap_factor, cell.heap_mib, cell.metric,
+                ratio, contrast.p,
+            )
+        )  # fmt: skip
+        for short in _windows(values, level):
+            windows += 1
+            window_alarms += short
+    alarms = sum(shows_difference(pair.ratio) for pair in pairs)
+    if windows:
+        rate = proportion_interval(window_alarms, windows, level)
+    else:
+        rate = undefined(0, level, PAIRED, f"no {WINDOW_BLOCKS} blocks hold a cell and its twin")
+    p = too_often_p(window_alarms, windows, 1.0 - level) if windows else math.nan
+    judged = sum(not math.isnan(pair.ratio.low) for pair in pairs)
+    holds = None if windows < _LEAST_WINDOWS else p >= _SIGNIFICANT
+    return Gate(
+        host=host,
+        pairs=tuple(pairs),
+        alarms=alarms,
+        alarm_rate=rate,
+        p=p,
+        allowed=1.0 - level,
+        holds=holds,
+        words=_words(host, judged, alarms, windows, window_alarms, level, holds),
+    )
+
+
+def _first_series(samples: Samples, cell: PlannedCell) -> Series | None:
+    return next((s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric), None)
+
+
+def _common(a: Series | None, b: Series | None) -> Floats:
+    """Shape (blocks, 2): the values of both in the blocks that hold both, in the order of the rounds."""
+    if a is None or b is None:
+        return np.empty((0, 2))
+    keys: list[BlockKey] = sorted(a.by_block.keys() & b.by_block.keys(), key=lambda key: (key[0], key[1]))
+    return np.array([(a.by_block[key], b.by_block[key]) for key in keys], dtype=np.float64).reshape(-1, 2)
+
+
+def _windows(values: Floats, level: float) -> list[bool]:
+    """Of each run of successive blocks: does its interval leave out 1? Those that cannot be estimated are passed over."""
+    found = []
+    for first in range(0, len(values) - WINDOW_BLOCKS + 1, WINDOW_BLOCKS):
+        part = values[first : first + WINDOW_BLOCKS]
+        ratio = paired_log_ratio(part[:, 0], part[:, 1], level).interval
+        if not math.isnan(ratio.low):
+            found.append(shows_difference(ratio))
+    return found
+
+
+def _words(
+    host: str, judged: int, alarms: int, windows: int, window_alarms: int, level: float, holds: bool | None
+) -> str:
+    if not judged:
+        return f"A/A on {host}: no twin can be compared with its original yet"
+    told = f"A/A on {host}: {alarms} of {counted(judged, 'pair')} of the same configuration {'shows' if alarms == 1 else 'show'} a difference"
+    if holds is None:
+        return f"{told}; too little was measured to say whether the intervals are right here"
+    share = (
+        f"among {windows} intervals of {WINDOW_BLOCKS} blocks each {window_alarms} are false alarms "
+        f"({window_alarms / windows:.0%}, {1.0 - level:.0%} are allowed)"
+    )
+    if holds:
+        return f"{told}; {share}: nothing speaks against the intervals here"
+    return f"{told}; {share}: the intervals are too narrow here, so do not trust the differences above"

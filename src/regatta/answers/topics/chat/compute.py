@@ -1,0 +1,164 @@
+"""The chat server over its connections: which way to serve them is better, from how many on, and what each costs.
+
+Its series are told by their parameters `connections`, `mode` and `rate` (docs/protocol.md, metrics of the chat server).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import duckdb
+
+from regatta.answers.result import CellAnswer
+from regatta.answers.topics.chat.result import (
+    Chat,
+    ChatCurve,
+    ChatPlace,
+    ChatPoint,
+    ModeContrast,
+    ModeVerdict,
+)
+from regatta.answers.words import shows_difference
+from regatta.stats.estimate import Interval
+from regatta.stats.multiplicity import holm
+from regatta.stats.ratios import welch_log_ratio
+
+#: in the order in which they are told
+MODES = ("platform", "virtual", "selector")
+#: (mode, what it is compared with)
+PAIRS = (("virtual", "platform"), ("selector", "platform"), ("selector", "virtual"))
+#: those that the first sentences of an answer tell
+HEADLINE_PAIRS = PAIRS[:2]
+#: (metric, aspect) by which modes are compared: in a closed loop server and client together decide how much is said, at a rate how
+#: late it is; the processor time for a message is the server's alone.
+DELIVERED, LATE, COST = ("delivered_rate", ""), ("latency", "99"), ("cpu_per_message", "")
+_OWN = {"connections", "mode", "rate"}
+_ASPECTS = {"percentile", "space"}
+
+
+def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level: float) -> Chat:
+    """Every series of a chat server over its connections, and its modes against each other.
+
+    Args:
+        cells: every series of the answer.
+        uncounted: host -> why its hardware events were not counted (`why_uncounted`).
+        level: confidence of each interval by itself, between 0 and 1.
+
+    Returns:
+        Curves in the order of the cells. Modes are compared at equal connections by the ratio of geometric means (Welch's t on
+        logs: they share no block): by messages delivered in a closed loop, by the latency's 99th percentile at a rate, and by the
+        server's processor time for a message. A difference is shown where it is still shown after Holm, over all of them.
+    """
+    groups: dict[tuple[ChatPlace, str, str, str, str], dict[int, CellAnswer]] = defaultdict(dict)
+    twice: dict[str, None] = {}
+    for cell in cells:
+        key = _key(cell)
+        if key is not None and cell.samples:
+            first = groups[key].setdefault(int(cell.parameters["connections"]), cell)
+            if first is not cell:
+                twice[f"{cell.benchmark} of {cell.configuration} on {cell.host} is measured twice"] = None
+    curves = [
+        ChatCurve(
+            *key,
+            points=tuple(
+                ChatPoint(n, many[n].cell_id, many[n].estimate, tuple(s.value for s in many[n].samples))
+                for n in sorted(many)
+            ),
+        )
+        for key, many in groups.items()
+    ]
+    hosts = {curve.place.host for curve in curves}
+    why = {host: text for host, text in uncounted.items() if host in hosts}
+    return Chat(tuple(curves), tuple(_contrasts(curves, level)), why, tuple(twice))
+
+
+def subjects(rate: float) -> tuple[tuple[str, str], ...]:
+    """Metrics and aspects by which modes are compared, the first one in the first sentences too."""
+    return (DELIVERED if rate == 0 else LATE), COST
+
+
+def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Host -> what its records say of hardware events that were not counted: reasons, and of which events where some were.
+
+    Args:
+        connection: to the experiment's database.
+    """
+    rows = connection.execute(
+        "select distinct host, json_extract(info, '$.counters') from last_attempts "
+        "where status in ('ok', 'perturbed') and json_extract(info, '$.counters') is not null order by all"
+    ).fetchall()
+    reasons: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    partly = set()
+    for host, text in rows:
+        told = json.loads(text)
+        for name, reason in told.items() if isinstance(told, dict) else ():
+            if isinstance(reason, str):
+                reasons[host][reason].add(name)
+        if isinstance(told, dict) and told.get("counted"):
+            partly.add(host)
+    return {host: _reason_words(why, whole=host not in partly) for host, why in reasons.items()}
+
+
+def _reason_words(reasons: Mapping[str, set[str]], whole: bool) -> str:
+    """`not supported`; where it is not all events, or not all for one reason, `not supported (iTLB-load-misses:k)`."""
+    if whole and len(reasons) == 1:
+        return next(iter(reasons))
+    return ", ".join(f"{reason} ({', '.join(sorted(names))})" for reason, names in sorted(reasons.items()))
+
+
+def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:
+    """Place, mode, metric, aspect and unit of a series of a chat server; None for any other."""
+    given = cell.parameters
+    connections, mode, rate = given.get("connections"), given.get("mode"), given.get("rate")
+    others = set(given) - _OWN
+    if type(connections) is not int or mode not in MODES or not others <= _ASPECTS or len(others) > 1:
+        return None
+    if isinstance(rate, (bool, str)) or rate is None:
+        return None
+    value = given[others.pop()] if others else ""
+    aspect = f"{value:g}" if isinstance(value, (int, float)) else str(value)
+    place = ChatPlace(
+        *(cell.host, _kind(cell.benchmark), cell.runtime, cell.collector, cell.modifiers),
+        *(cell.heap_factor, cell.heap_mib, float(rate)),
+    )
+    return place, str(mode), cell.metric, aspect, cell.unit
+
+
+def _kind(label: str) -> str:
+    """`chat/chat:short seconds=3` of `chat/chat:short connections=20 mode=virtual seconds=3`."""
+    return " ".join(part for part in label.split(" ") if part.partition("=")[0] not in _OWN)
+
+
+def _contrasts(curves: Sequence[ChatCurve], level: float) -> list[ModeContrast]:
+    by_mode: dict[tuple[ChatPlace, str], dict[str, ChatCurve]] = defaultdict(dict)
+    for curve in curves:
+        if (curve.metric, curve.aspect) in subjects(curve.place.rate):
+            by_mode[curve.place, curve.metric][curve.mode] = curve
+    found: list[tuple[ChatPlace, int, str, str, str, Interval, float]] = []
+    for (place, metric), modes in by_mode.items():
+        for mode, base in PAIRS:
+            for point in modes[mode].points if mode in modes and base in modes else ():
+                other = modes[base].at(point.connections)
+                if other is not None:
+                    contrast = welch_log_ratio(point.values, other.values, level)
+                    ratio = contrast.interval
+                    found.append((place, point.connections, mode, base, metric, ratio, contrast.p))
+    adjusted = holm([p for *_, p in found]).tolist() if found else []
+    return [
+        ModeContrast(
+            *(place, connections, mode, base, metric, ratio, p, p_holm),
+            _verdict(ratio, p_holm, level, higher_is_better=metric == DELIVERED[0]),
+        )
+        for (place, connections, mode, base, metric, ratio, p), p_holm in zip(found, adjusted, strict=True)
+    ]
+
+
+def _verdict(ratio: Interval, p_holm: float, level: float, higher_is_better: bool) -> ModeVerdict:
+    if math.isnan(ratio.low) or math.isnan(p_holm):
+        return "unknown"
+    if not shows_difference(ratio) or p_holm > 1.0 - level:
+        return "open"
+    return "better" if (ratio.point > 1.0) == higher_is_better else "worse"

@@ -1,0 +1,117 @@
+"""What each collector costs at least, in time and in processor time, from what is measured beside the pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.topics.collectors.result import RESOURCES, DistilledCost, Overhead, Overheads, Resource
+from regatta.host.units import UNITS
+from regatta.stats.estimate import NAN, Floats
+from regatta.stats.overhead import lower_bound_overheads
+
+#: resource -> the metric that is its total
+_TOTALS: dict[Resource, str] = {"wall": "elapsed", "cpu": "cpu"}
+#: What is surely the collector's. Of processor time too: while all threads of the program stand still at least one of
+#: the collector's works, and how many more do is not known.
+_PAUSED = "gc_time"
+_PLAIN = ("", '{"phase":"stable"}')
+
+
+def judge_overheads(samples: Samples, level: float, seed: int) -> Overheads:
+    """Lower-bound overheads of every benchmark, host, runtime and modifiers with two cells or more.
+
+    Args:
+        samples: of the experiment; cells that report `elapsed` or `cpu`, and `gc_time`.
+        level: confidence of each interval by itself, between 0 and 1.
+        seed: of the resamples.
+
+    Returns:
+        Distilled costs and overheads, in the order of the plan; none where no cell of a group reports `gc_time`.
+    """
+    distilled: list[DistilledCost] = []
+    overheads: list[Overhead] = []
+    for number, group in enumerate(collector_groups(samples.cells)):
+        for which, resource in enumerate(RESOURCES):
+            generator = np.random.default_rng((abs(seed), number, which))
+            found = _judge(group, samples, resource, level, generator)
+            if found is not None:
+                distilled.append(found[0])
+                overheads += found[1]
+    return Overheads(tuple(distilled), tuple(overheads))
+
+
+def plain_series(samples: Samples, cell: PlannedCell, metric: str) -> Series | None:
+    """The series of a metric that has no parameters and a unit of time; None where there is none.
+
+    Where the first and the later iterations are told apart, it is that of the later ones.
+    """
+    for series in samples.series.get(cell.number, ()):
+        if series.metric == metric and series.parameters_text in _PLAIN and UNITS[series.unit][0] == "time":
+            return series
+    return None
+
+
+def collector_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
+    """Cells that do the same work on one machine and JVM, with several collectors or heaps; in the order of the plan."""
+    groups: dict[tuple[str, ...], list[PlannedCell]] = {}
+    for cell in cells:
+        if cell.collector:
+            groups.setdefault((cell.host, cell.benchmark, cell.runtime, cell.modifiers), []).append(cell)
+    return [many for many in groups.values() if len(many) >= 2]
+
+
+def _judge(
+    cells: Sequence[PlannedCell],
+    samples: Samples,
+    resource: Resource,
+    level: float,
+    generator: np.random.Generator,
+) -> tuple[DistilledCost, list[Overhead]] | None:
+    totals = [_by_round(plain_series(samples, cell, _TOTALS[resource])) for cell in cells]
+    paused = [_by_round(plain_series(samples, cell, _PAUSED)) for cell in cells]
+    if not any(totals) or not any(paused):
+        return None
+    rounds = sorted({key for column in totals for key in column})
+    found = lower_bound_overheads(_table(rounds, totals), _table(rounds, paused), generator, level)
+    first = cells[0]
+    place = (first.host, first.benchmark, first.runtime, first.modifiers)
+    cheapest = cells[found.cheapest] if found.cheapest >= 0 else None
+    distilled = DistilledCost(
+        *place,
+        resource,
+        found.distilled,
+        cheapest.collector if cheapest else "",
+        cheapest.heap_factor if cheapest else None,
+        cheapest.heap_mib if cheapest else None,
+    )
+    overheads = [
+        Overhead(
+            cell.cell_id,
+            *place,
+            cell.collector,
+            cell.heap_factor,
+            cell.heap_mib,
+            resource,
+            ratio,
+        )
+        for cell, ratio in zip(cells, found.overheads, strict=True)
+    ]
+    return distilled, overheads
+
+
+def _by_round(series: Series | None) -> dict[int, float]:
+    """Round -> value in s. A cell has one invocation a round, and what disturbs a round disturbs its cells together."""
+    if series is None:
+        return {}
+    factor = UNITS[series.unit][1]
+    return {sample.round: sample.value * factor for sample in series.samples}
+
+
+def _table(rounds: Sequence[int], columns: Sequence[dict[int, float]]) -> Floats:
+    """Shape (rounds, cells); NaN where there is no value."""
+    return np.array(
+        [[column.get(key, NAN) for column in columns] for key in rounds], dtype=np.float64
+    ).reshape(len(rounds), len(columns))

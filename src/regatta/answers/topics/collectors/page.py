@@ -1,0 +1,181 @@
+"""The topic of collectors: what each costs at least, against the heap, and how long it stops the world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import PERCENTILE, Panel
+from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
+from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.topics.collectors.result import RESOURCES, Overhead, Resource
+from regatta.figures.axes import Figure, Group
+from regatta.figures.curves import Point
+from regatta.figures.labels import heap_label, heap_order, hover
+from regatta.figures.over_heap import HeapLine, over_heap
+from regatta.figures.quantities import ABSENT, Scale, interval, show_percent, show_ratio
+from regatta.figures.topic import Table, Topic
+from regatta.stats.estimate import Interval
+
+_PAUSES = "gc_pause"
+_RATIO = Scale(1.0, "", 3)
+_NAMES: dict[Resource, str] = {"wall": "time", "cpu": "processor time"}
+
+_Cells = Mapping[tuple[str, str], CellAnswer]
+
+
+def collectors_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """Lower-bound overheads and pauses; None where no program tells how long its collector paused."""
+    cells: dict[tuple[str, str], CellAnswer] = {}
+    for cell in answer.cells:
+        cells.setdefault((cell.host, cell.cell_id), cell)
+    paused = [panel for panel in panels if panel.metric == _PAUSES and panel.series_parameter == PERCENTILE]
+    groups = [*_overhead_groups(answer, cells, looks), *_pause_groups(paused, looks)]
+    tables = _tables(answer)
+    if not groups and not tables:
+        return None
+    return Topic(
+        "collectors",
+        "Collectors",
+        "What collectors cost",
+        "What a collector costs at least: a cell's mean over the distilled cost, the smallest mean of any collector and heap "
+        "of that benchmark and runtime without its pauses. Of processor time one thread's is taken off while the program stands "
+        f"still. Bars or bands are {show_percent(answer.level)} intervals. Pauses are the times during which all threads "
+        "stand still; waiting for memory beside a concurrent collector is in none of them, but in the overhead.",
+        sentences=answer.findings.get("Collectors", ()),
+        tables=tables,
+        groups=groups,
+    )
+
+
+def _overhead_groups(answer: Answer, cells: _Cells, looks: Looks) -> list[Group]:
+    """One group a benchmark and host, with a figure for each runtime with modifiers, and resource."""
+    hosts = {one.host for one in answer.overheads.overheads}
+    places: dict[tuple[str, str], dict[tuple[str, str, Resource], list[Overhead]]] = {}
+    for one in answer.overheads.overheads:
+        figures = places.setdefault((one.benchmark, one.host), {})
+        figures.setdefault((one.runtime, one.modifiers, one.resource), []).append(one)
+    groups = []
+    for (benchmark, host), found in places.items():
+        several = len({key[:2] for key in found}) > 1
+        drawn = [
+            figure
+            for (runtime, modifiers, resource), many in found.items()
+            if (figure := _overhead_figure(_title(runtime, modifiers, resource, several), many, cells, looks))
+        ]
+        shown = [cells[one.host, one.cell_id] for many in found.values() for one in many]
+        if drawn:
+            parts = (benchmark, "overhead at least", f"on {host}" if len(hosts) > 1 else "")
+            groups.append(Group(" · ".join(part for part in parts if part), drawn, looks.legend(shown)))
+    return groups
+
+
+def _title(runtime: str, modifiers: str, resource: Resource, several: bool) -> str:
+    parts = (runtime, modifiers if modifiers != "none" else "") if several else ()
+    return " · ".join(part for part in (_NAMES[resource], *parts) if part)
+
+
+def _overhead_figure(title: str, overheads: Sequence[Overhead], cells: _Cells, looks: Looks) -> Figure | None:
+    known = [
+        one
+        for one in overheads
+        if math.isfinite(one.ratio.point) and (one.heap_factor is not None or one.heap_mib is not None)
+    ]
+    if not known:
+        return None
+    factors = all(one.heap_factor is not None for one in known)
+    lines: dict[str, list[Overhead]] = {}
+    for one in known:
+        lines.setdefault(one.collector, []).append(one)
+    drawn = []
+    for collector, line in lines.items():
+        line.sort(key=lambda one: _heap(one, factors))
+        points = [_point(one, collector, factors) for one in line]
+        drawn.append(HeapLine(looks.of(cells[line[0].host, line[0].cell_id]), points))
+    return over_heap(title, drawn, factors, "total over the distilled cost", _RATIO, one=True)
+
+
+def _heap(one: Overhead, factors: bool) -> float:
+    value = one.heap_factor if factors or one.heap_mib is None else one.heap_mib
+    return float(value or 0.0)
+
+
+def _point(one: Overhead, collector: str, factors: bool) -> Point:
+    ratio = one.ratio
+    ends = interval(show_ratio(ratio.low), show_ratio(ratio.high))
+    text = hover(
+        collector,
+        f"heap {heap_label(one.heap_factor, one.heap_mib)}",
+        f"at least {show_ratio(ratio.point)} of the distilled cost, n {ratio.n}",
+        f"{show_percent(ratio.level)} interval {ends}" if ends else ratio.reason,
+    )
+    return Point(_heap(one, factors), ratio.point, ratio.low, ratio.high, text)
+
+
+def _pause_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
+    groups = []
+    for panel in panels:
+        figures: list[Figure | None] = []
+        for name, cells in variants(panel).items():
+            at_usual = usual_heap(cells)
+            figures += [
+                percentile_over_heap(f"median pause {name}".strip(), cells, 50.0, panel, looks),
+                percentile_over_heap(
+                    f"longest pause of an iteration {name}".strip(), cells, 100.0, panel, looks
+                ),
+            ]
+            if not any(figures):
+                figures.append(percentile_figure(f"pauses {name}".strip(), at_usual, panel, looks))
+        drawn = [figure for figure in figures if figure is not None]
+        if drawn:
+            groups.append(Group(panel.title, drawn, looks.legend(panel.cells)))
+    return groups
+
+
+def _tables(answer: Answer) -> list[Table]:
+    """One table a benchmark: overhead of time and of processor time."""
+    columns = ("host", "runtime", "heap", "collector", "n", "time", "interval", "processor time", "interval")
+    found: dict[tuple[str, str, str], dict[Resource, Overhead]] = {}
+    for one in answer.overheads.overheads:
+        found.setdefault((one.benchmark, one.host, one.cell_id), {})[one.resource] = one
+    by_benchmark: dict[str, list[dict[Resource, Overhead]]] = {}
+    for (benchmark, _, _), pair in found.items():
+        by_benchmark.setdefault(benchmark, []).append(pair)
+    tables = []
+    for benchmark, pairs in by_benchmark.items():
+        pairs.sort(key=lambda pair: _order(next(iter(pair.values()))))
+        rows = [_row(pair) for pair in pairs]
+        tables.append(
+            Table(f"{benchmark}: total over the distilled cost", columns, rows, frozenset({4, 5, 7}))
+        )
+    return tables
+
+
+def _order(one: Overhead) -> tuple[str, str, str, tuple[float, float]]:
+    return one.host, one.runtime, one.modifiers, heap_order(one.heap_factor, one.heap_mib)
+
+
+def _row(pair: Mapping[Resource, Overhead]) -> tuple[str, ...]:
+    one = next(iter(pair.values()))
+    runtime = one.runtime if one.modifiers == "none" else f"{one.runtime} {one.modifiers}"
+    texts = [
+        text for resource in RESOURCES for text in _texts(pair[resource].ratio if resource in pair else None)
+    ]
+    return (
+        one.host,
+        runtime,
+        heap_label(one.heap_factor, one.heap_mib),
+        one.collector,
+        str(one.ratio.n),
+        *texts,
+    )
+
+
+def _texts(ratio: Interval | None) -> tuple[str, str]:
+    if ratio is None or not math.isfinite(ratio.point):
+        return ABSENT, ratio.reason if ratio else ""
+    ends = interval(show_ratio(ratio.low), show_ratio(ratio.high))
+    if ends and ratio.reason:
+        return show_ratio(ratio.point), f"{ends}, {ratio.reason}"
+    return show_ratio(ratio.point), ends or ratio.reason

@@ -1,0 +1,69 @@
+"""Do invocations depend on those before them? A drifting or warming machine makes neighbours alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.result import CellAnswer
+from regatta.answers.topics.dependence.result import Dependence
+from regatta.answers.words import counted
+from regatta.stats.dependence import lag_1
+from regatta.stats.proportion import too_often_p
+
+#: so many cells beyond the limits, were all independent, in less than one experiment of a hundred
+_SIGNIFICANT = 0.01
+
+
+def dependences(cells: Sequence[CellAnswer], level: float) -> tuple[Dependence, ...]:
+    """The lag-1 autocorrelation of each cell's values in the order of time.
+
+    Args:
+        cells: of the answer. Of a cell with several metrics or sets of parameters the first is taken, which is what is
+            compared: those of one process share its luck.
+        level: probability of the limits, between 0 and 1.
+
+    Returns:
+        One a cell, in the order of the plan.
+    """
+    first = {(cell.host, cell.cell_id): cell for cell in reversed(cells)}
+    return tuple(_of(cell, level) for cell in reversed(first.values()))
+
+
+def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ...]:
+    """What a reader must know of it; nothing where no cell has enough values."""
+    defined = [one for one in found if math.isfinite(one.autocorrelation)]
+    if not defined:
+        return ()
+    beyond = [one for one in defined if one.beyond]
+    share = (
+        f"the lag-1 autocorrelation of {len(beyond)} of {counted(len(defined), 'cell')} lies beyond the {level * 100:g} % "
+        f"limits of independent values, as that of {len(defined) * (1 - level):.2g} would by chance"
+    )
+    if not beyond or too_often_p(len(beyond), len(defined), 1 - level) >= _SIGNIFICANT:
+        return (f"no dependence between successive invocations shown: {share}",)
+    above = [one for one in beyond if one.autocorrelation > one.high]
+    alike = 2 * len(above) >= len(beyond)
+    most = max((one for one in beyond if (one in above) == alike), key=lambda one: abs(one.autocorrelation))
+    return (
+        f"successive invocations depend on each other: {share} ({len(above)} above, {len(beyond) - len(above)} below); "
+        f"most of all {most.autocorrelation:+.2f} ({most.place}, on {most.host})",
+        f"the interval of a mean takes invocations for independent and may be too {'narrow' if alike else 'wide'} here; "
+        "comparisons paired by block are free of what a whole block shares",
+    )
+
+
+def _of(cell: CellAnswer, level: float) -> Dependence:
+    found = lag_1([sample.value for sample in cell.samples], level)
+    return Dependence(
+        cell.host, cell.cell_id, _place(cell), cell.metric, cell.parameters,
+        found.n, found.r, found.low, found.high, found.beyond, found.reason,
+    )  # fmt: skip
+
+
+def _place(cell: CellAnswer) -> str:
+    if cell.heap_factor is not None:
+        heap = f" at {cell.heap_factor:g} x minheap"
+    else:
+        heap = "" if cell.heap_mib is None else f" in a heap of {cell.heap_mib} MiB"
+    return f"{cell.benchmark}{heap}, {cell.configuration}"

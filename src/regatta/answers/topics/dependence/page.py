@@ -1,0 +1,176 @@
+"""Run sequence and lag plot: does an invocation resemble the one before it?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.order_plot import TEXTS_AT_MOST
+from regatta.answers.page.panels import Panel, cell_hover
+from regatta.answers.page.violins import place_of
+from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.topics.dependence.result import Dependence
+from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
+from regatta.figures.labels import shorten
+from regatta.figures.quantities import ABSENT, show_percent, significant, tidy
+from regatta.figures.topic import Table, Topic
+
+_ROW_PX = 64
+_FRAME_PX = 78
+_LAG_PX = 340
+#: A row's values reach this far above and below its middle, in rows.
+_REACH = 0.3
+_COLUMNS = ("cell", "n", "lag-1 autocorrelation", "limits", "")
+
+Found = Mapping[tuple[str, str], Dependence]
+
+
+def runs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """Each cell's invocations in their sequence, and each against the one before it."""
+    found = {(one.host, one.cell_id): one for one in answer.dependences}
+    groups = [group for panel in panels if (group := _group(panel, found, looks)) is not None]
+    if not groups:
+        return None
+    return Topic(
+        "runs",
+        "Runs",
+        "Run sequence and lag",
+        "Sequence: the invocations of each cell one after the other, each row at its own scale around its mean. Lag: each "
+        "invocation against the one before it, both divided by the cell's mean; independent invocations make a round cloud, "
+        f"dependent ones a slanted one. Lag-1 autocorrelation of independent values stays within the limits in "
+        f"{show_percent(answer.level)} of all cells. Perturbed invocations are left out.",
+        sentences=answer.findings.get("Order of the invocations", ()),
+        tables=[_table(answer)],
+        groups=groups,
+    )
+
+
+def _table(answer: Answer) -> Table:
+    several = len({one.host for one in answer.dependences}) > 1
+    rows: list[tuple[str, ...]] = [
+        (
+            f"{one.place}, on {one.host}" if several else one.place,
+            str(one.n),
+            _signed(one.autocorrelation),
+            f"{_signed(one.low)} to {_signed(one.high)}" if math.isfinite(one.low) else one.reason,
+            "beyond" if one.beyond else "",
+        )
+        for one in answer.dependences
+    ]
+    return Table("Lag-1 autocorrelation", _COLUMNS, rows, frozenset({1, 2}))
+
+
+def _group(panel: Panel, found: Found, looks: Looks) -> Group | None:
+    if panel.series_parameter:
+        return None
+    figures = []
+    told = sum(len(cell.samples) for cell in panel.cells) <= TEXTS_AT_MOST
+    for heap, cells in panel.by_heap():
+        where = f"heap {heap}" if heap else ""
+        shown = [cell for cell in cells if _judged(cell, found) and _relative(cell)]
+        if shown:
+            figures.append(_sequence(_titled(where, "sequence"), shown, panel, found, looks, told))
+            figures.append(_lag(_titled(where, "lag"), shown, looks))
+    return Group(panel.title, figures, looks.legend(panel.cells)) if figures else None
+
+
+def _titled(where: str, what: str) -> str:
+    return f"{where} · {what}" if where else what
+
+
+def _judged(cell: CellAnswer, found: Found) -> bool:
+    """Whether it is this metric, and not another of the same cell, whose dependence the answer has."""
+    one = found.get((cell.host, cell.cell_id))
+    return one is not None and (one.metric, dict(one.parameters)) == (cell.metric, dict(cell.parameters))
+
+
+def _relative(cell: CellAnswer) -> list[float]:
+    """The values in the order of time over their mean; none where that says nothing."""
+    values = [sample.value for sample in cell.samples]
+    if len(values) < 2 or not all(math.isfinite(value) for value in values):
+        return []
+    mean = fmean(values)
+    return [value / mean for value in values] if mean > 0 else []
+
+
+def _sequence(
+    title: str, cells: Sequence[CellAnswer], panel: Panel, found: Found, looks: Looks, told: bool
+) -> Figure:
+    traces: list[Trace] = []
+    labels = []
+    longest = max(len(cell.samples) for cell in cells)
+    for number, cell in enumerate(cells):
+        y, look = -float(number), looks.of(cell)
+        deviations = [value - 1 for value in _relative(cell)]
+        widest = max(abs(deviation) for deviation in deviations)
+        traces.append(_middle(y, longest))
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "x": list(range(1, len(deviations) + 1)),
+                "y": [tidy(y + _REACH * d / widest) if widest > 0 else y for d in deviations],
+                "line": {"color": look.colour, "width": 1},
+                "marker": {"symbol": look.mark, "size": 5, "color": look.colour},
+                "hoverinfo": "text" if told else "skip",
+                "hovertext": [
+                    cell_hover(cell, panel.scale.with_unit(s.value), place_of(s)) for s in cell.samples
+                ]
+                if told
+                else [],
+            }
+        )
+        one = found[cell.host, cell.cell_id]
+        labels.append(row_label(y + 0.33, shorten(panel.name(cell))))
+        labels.append(
+            row_label(
+                y + 0.33,
+                f"±{significant(100 * widest, 2)} %, lag-1 {_signed(one.autocorrelation)}",
+                side="right",
+            )
+        )
+    return Figure(
+        title,
+        _FRAME_PX + _ROW_PX * len(cells),
+        traces,
+        layout(
+            axis("invocation of the cell, in the order of time", range=[0.3, longest + 0.7]),
+            axis(range=[-len(cells) + 0.55, 0.65], visible=False),
+            annotations=labels,
+        ),
+    )
+
+
+def _middle(y: float, longest: int) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [1, longest],
+        "y": [y, y],
+        "line": {"color": "@grid", "width": 1},
+        "hoverinfo": "skip",
+    }
+
+
+def _lag(title: str, cells: Sequence[CellAnswer], looks: Looks) -> Figure:
+    traces: list[Trace] = []
+    for cell in cells:
+        look, values = looks.of(cell), _relative(cell)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [tidy(value) for value in values[:-1]],
+                "y": [tidy(value) for value in values[1:]],
+                "marker": {"symbol": look.mark, "size": 5, "color": look.colour, "opacity": 0.75},
+                "hoverinfo": "skip",
+            }
+        )
+    x = axis("one invocation ÷ mean of its cell")
+    return Figure(title, _LAG_PX, traces, layout(x, axis("the next ÷ mean")))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}" if math.isfinite(value) else ABSENT

@@ -1,0 +1,257 @@
+"""Which factor explains how much: analysis of variance over a whole experiment, on logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.answers.names import Names
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.topics.effects.manovas import judge_manovas, manova_words
+from regatta.answers.topics.effects.result import EffectRow, Effects, EffectTable
+from regatta.answers.words import f_words, listed
+from regatta.host.values.cell import NO_MODIFIERS
+from regatta.stats.estimate import Floats
+from regatta.stats.factorial import FactorialAnova, FactorialRow, factorial_anova
+from regatta.stats.intervals import why_no_logs
+
+KINDS = (1, 2, 3)
+#: so many factors are crossed in full; with more, interactions of two are enough to read
+_CROSSED_IN_FULL = 3
+#: Unequally filled combinations cost some terms² x combinations x parameters² operations: so many take a second or two.
+_DEAREST = 2e10
+#: of a table, the interactions that are told in words
+_INTERACTIONS_TOLD = 3
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Series that stand in one table, and the levels of the factors that vary."""
+
+    metric: str
+    series: list[Series]
+    factors: list[tuple[str, list[str]]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many levels each factor has."""
+        return [len(set(levels)) for _, levels in self.factors]
+
+    @property
+    def balanced(self) -> bool:
+        """Is every combination of levels measured equally often?"""
+        same = len({len(one.values) for one in self.series}) == 1
+        return same and len(self.series) == math.prod(self.sizes)
+
+
+def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Effects:
+    """One table for each metric that is compared and each platform, Java and native programs apart.
+
+    Args:
+        samples: of the experiment; all valid values of the cells' own metrics count, blocks or not.
+        kind: type of the sums of squares, 1, 2 or 3.
+        level: confidence at which an effect counts as shown, between 0 and 1.
+        names: for the sentences.
+
+    Returns:
+        Beside what `judge_manovas` gives, tables of at least two factors with at least two levels, over benchmark (with its parameters), heap, collector, runtime,
+        modifiers and host. What cannot be estimated, because combinations are missing, is NaN with a reason.
+    """
+    groups: dict[tuple[str, str, str, bool], list[Series]] = {}
+    for cell in samples.cells:
+        for series in _one_a_process(cell, samples.series.get(cell.number, ())):
+            if len(series.values):
+                key = (cell.platform, cell.metric, cell.better, bool(cell.collector))
+                groups.setdefault(key, []).append(series)
+    tables = []
+    several = len({cell.platform for cell in samples.cells}) > 1
+    for (platform, metric, _, _), many in groups.items():
+        part = _Part(metric, many, _factors(many))
+        if len(part.factors) >= 2:
+            table = _table(part, kind, level)
+            if several:
+                words = tuple(f"on {platform}: {sentence}" for sentence in table.words)
+                table = replace(table, platform=platform, words=words)
+            tables.append(table)
+    return Effects(tuple(tables), tuple(judge_manovas(samples, names, level)))
+
+
+def effect_words(effects: Effects) -> tuple[str, ...]:
+    """All sentences on what explains how much."""
+    words = [sentence for table in effects.tables for sentence in table.words]
+    return (*words, *manova_words(effects.manovas))
+
+
+def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
+    """Names and, for each series, the level, of the factors that have at least two."""
+    several = (
+        ("benchmark", [_benchmark(one) for one in series]),
+        ("heap", [_heap(one.cell) for one in series]),
+        ("collector", [one.cell.collector for one in series]),
+        ("runtime", [one.cell.runtime for one in series]),
+        ("modifiers", [_modifiers(one.cell) for one in series]),
+        ("host", [one.cell.host for one in series]),
+    )
+    return [(name, levels) for name, levels in several if len(set(levels)) > 1]
+
+
+def _one_a_process(cell: PlannedCell, many: Sequence[Series]) -> list[Series]:
+    """One number an invocation: what one process measures at several settings shares its luck, and counts once.
+
+    Of replay compilation that is the stable phase, of other parameters the geometric mean over them.
+    """
+    own = [series for series in many if series.metric == cell.metric]
+    stable = [series for series in own if series.parameters.get("phase") == "stable"]
+    own = stable or own
+    if len(own) < 2:
+        return own
+    of_process: dict[str, list[float]] = {}
+    for series in own:
+        for sample in series.samples:
+            of_process.setdefault(sample.invocation_id, []).append(sample.value)
+    means = [
+        math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0.0 else math.nan
+        for values in of_process.values()
+        if len(values) == len(own)
+    ]
+    return [replace(own[0], parameters_text="", values=np.array(means, dtype=np.float64))]
+
+
+def _benchmark(series: Series) -> str:
+    return f"{series.cell.benchmark} {series.parameters_text}".strip()
+
+
+def _heap(cell: PlannedCell) -> str:
+    kind, size = cell.heap
+    return f"{size:g} x" if kind == "factor" else f"{size:g} MiB" if size >= 0 else ""
+
+
+def _modifiers(cell: PlannedCell) -> str:
+    return cell.modifiers or NO_MODIFIERS
+
+
+def _table(part: _Part, kind: int, level: float) -> EffectTable:
+    factors = tuple((name, tuple(dict.fromkeys(levels))) for name, levels in part.factors)
+    most = len(factors) if len(factors) <= _CROSSED_IN_FULL else 2
+    order = next(
+        (order for order in range(most, 0, -1) if part.balanced or _cost(part, order) <= _DEAREST), 0
+    )
+    values = np.concatenate([one.values for one in part.series])
+    problem = why_no_logs(values)
+    if not order:
+        problem = (
+            problem or f"{len(part.series):,} combinations that are unequally often measured are too many"
+        )
+    sizes = [len(one.values) for one in part.series]
+    codes = [(name, _codes(levels, sizes)) for name, levels in part.factors]
+    fit = factorial_anova(_logs(values, problem), codes, kind, order or 1)
+    rows = tuple(_row(row) for row in fit.rows)
+    reason = problem or fit.reason
+    return EffectTable(
+        metric=part.metric,
+        factors=factors,
+        kind=kind,
+        order=order,
+        rows=rows,
+        df_error=fit.df_error,
+        ss_error=fit.ss_error,
+        n=fit.n,
+        method=fit.method,
+        words=(
+            *_words(part.metric, [name for name, _ in factors], fit, rows, reason, level),
+            *_left_out(order, most),
+        ),
+        reason=reason,
+    )
+
+
+def _cost(part: _Part, order: int) -> float:
+    """Operations of a fit that cannot go by sums over groups."""
+    terms = [term for size in range(1, order + 1) for term in combinations(part.sizes, size)]
+    # All factors together give every combination a mean of its own, which needs no columns.
+    parameters = sum(math.prod(size - 1 for size in term) for term in terms if len(term) < len(part.sizes))
+    return len(terms) ** 2 / 2 * len(part.series) * parameters**2
+
+
+def _left_out(order: int, most: int) -> tuple[str, ...]:
+    if not 0 < order < most:
+        return ()
+    what = "all interactions count" if order == 1 else f"interactions of more than {order} factors count"
+    return (f"{what} as error here, because so many combinations are unequally often measured",)
+
+
+def _logs(values: Floats, problem: str) -> Floats:
+    return np.full(len(values), math.nan) if problem else np.log(values)
+
+
+def _codes(levels: Sequence[str], sizes: Sequence[int]) -> NDArray[np.int64]:
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(levels))}
+    return np.repeat(np.array([numbers[name] for name in levels], dtype=np.int64), sizes)
+
+
+def _row(row: FactorialRow) -> EffectRow:
+    return EffectRow(
+        row.source, row.df, row.ss, row.ms, row.f, row.p, row.eta2_partial, row.omega2_partial, row.reason, row.note
+    )  # fmt: skip
+
+
+def _words(
+    metric: str,
+    factors: Sequence[str],
+    fit: FactorialAnova,
+    rows: Sequence[EffectRow],
+    reason: str,
+    level: float,
+) -> tuple[str, ...]:
+    if reason:
+        return (f"what explains {metric} cannot be told: {reason}",)
+    sentences = []
+    crossed = ["all interactions"] if any(":" in row.source for row in rows) else []
+    for name in factors:
+        row = next(row for row in rows if row.source == name)
+        others = listed([*(other for other in factors if other != name), *crossed])
+        if math.isnan(row.f):
+            sentences.append(f"what the {name} explains cannot be estimated: {row.reason}")
+        elif row.p < 1.0 - level:
+            share = _percent(row.eta2_partial)
+            sentences.append(
+                f"which {name} explains {share} % of the variation of {metric} that {others} leave"
+                f" ({f_words(row.f, row.df, fit.df_error, row.p)})"
+            )
+        else:
+            numbers = f_words(row.f, row.df, fit.df_error, row.p)
+            sentences.append(f"that the {name} matters to {metric} is not shown ({numbers})")
+    sentences += _interactions(rows, fit.df_error, level)
+    unknown = [row.source for row in rows if math.isnan(row.f) and row.source not in factors]
+    if unknown:
+        why = next(row.reason for row in rows if row.source == unknown[0])
+        sentences.append(f"{listed(unknown)} cannot be estimated: {why}")
+    return tuple(sentences)
+
+
+def _interactions(rows: Sequence[EffectRow], df_error: int, level: float) -> list[str]:
+    """The strongest interactions of two factors that are shown."""
+    shown = [row for row in rows if row.source.count(":") == 1 and row.p < 1.0 - level]
+    shown.sort(key=lambda row: -row.eta2_partial)
+    sentences = []
+    for row in shown[:_INTERACTIONS_TOLD]:
+        a, b = row.source.split(":")
+        numbers = f_words(row.f, row.df, df_error, row.p)
+        sentences.append(
+            f"how much the {b} matters depends on the {a}: together they explain a further"
+            f" {_percent(row.eta2_partial)} % of what is left ({numbers})"
+        )
+    return sentences
+
+
+def _percent(share: float) -> str:
+    """A share as per cent; never 100 where something is left."""
+    percent = 100.0 * share
+    if 99.5 <= percent < 100.0:
+        return f"{math.floor(percent * 100) / 100:.2f}"
+    return f"{percent:.2g}" if percent < 10 else f"{percent:.0f}"

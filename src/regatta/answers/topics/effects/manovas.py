@@ -1,0 +1,127 @@
+"""All benchmarks at once: do the collectors differ in any of them?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from regatta.answers.names import Names, heap_words
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.topics.effects.result import Manova, ManovaRow
+from regatta.answers.words import f_words
+from regatta.stats.estimate import Floats
+from regatta.stats.intervals import why_no_logs
+from regatta.stats.manova import Manova as Fit
+from regatta.stats.manova import ManovaStatistic, manova
+
+#: one response is an analysis of variance
+_LEAST_BENCHMARKS = 2
+#: more than these are told in one sentence
+_FEW = 3
+_TITLES = {"wilks": "Wilks", "pillai": "Pillai", "hotelling_lawley": "Hotelling and Lawley", "roy": "Roy"}
+
+
+def judge_manovas(samples: Samples, names: Names, level: float) -> list[Manova]:
+    """One for each host, runtime, modifiers and heap setting with at least two collectors and two benchmarks.
+
+    Args:
+        samples: of the experiment. A benchmark is one response, the logarithm of its metric; one that has many settings is none.
+        names: for the sentences.
+        level: confidence at which a difference counts as shown, between 0 and 1.
+
+    Returns:
+        In the order of the plan. A row is a round in which a collector was measured on every benchmark; NaN with a reason where
+        there are too few.
+    """
+    groups: dict[tuple[object, ...], list[PlannedCell]] = {}
+    for cell in samples.cells:
+        if cell.collector:
+            key = (cell.host, cell.runtime, cell.modifiers, cell.heap, cell.metric)
+            groups.setdefault(key, []).append(cell)
+    found = (_one(cells, samples, names, level) for cells in groups.values())
+    return [one for one in found if one is not None]
+
+
+def manova_words(found: Sequence[Manova]) -> tuple[str, ...]:
+    """The sentences of a few; of many, in how many a difference is shown."""
+    if len(found) <= _FEW:
+        return tuple(one.words for one in found)
+    shown = sum(one.words.startswith("the collectors differ") for one in found)
+    return (
+        f"taking all benchmarks together (MANOVA), the collectors are shown to differ at {shown} of {len(found)} settings"
+        " of host, runtime and heap",
+    )
+
+
+def _one(cells: Sequence[PlannedCell], samples: Samples, names: Names, level: float) -> Manova | None:
+    collectors = list(dict.fromkeys(cell.collector for cell in cells))
+    series = {(cell.benchmark, cell.collector): _only(samples, cell) for cell in cells}
+    benchmarks = [
+        benchmark
+        for benchmark in dict.fromkeys(cell.benchmark for cell in cells)
+        if any(series.get((benchmark, collector)) for collector in collectors)
+    ]
+    if len(collectors) < 2 or len(benchmarks) < _LEAST_BENCHMARKS:
+        return None
+    rows: list[list[float]] = []
+    groups: list[int] = []
+    for number, collector in enumerate(collectors):
+        own = _rounds([series.get((benchmark, collector)) for benchmark in benchmarks])
+        rows += own
+        groups += [number] * len(own)
+    table = np.array(rows, dtype=np.float64).reshape(-1, len(benchmarks))
+    problem = why_no_logs(table.ravel())
+    fit = manova(_logs(table, problem), np.array(groups, dtype=np.int64))
+    reason = problem or (
+        fit.reason if rows else "no round in which a collector was measured on every benchmark"
+    )
+    first = cells[0]
+    statistics = tuple(_row(name, getattr(fit, name)) for name in _TITLES)
+    return Manova(
+        host=first.host,
+        runtime=first.runtime,
+        modifiers=first.modifiers,
+        heap_factor=first.heap_factor,
+        heap_mib=first.heap_mib if len({cell.heap_mib for cell in cells}) == 1 else None,
+        metric=first.metric,
+        factor="collector",
+        groups=tuple(collectors),
+        benchmarks=tuple(benchmarks),
+        n=len(rows),
+        rows=statistics,
+        words=_words(first, len(benchmarks), fit, reason, names, level),
+        reason=reason,
+    )
+
+
+def _only(samples: Samples, cell: PlannedCell) -> Series | None:
+    """The cell's series of its own metric, where it is the only one."""
+    own = [s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric and s.by_block]
+    return own[0] if len(own) == 1 else None
+
+
+def _rounds(series: Sequence[Series | None]) -> list[list[float]]:
+    """Rounds that hold a value of every series."""
+    by_round = [{key[:2]: value for key, value in (one.by_block if one else {}).items()} for one in series]
+    return [[values[key] for values in by_round] for key in by_round[0] if all(key in values for values in by_round)]  # fmt: skip
+
+
+def _logs(table: Floats, problem: str) -> Floats:
+    return np.full(table.shape, math.nan) if problem else np.log(table)
+
+
+def _row(name: str, of: ManovaStatistic) -> ManovaRow:
+    return ManovaRow(_TITLES[name], of.value, of.f, of.df1, of.df2, of.p)
+
+
+def _words(first: PlannedCell, benchmarks: int, fit: Fit, reason: str, names: Names, level: float) -> str:
+    where = f"these {benchmarks} benchmarks{heap_words(first)}{names.within(first, ('collector',))}, on {names.host(first)}"
+    pillai = fit.pillai
+    if math.isnan(pillai.f):
+        return f"whether the collectors differ over {where} cannot be told: {reason}"
+    numbers = f"Pillai {pillai.value:.2f}, {f_words(pillai.f, pillai.df1, pillai.df2, pillai.p)}"
+    if pillai.p < 1.0 - level:
+        return f"the collectors differ in at least one of {where} ({numbers})"
+    return f"that the collectors differ in any of {where} is not shown ({numbers})"

@@ -1,0 +1,119 @@
+"""Collectors among each other: analysis of variance, and Tukey's pairs as ratios whose intervals hold together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.parts import TukeyPair
+from regatta.answers.result import Answer, Family
+from regatta.figures.axes import Group
+from regatta.figures.labels import heap_label, heap_order, parameters_text
+from regatta.figures.quantities import interval, show_p, show_percent, show_ratio
+from regatta.figures.topic import Table, Topic
+
+_TESTS = ("benchmark", "where", "F", "p", "in words")
+_PAIRS = ("benchmark", "where", "pair", "ratio", "simultaneous interval", "p")
+
+
+def pairs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """All collectors of a place at once: tests and pairs as tables, and the pairs as figures, in the order of the heaps."""
+    by_panel = [(panel, families) for panel in panels if (families := _families(answer, panel))]
+    if not by_panel:
+        return None
+    return Topic(
+        "pairs",
+        "Pairs",
+        "Collectors among each other",
+        "Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
+        f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once. Intervals that leave out 1 "
+        f"are dark, the others faint: they leave open which of the two is better.{band_words(answer.theta_percent)}",
+        tables=_tables(by_panel),
+        groups=[
+            group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
+        ],
+    )
+
+
+def _families(answer: Answer, panel: Panel) -> list[Family]:
+    """The families of a panel, smallest heap first."""
+    found = [
+        family
+        for family in answer.families
+        if (family.host, family.benchmark, family.metric) == (panel.host, panel.benchmark, panel.metric)
+    ]
+    return sorted(found, key=lambda family: heap_order(family.heap_factor, family.heap_mib))
+
+
+def _tables(by_panel: Sequence[tuple[Panel, Sequence[Family]]]) -> list[Table]:
+    """A table of the tests and one of the pairs, of all panels."""
+    tests: list[tuple[str, ...]] = []
+    pairs: list[tuple[str, ...]] = []
+    for panel, families in by_panel:
+        for family in families:
+            place = (panel.title, _where(family, families))
+            tests.append((*place, *_test(family)))
+            pairs += [(*place, *_pair(pair)) for pair in family.pairs]
+    tables = [Table("Does any differ?", _TESTS, tests, frozenset({3}))]
+    return [*tables, Table("Pairs", _PAIRS, pairs, frozenset({3, 5}))] if pairs else tables
+
+
+def _test(family: Family) -> tuple[str, str, str]:
+    f = f"F({family.df_between:g}, {family.df_error:g}) = {show_ratio(family.f)}"
+    words = f"{family.words} ({family.reason})" if family.reason else family.words
+    return f if math.isfinite(family.f) else "", show_p(family.p), words
+
+
+def _pair(pair: TukeyPair) -> tuple[str, str, str, str]:
+    low, high = show_ratio(pair.ratio.low), show_ratio(pair.ratio.high)
+    return (
+        f"{pair.a_name} / {pair.b_name}",
+        show_ratio(pair.ratio.point),
+        interval(low, high) or pair.ratio.reason,
+        show_p(pair.p),
+    )
+
+
+def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | None:
+    if panel.series_parameter:
+        return None
+    rows: dict[str, list[RatioRow]] = {}
+    for family in families:
+        where = _where(family, families)
+        rows.setdefault(where, []).extend(_row(pair, family) for pair in family.pairs)
+    ratios = [row.ratio for group in rows.values() for row in group]
+    span = ratio_span(ratios, answer.theta_percent)
+    frame = RatioFrame(f"ratio first / second ({panel.better} is better)", span, answer.theta_percent)
+    figures = ratio_figures({where: group for where, group in rows.items() if group}, frame)
+    note = "; ".join(sorted({pair.ratio.method for family in families for pair in family.pairs} - {""}))
+    return Group(panel.title, figures, [], note) if figures else None
+
+
+def _row(pair: TukeyPair, family: Family) -> RatioRow:
+    name = f"{pair.a_name} / {pair.b_name}"
+    apart = math.isfinite(pair.ratio.low) and (pair.ratio.low > 1 or pair.ratio.high < 1)
+    heap = heap_label(family.heap_factor, family.heap_mib)
+    return RatioRow(
+        name,
+        pair.ratio,
+        pair.p,
+        "@ink" if apart else "@muted",
+        "circle" if apart else "circle-open",
+        (name, family.runtime, f"heap {heap}" if heap else ""),
+    )
+
+
+def _where(family: Family, families: Sequence[Family]) -> str:
+    """What tells the family from the others of its panel."""
+    heap = heap_label(family.heap_factor, family.heap_mib)
+    several = len({(other.runtime, other.modifiers) for other in families}) > 1
+    parts = (
+        f"heap {heap}" if heap else "",
+        family.runtime if several else "",
+        family.modifiers if several and family.modifiers != "none" else "",
+        parameters_text(family.parameters),
+    )
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,227 @@
+"""The same comparison on several hosts of a platform: pooled over them, and whether it is the same on all.
+
+Platforms are never pooled: what holds on one says nothing of another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from regatta.answers.blocks import LEAST_BLOCKS, block_table
+from regatta.answers.names import Names, configuration
+from regatta.answers.pairs import Pair
+from regatta.answers.result import Comparison
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.topics.hosts.platforms import Platform
+from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio, HostTest
+from regatta.answers.topics.hosts.words import comparison_words, host_test
+from regatta.answers.words import f_words, practical
+from regatta.stats.estimate import Floats, Interval, safe_exp
+from regatta.stats.hosts import (
+    HostEffect,
+    differing_hosts,
+    host_interaction,
+    paired_effect,
+    pool_hosts,
+    unpaired_effect,
+)
+from regatta.stats.intervals import why_no_logs
+
+#: two alternatives have the F test of their own comparison
+_LEAST_ALTERNATIVES = 3
+
+#: a comparison on each host, in the order of the plan
+Sides = list[tuple[Pair, Comparison]]
+
+
+def compare_over_hosts(
+    platforms: Sequence[Platform],
+    pairs: Sequence[Pair],
+    comparisons: Sequence[Comparison],
+    level: float,
+    theta_percent: float,
+    names: Names,
+    random: bool = False,
+) -> list[HostComparison]:
+    """Pool every comparison over the hosts of each platform.
+
+    Args:
+        platforms: all, from `platforms_of`.
+        pairs: all cells with their baselines.
+        comparisons: of the same pairs, host by host.
+        level: confidence of each interval by itself, between 0 and 1.
+        theta_percent: differences below it do not matter.
+        names: for the sentences.
+        random: False, and the answer is for these hosts; True, and it is for hosts like these (t on the hosts' means).
+
+    Returns:
+        By platform, in the order of the plan. On a platform with one host it is what was found on that.
+    """
+    groups: dict[tuple[object, ...], Sides] = {}
+    for pair, comparison in zip(pairs, comparisons, strict=True):
+        groups.setdefault(_identity(pair), []).append((pair, comparison))
+    _give_missing_parameters(groups)
+    by_name: dict[str, list[HostComparison]] = {platform.name: [] for platform in platforms}
+    of = {platform.name: platform for platform in platforms}
+    for sides in groups.values():
+        platform = of[sides[0][0].cell.platform]
+        by_name[platform.name].append(_over_hosts(platform, sides, level, theta_percent, names, random))
+    return [one for many in by_name.values() for one in many]
+
+
+def _identity(pair: Pair) -> tuple[object, ...]:
+    cell, base = pair.cell, pair.base
+    series = pair.series
+    key = (series.unit, series.parameters_text) if series else None
+    return (
+        cell.platform, cell.benchmark, cell.heap, cell.metric, configuration(cell), configuration(base), key,
+    )  # fmt: skip
+
+
+def _give_missing_parameters(groups: dict[tuple[object, ...], Sides]) -> None:
+    """Where a host has no value at all, its pair belongs to what the others measured."""
+    for key in [key for key in groups if key[-1] is None]:
+        others = [other for other in groups if other[:-1] == key[:-1] and other is not key]
+        for other in others:
+            groups[other] += groups[key]
+        if others:
+            del groups[key]
+
+
+def _over_hosts(
+    platform: Platform, sides: Sides, level: float, theta_percent: float, names: Names, random: bool
+) -> HostComparison:
+    effects = [host_effect(pair) for pair, _ in sides]
+    pooled = pool_hosts(effects, level, random)
+    hosts = tuple(c.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
+    ratio, p = pooled.contrast.interval.mapped(safe_exp), pooled.contrast.p
+    if len(platform.hosts) == 1 and not random:
+        # What was said on the host holds, with its own method.
+        ratio, p = sides[0][1].ratio, sides[0][1].p
+        hosts = () if math.isnan(ratio.point) else platform.hosts
+    what = counted_as([pair for pair, comparison in sides if comparison.host in hosts])
+    shown = pooled.interaction.p < 1.0 - level
+    odd = differing_hosts(effects, level) if shown else []
+    first = next((pair for pair, _ in sides if pair.series), sides[0][0])
+    cell, base, series = first.cell, first.base, first.series
+    found = HostComparison(
+        platform=platform.name,
+        hosts=hosts,
+        runtime=cell.runtime,
+        modifiers=cell.modifiers,
+        a_name=configuration(cell),
+        b_name=configuration(base),
+        benchmark=cell.benchmark,
+        heap_factor=cell.heap_factor,
+        heap_mib=one_size([pair.cell for pair, _ in sides]),
+        metric=cell.metric,
+        unit=series.unit if series else "",
+        better=cell.better,
+        parameters=series.parameters if series else {},
+        ratio=ratio,
+        p=p,
+        practical=_practical(ratio, [c for _, c in sides if c.host in hosts], shown, theta_percent),
+        per_host=tuple(HostRatio(comparison.host, comparison.ratio) for _, comparison in sides),
+        interaction=host_test(pooled.interaction),
+        differing=tuple(sides[place][1].host for place in odd),
+        words="",
+    )
+    return comparison_words(found, first, sides, platform, what, theta_percent, names, random)
+
+
+def _practical(ratio: Interval, own: Sequence[Comparison], depends: bool, theta_percent: float) -> str:
+    """`open` where the difference depends on the host and does not matter, or matters, on some of them only."""
+    pooled = practical(ratio, theta_percent)
+    same = {(one.practical, one.ratio.point < 1.0) for one in own} == {(pooled, ratio.point < 1.0)}
+    return pooled if same or not depends or not pooled else "open"
+
+
+def host_effect(pair: Pair) -> HostEffect:
+    """The difference of logs on one host; inside its blocks where it has at least two."""
+    if pair.a is None or pair.b is None or any(why_no_logs(side.values) for side in (pair.a, pair.b)):
+        return paired_effect([])
+    if len(pair.common) >= LEAST_BLOCKS:
+        a, b = ([side.by_block[key] for key in pair.common] for side in (pair.a, pair.b))
+        return paired_effect(np.log(a) - np.log(b))
+    return unpaired_effect(np.log(pair.a.values), np.log(pair.b.values))
+
+
+def counted_as(pairs: Sequence[Pair]) -> str:
+    """What the values of these hosts are: `block`, `invocation`, or some of each."""
+    blocked = {len(pair.common) >= LEAST_BLOCKS for pair in pairs if pair.a and pair.b}
+    if len(blocked) > 1:
+        return "block or single invocation"
+    return "block" if True in blocked else "invocation"
+
+
+def families_over_hosts(
+    samples: Samples, platforms: Sequence[Platform], level: float, names: Names
+) -> list[HostFamily]:
+    """The F test over all alternatives of a benchmark and heap, where there are more than two and a platform has several hosts."""
+    groups: dict[tuple[object, ...], list[tuple[PlannedCell, Series]]] = {}
+    for cell in samples.cells:
+        for series in samples.series.get(cell.number, ()):
+            if series.metric == cell.metric and series.by_block and not why_no_logs(series.values):
+                key = (
+                    cell.platform, cell.benchmark, cell.heap, cell.metric, series.unit, series.parameters_text,
+                )  # fmt: skip
+                groups.setdefault(key, []).append((cell, series))
+    of = {platform.name: platform for platform in platforms}
+    found = []
+    for members in groups.values():
+        alternatives = list(dict.fromkeys(configuration(cell) for cell, _ in members))
+        hosts = list(dict.fromkeys(cell.host for cell, _ in members))
+        if len(alternatives) < _LEAST_ALTERNATIVES or len(hosts) < 2:
+            continue
+        test = host_test(host_interaction([table_of(members, host, alternatives) for host in hosts]))
+        title = of[members[0][0].platform].title(hosts)
+        found.append(_family(members, alternatives, test, level, names, title))
+    return found
+
+
+def table_of(members: Sequence[tuple[PlannedCell, Series]], host: str, alternatives: Sequence[str]) -> Floats:
+    """Shape (blocks, alternatives) of logs on one host; a column of NaN for what was not measured there."""
+    own = {configuration(cell): series for cell, series in members if cell.host == host}
+    present = [name for name in alternatives if name in own]
+    part = np.log(block_table([own[name] for name in present]))
+    table = np.full((len(part), len(alternatives)), math.nan)
+    table[:, [alternatives.index(name) for name in present]] = part
+    return table
+
+
+def _family(
+    members: Sequence[tuple[PlannedCell, Series]],
+    alternatives: Sequence[str],
+    test: HostTest,
+    level: float,
+    names: Names,
+    title: str,
+) -> HostFamily:
+    cell, series = members[0]
+    many = f"{title}: all {len(alternatives)} alternatives on {names.place(cell, series.parameters)}"
+    if math.isnan(test.f):
+        words = f"{many}: whether their differences depend on the host cannot be tested: {test.reason}"
+    else:
+        numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
+        shown = "depend on the host" if test.p < 1.0 - level else "are not shown to depend on the host"
+        words = f"{many}: their differences {shown} ({numbers})"
+    return HostFamily(
+        platform=cell.platform,
+        benchmark=cell.benchmark,
+        heap_factor=cell.heap_factor,
+        heap_mib=one_size([cell for cell, _ in members]),
+        metric=cell.metric,
+        parameters=series.parameters,
+        names=tuple(alternatives),
+        interaction=test,
+        words=words,
+    )
+
+
+def one_size(cells: Sequence[PlannedCell]) -> int | None:
+    """The heap that all have; None where they differ."""
+    sizes = {cell.heap_mib for cell in cells}
+    return sizes.pop() if len(sizes) == 1 else None

@@ -1,0 +1,273 @@
+"""All collectors of a benchmark over the hosts of a platform: who leads there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from regatta.answers.names import Names, configuration
+from regatta.answers.pairs import Pair
+from regatta.answers.parts import TukeyPair
+from regatta.answers.result import Family
+from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.topics.families.words import Told, family_words, winner
+from regatta.answers.topics.hosts.compute import counted_as, host_effect, one_size, table_of
+from regatta.answers.topics.hosts.platforms import Platform
+from regatta.answers.topics.hosts.result import HostTest, PlatformFamily
+from regatta.answers.topics.hosts.words import among_hosts, host_test
+from regatta.answers.words import counted, f_words, listed
+from regatta.host.values.experiment import Better
+from regatta.stats.estimate import Floats, safe_exp
+from regatta.stats.host_pairs import pool_pair
+from regatta.stats.hosts import HostEffect, differing_hosts, host_interaction
+from regatta.stats.intervals import why_no_logs
+from regatta.stats.multiplicity import holm
+
+#: host, benchmark, runtime, modifiers, heap, metric, parameters: what a family of one host is found by
+_Key = tuple[object, ...]
+
+
+def leaders_over_hosts(
+    samples: Samples, platforms: Sequence[Platform], families: Sequence[Family], level: float, names: Names
+) -> list[PlatformFamily]:
+    """One for each platform, benchmark, runtime, modifiers, heap and set of parameters with at least two collectors.
+
+    Args:
+        samples: of the experiment; the cells' own metric is judged, on logarithms.
+        platforms: all, from `platforms_of`.
+        families: of each host by itself, from `judge_families`.
+        level: confidence that all intervals of one hold together, between 0 and 1.
+        names: for the sentences.
+
+    Returns:
+        By platform, in the order of the plan. On a platform with one host it is that host's own family.
+    """
+    of_host = {_key_of(family): family for family in families}
+    groups: dict[tuple[object, ...], list[PlannedCell]] = {}
+    for cell in samples.cells:
+        if cell.collector:
+            key = (cell.platform, cell.benchmark, cell.runtime, cell.modifiers, cell.heap, cell.metric)
+            groups.setdefault(key, []).append(cell)
+    found: dict[str, list[PlatformFamily]] = {platform.name: [] for platform in platforms}
+    of = {platform.name: platform for platform in platforms}
+    for cells in groups.values():
+        if len({cell.collector for cell in cells}) < 2:
+            continue
+        platform = of[cells[0].platform]
+        for members in _by_parameters(samples, cells):
+            family = _Members(platform, cells, members, of_host)
+            found[platform.name].append(
+                _alone(family, names) if len(platform.hosts) == 1 else _together(family, level, names)
+            )
+    return [one for many in found.values() for one in many]
+
+
+@dataclass(frozen=True)
+class _Members:
+    """The cells of a family on all hosts, and the series of one set of parameters by host and collector."""
+
+    platform: Platform
+    cells: Sequence[PlannedCell]
+    series: Mapping[tuple[str, str], Series]
+    of_host: Mapping[_Key, Family]
+
+    @property
+    def collectors(self) -> list[str]:
+        """In the order of the plan."""
+        return list(dict.fromkeys(cell.collector for cell in self.cells))
+
+    @property
+    def first(self) -> Series | None:
+        """For unit and parameters; None without any value."""
+        return next(iter(self.series.values()), None)
+
+    @property
+    def parameters(self) -> Mapping[str, str | int | float | bool]:
+        """Of the metric."""
+        return self.first.parameters if self.first else {}
+
+    def own(self, host: str) -> Family | None:
+        """The family of one host by itself."""
+        cell = next((cell for cell in self.cells if cell.host == host), None)
+        return self.of_host.get(_key(cell, self.parameters)) if cell else None
+
+    def pairs(self, a: str, b: str) -> list[Pair]:
+        """Collectors a and b on every host of the platform that plans both."""
+        cells = {(cell.host, cell.collector): cell for cell in self.cells}
+        return [
+            Pair(cells[host, a], cells[host, b], self.series.get((host, a)), self.series.get((host, b)))
+            for host in self.platform.hosts
+            if (host, a) in cells and (host, b) in cells
+        ]
+
+
+def _by_parameters(samples: Samples, cells: Sequence[PlannedCell]) -> list[dict[tuple[str, str], Series]]:
+    found: dict[tuple[str, str], dict[tuple[str, str], Series]] = {}
+    for cell in cells:
+        for series in samples.series.get(cell.number, ()):
+            if series.metric == cell.metric and series.samples:
+                own = found.setdefault((series.unit, series.parameters_text), {})
+                own[cell.host, cell.collector] = series
+    return list(found.values()) or [{}]
+
+
+def _key(cell: PlannedCell, parameters: Mapping[str, object]) -> _Key:
+    return (
+        cell.host, cell.benchmark, cell.runtime, cell.modifiers, cell.heap_factor, cell.heap_mib, cell.metric,
+        str(sorted(parameters.items())),
+    )  # fmt: skip
+
+
+def _key_of(family: Family) -> _Key:
+    return (
+        family.host, family.benchmark, family.runtime, family.modifiers, family.heap_factor, family.heap_mib,
+        family.metric, str(sorted(family.parameters.items())),
+    )  # fmt: skip
+
+
+def _alone(of: _Members, names: Names) -> PlatformFamily:
+    """What was found on the platform's only host, said of the platform."""
+    family = of.own(of.platform.hosts[0])
+    pairs = family.pairs if family else ()
+    words = family.words.replace(f", on {names.host(of.cells[0])}", "", 1) if family else "nothing is known"
+    unknown = HostTest(math.nan, 0, math.nan, math.nan, "the platform has one host")
+    hosts = of.platform.hosts if of.series else ()
+    return _made(of, hosts, pairs, unknown, f"{of.platform.title()}: {words}")
+
+
+def _together(of: _Members, level: float, names: Names) -> PlatformFamily:
+    present = [name for name in of.collectors if any((host, name) in of.series for host in of.platform.hosts)]
+    cell = of.first.cell if of.first else of.cells[0]
+    place = names.place(cell, of.parameters) + names.within(cell, ("collector",))
+    problem = next(filter(None, (why_no_logs(series.values) for series in of.series.values())), "")
+    if len(present) < 2 or problem:
+        why = problem or (
+            f"only {present[0]} has valid invocations" if present else "no collector has valid invocations"
+        )
+        title = of.platform.title(None)
+        unknown = HostTest(math.nan, 0, math.nan, math.nan, why)
+        return _made(of, (), (), unknown, f"{title}: the collectors cannot be compared on {place}: {why}")
+    pooled = _pairs(of, present, level)
+    pairs, hosts = pooled.pairs, pooled.hosts
+    test = host_test(host_interaction(_tables(of, present, hosts)))
+    ranked = sorted(present, key=lambda name: _standing(name, pairs, cell.better))
+    n = max(pair.ratio.n for pair in pairs)
+    many = counted(n, pooled.what)
+    told = Told(cell, of.first.unit if of.first else "", place, many, "")
+    parts = [family_words(ranked, pairs, told), *_lacking(of, present, hosts)]
+    if len(hosts) > 1:
+        parts.append(_dependence(of, pooled, ranked[0], test, level))
+    return _made(of, hosts, pairs, test, f"{of.platform.title(hosts)}: {'; '.join(parts)}")
+
+
+def _made(
+    of: _Members, hosts: tuple[str, ...], pairs: tuple[TukeyPair, ...], test: HostTest, words: str
+) -> PlatformFamily:
+    cell = of.cells[0]
+    return PlatformFamily(
+        platform=of.platform.name,
+        hosts=hosts,
+        benchmark=cell.benchmark,
+        runtime=cell.runtime,
+        modifiers=cell.modifiers,
+        heap_factor=cell.heap_factor,
+        heap_mib=one_size(of.cells),
+        metric=cell.metric,
+        parameters=of.parameters,
+        names=tuple(of.collectors),
+        pairs=pairs,
+        winner=winner(pairs, of.collectors, cell.better),
+        interaction=test,
+        words=words,
+    )
+
+
+@dataclass(frozen=True)
+class _Pooled:
+    """All pairs: the effect of each on each host, pooled, and p of "it is the same on all hosts"."""
+
+    effects: Mapping[tuple[str, str], tuple[Sequence[str], Sequence[HostEffect]]]
+    pairs: tuple[TukeyPair, ...]
+    depends: Mapping[tuple[str, str], float]
+    #: those that are in any
+    hosts: tuple[str, ...]
+    #: what is counted
+    what: str
+
+
+def _pairs(of: _Members, present: Sequence[str], level: float) -> _Pooled:
+    made = {(a, b): of.pairs(a, b) for a, b in combinations(present, 2)}
+    effects, found, depends, used = {}, [], {}, set()
+    for (a, b), pairs in made.items():
+        on, own = [pair.cell.host for pair in pairs], [host_effect(pair) for pair in pairs]
+        effects[a, b] = on, own
+        pooled = pool_pair(own, len(present), level)
+        depends[a, b] = pooled.interaction.p
+        used |= {host for host, taken in zip(on, pooled.taken, strict=True) if taken}
+        ratio = pooled.contrast.interval.mapped(safe_exp)
+        found.append(TukeyPair(a, b, ratio, pooled.contrast.p))
+    hosts = tuple(host for host in of.platform.hosts if host in used)
+    what = counted_as([pair for pairs in made.values() for pair in pairs if pair.cell.host in used])
+    return _Pooled(effects, tuple(found), depends, hosts, what)
+
+
+def _tables(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list[Floats]:
+    members = [(series.cell, series) for (_, name), series in of.series.items() if name in present]
+    alternatives = list(dict.fromkeys(configuration(cell) for cell, _ in members))
+    return [table_of(members, host, alternatives) for host in hosts]
+
+
+def _standing(name: str, pairs: Sequence[TukeyPair], better: Better) -> float:
+    """Mean logarithm of its ratio to the others; the best has the least."""
+    logs = [
+        (1.0 if pair.a_name == name else -1.0) * math.log(pair.ratio.point)
+        for pair in pairs
+        if name in (pair.a_name, pair.b_name) and pair.ratio.point > 0.0
+    ]
+    mean = math.fsum(logs) / len(logs) if logs else math.inf
+    return mean if better == "lower" else -mean
+
+
+def _lacking(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list[str]:
+    """Collectors that some of these hosts have no value of, and those that none has."""
+    words = []
+    for name in of.collectors:
+        without = [host for host in hosts if (host, name) not in of.series]
+        if name not in present:
+            words.append(f"{name} has no valid invocation")
+        elif without:
+            words.append(f"{name} has no valid invocation on {listed(without)}")
+    return words
+
+
+def _dependence(of: _Members, pooled: _Pooled, best: str, test: HostTest, level: float) -> str:
+    """Whether it depends on the host who leads, and how far who is behind; who differs is named."""
+    if math.isnan(test.f):
+        return f"whether it depends on the host cannot be tested: {test.reason}"
+    numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
+    if not test.p < 1.0 - level:
+        return f"that it depends on the host is not shown ({numbers})"
+    with_best = [pair for pair in pooled.effects if best in pair]
+    adjusted = holm([pooled.depends[pair] for pair in with_best]).tolist()
+    others = {
+        next(name for name in pair if name != best): p for pair, p in zip(with_best, adjusted, strict=True)
+    }
+    behind = [name for name, p in others.items() if p < 1.0 - level]
+    most = min(behind, key=lambda name: others[name], default="")
+    on, own = next((pooled.effects[pair] for pair in with_best if most in pair), ([], []))
+    odd = [on[place] for place in differing_hosts(own, level)]
+    told, leading = {}, []
+    for host in pooled.hosts:
+        family = of.own(host)
+        name = winner(family.pairs, family.names, of.cells[0].better) if family else ""
+        leading.append(name)
+        told[host] = f"{name} leads on {host}" if name else f"no single leader is shown on {host}"
+    if len(set(leading)) > 1 or not leading[0]:
+        return among_hosts(pooled.hosts, odd, told, numbers)
+    who = f"{listed(behind)} {'is' if len(behind) == 1 else 'are'}" if behind else "the others are"
+    where = ""
+    if odd:
+        where = f":{f' with {most}' if len(behind) > 1 else ''} {listed(odd)} {'differs' if len(odd) == 1 else 'differ'} from the others"
+    return f"how far {who} behind depends on the host{where} ({numbers}), though {leading[0]} leads on each"

@@ -1,0 +1,200 @@
+"""The first sentences of an answer on several hosts: each platform by itself, its hosts together."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+
+from regatta.answers.names import Names, configuration, heap_words
+from regatta.answers.result import CellAnswer
+from regatta.answers.samples import PlannedCell
+from regatta.answers.topics.hosts.result import HostComparison, OverHosts, PlatformFamily, PlatformHosts
+from regatta.answers.words import counted, measured, outcome_words, shows_difference
+from regatta.host.units import display_scale
+
+#: more sets of parameters than this are told in one sentence
+_FEW = 3
+#: more places than this are summed up before they are told one by one
+_MANY_PLACES = 6
+
+#: benchmark, heap, runtime, modifiers
+_Place = tuple[object, ...]
+
+
+def headline_of_hosts(
+    cells: Sequence[PlannedCell],
+    answers: Sequence[CellAnswer],
+    names: Names,
+    over: OverHosts,
+    apart: Set[str] = frozenset(),
+    asked: bool = False,
+) -> list[str]:
+    """Say what holds on each platform, in the order of the plan.
+
+    Args:
+        cells: planned, in order.
+        answers: of the same cells; only their own metric is spoken of.
+        names: for the sentences.
+        over: what several hosts say together.
+        apart: ids of cells that are told otherwise.
+        asked: whether the comparisons with the baseline come before which collector leads.
+    """
+    return [
+        sentence
+        for platform in over.platforms
+        for sentence in _of_platform(platform, cells, answers, names, over, apart, asked)
+    ]
+
+
+def _of_platform(
+    platform: PlatformHosts,
+    cells: Sequence[PlannedCell],
+    answers: Sequence[CellAnswer],
+    names: Names,
+    over: OverHosts,
+    apart: Set[str],
+    asked: bool,
+) -> list[str]:
+    if not platform.measured:
+        return [f"{platform.title}: nothing has been measured yet"]
+    leaders = [one for one in over.leaders if one.platform == platform.name]
+    of_leaders = [*_overview(platform, leaders), *_families(platform, leaders, names)]
+    told: set[_Place] = {_place_of(one) for one in leaders}
+    own = [cell for cell in cells if cell.platform == platform.name and cell.cell_id not in apart]
+    benchmarks = {cell.benchmark for cell in own}
+    compared = [
+        one
+        for one in over.comparisons
+        if one.platform == platform.name
+        and (asked or _place_of(one) not in told)
+        and one.benchmark in benchmarks
+    ]
+    of_pairs = _comparisons(platform, compared, names)
+    sentences = [*of_pairs, *of_leaders] if asked else [*of_leaders, *of_pairs]
+    sides = {(one.benchmark, one.heap_factor, name) for one in compared for name in (one.a_name, one.b_name)}
+    left = {
+        (cell.benchmark, configuration(cell), cell.heap): cell
+        for cell in own
+        if _place_of_cell(cell) not in told
+        and (cell.benchmark, cell.heap_factor, configuration(cell)) not in sides
+    }
+    for cell in left.values():
+        sentences += _means(platform, cell, answers, names)
+    return sentences
+
+
+def _place_of(one: PlatformFamily | HostComparison) -> _Place:
+    size = None if one.heap_factor is not None else one.heap_mib
+    return one.benchmark, one.heap_factor, size, one.runtime, one.modifiers
+
+
+def _place_of_cell(cell: PlannedCell) -> _Place:
+    size = None if cell.heap_factor is not None else cell.heap_mib
+    return cell.benchmark, cell.heap_factor, size, cell.runtime, cell.modifiers
+
+
+def _overview(platform: PlatformHosts, leaders: Sequence[PlatformFamily]) -> list[str]:
+    if len({_place_of(one) for one in leaders}) <= _MANY_PLACES:
+        return []
+    what = {
+        "benchmark": len({one.benchmark for one in leaders}),
+        "heap": len({(one.heap_factor, one.heap_mib) for one in leaders}),
+        "runtime": len({one.runtime for one in leaders}),
+    }
+    varying = [name for name, values in what.items() if values > 1]
+    kind = f" ({' x '.join(varying)})" if varying else ""
+    return [f"{platform.title}: of {len(leaders)} places{kind}: {_wins(leaders, 'at')}"]
+
+
+def _wins(leaders: Sequence[PlatformFamily], at: str) -> str:
+    wins = Counter(one.winner for one in leaders)
+    parts = [f"{name} leads {at} {count}" for name, count in wins.most_common() if name]
+    if wins[""]:
+        parts.append(f"no single leader is shown {at} {wins['']}")
+    return ", ".join(parts)
+
+
+def _families(platform: PlatformHosts, leaders: Sequence[PlatformFamily], names: Names) -> list[str]:
+    places: dict[_Place, list[PlatformFamily]] = {}
+    for one in leaders:
+        places.setdefault(_place_of(one), []).append(one)
+    sentences = []
+    for many in places.values():
+        if len(many) <= _FEW:
+            sentences += [one.words for one in many]
+        else:
+            what = f"{names.benchmark(many[0].benchmark)} over {_settings(many)}"
+            sentences.append(f"{platform.title}: {what}: {_wins(many, 'in')}")
+    return sentences
+
+
+def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], names: Names) -> list[str]:
+    groups: dict[tuple[object, ...], list[HostComparison]] = {}
+    for one in compared:
+        groups.setdefault((*_place_of(one), one.a_name, one.b_name), []).append(one)
+    sentences = []
+    for many in groups.values():
+        if len(many) <= _FEW:
+            sentences += [one.words for one in many]
+            continue
+        first = many[0]
+        better = sum(
+            shows_difference(one.ratio) and (one.ratio.high < 1.0) == (one.better == "lower") for one in many
+        )
+        worse = sum(shows_difference(one.ratio) for one in many) - better
+        sentences.append(
+            f"{platform.title}: {first.a_name} against {first.b_name} on {names.benchmark(first.benchmark)} over"
+            f" {_settings(many)}: {outcome_words(better, worse, len(many) - better - worse)}"
+        )
+    return sentences
+
+
+def _settings(many: Iterable[PlatformFamily | HostComparison]) -> str:
+    many = list(many)
+    keys = sorted({key for one in many for key in one.parameters})
+    return f"{len(many)} settings of {' and '.join(keys)}" if keys else f"{len(many)} series"
+
+
+def _means(
+    platform: PlatformHosts, cell: PlannedCell, answers: Sequence[CellAnswer], names: Names
+) -> list[str]:
+    own = [
+        answer
+        for answer in answers
+        if answer.host in platform.hosts
+        and (answer.cell_id, answer.metric) == (cell.cell_id, cell.metric)
+        and not math.isnan(answer.estimate.point)
+    ]
+    by_parameters: dict[str, list[CellAnswer]] = {}
+    for answer in own:
+        by_parameters.setdefault(str(sorted(answer.parameters.items())), []).append(answer)
+    named = configuration(cell)
+    who = f" ({named})" if named and named != "native" else ""
+    if not own:
+        return [f"{platform.title}: no value of {names.benchmark(cell.benchmark)}{who}{heap_words(cell)}"]
+    if len(by_parameters) > _FEW:
+        what = f"{names.benchmark(cell.benchmark)}{who}"
+        return [
+            f"{platform.title}: {what}: {cell.metric} {_range(own)} over {counted(len(by_parameters), 'setting')}"
+        ]
+    sentences = []
+    for many in by_parameters.values():
+        what = f"{platform.title}: {names.place(cell, many[0].parameters)}{who}"
+        if len(many) == 1:
+            estimate = many[0].estimate
+            value = f"{measured(estimate, many[0].unit)} {cell.metric}, {counted(estimate.n, 'invocation')}"
+            sentences.append(f"{what}: {value}")
+        else:
+            sentences.append(f"{what}: {cell.metric} {_range(many)}")
+    return sentences
+
+
+def _range(answers: Sequence[CellAnswer]) -> str:
+    """`from 64.2 ns (ryzen) to 80.1 ns (xeon)`."""
+    ordered = sorted(answers, key=lambda answer: answer.estimate.point)
+    ends = []
+    for answer in (ordered[0], ordered[-1]):
+        factor, shown = display_scale(answer.estimate.point, answer.unit)
+        ends.append(f"{answer.estimate.point * factor:.3g} {shown} ({answer.host})")
+    return f"from {ends[0]} to {ends[1]}"

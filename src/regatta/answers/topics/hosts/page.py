@@ -1,0 +1,188 @@
+"""The topic of hosts: each host's ratio beside the pooled one, and the F test of whether it depends on the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.page.ratio_rows import (
+    RatioFrame,
+    RatioRow,
+    band_words,
+    ratio_figures,
+    ratio_span,
+    reading,
+)
+from regatta.answers.result import Answer
+from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostTest, PlatformFamily
+from regatta.figures.axes import Group
+from regatta.figures.labels import heap_label, parameters_text
+from regatta.figures.quantities import ABSENT, show_p, significant
+from regatta.figures.topic import Table, Topic
+
+
+def hosts_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """Forest plots over hosts and the tests; with one host only the sentence that says so."""
+    over = answer.over_hosts
+    if not over.hosts or not answer.recorded:
+        return None
+    words = "What was measured on one host speaks of that host."
+    tables: list[Table] = []
+    if len(over.hosts) > 1:
+        meant = "hosts like these (Student's t on the hosts' means)" if over.random else "these hosts"
+        words = (
+            f"Each host's ratio, and the ratio for {meant}, each platform by itself. The F test asks whether the difference is "
+            f"the same on every host of the platform; where it is not, look at each.{band_words(answer.theta_percent)}"
+        )
+        columns = (
+            "platform",
+            "benchmark",
+            "heap",
+            "metric",
+            "ratio",
+            "hosts",
+            "pooled",
+            "p",
+            "matters",
+            "host × alternative",
+            "p",
+        )
+        rows = [_pair(one) for one in over.comparisons] + [_family(one) for one in over.families]
+        tables = [_without_metric(columns, rows)] if rows else []
+        tables += _leaders(over.leaders)
+    return Topic(
+        "hosts",
+        "Hosts",
+        "Over hosts",
+        words,
+        sentences=answer.findings.get("Hosts", ()),
+        tables=tables,
+        groups=_groups(answer),
+    )
+
+
+def _groups(answer: Answer) -> list[Group]:
+    by_place: dict[str, list[HostComparison]] = {}
+    for one in answer.over_hosts.comparisons:
+        heap = heap_label(one.heap_factor, one.heap_mib)
+        parts = (one.benchmark, f"heap {heap}" if heap else "", parameters_text(one.parameters))
+        by_place.setdefault(" · ".join(part for part in parts if part), []).append(one)
+    groups = []
+    for place, many in by_place.items():
+        ratios = [ratio for one in many for ratio in (one.ratio, *(own.ratio for own in one.per_host))]
+        frame = RatioFrame(
+            f"ratio to the baseline ({many[0].better} is better)",
+            ratio_span(ratios, answer.theta_percent),
+            answer.theta_percent,
+        )
+        several = len({one.platform for one in many}) > 1
+        rows = {
+            (f"{one.platform}: " if several else "") + f"{one.a_name} / {one.b_name}": _rows(one)
+            for one in many
+        }
+        if figures := ratio_figures(rows, frame):
+            groups.append(Group(place, figures))
+    return groups
+
+
+def _rows(one: HostComparison) -> list[RatioRow]:
+    rows = [
+        RatioRow(own.host, own.ratio, math.nan, "@c0", "circle", (f"on {own.host}",)) for own in one.per_host
+    ]
+    if len(one.per_host) > 1:
+        rows.append(RatioRow("together", one.ratio, one.p, "@ink", "diamond", ("pooled",)))
+    return rows
+
+
+def _without_metric(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    """The table; where all rows have one metric, its name stands above it."""
+    metrics = {row[3] for row in rows}
+    if len(metrics) > 1:
+        return Table("", columns, rows, frozenset({5, 7, 10}))
+    shorter = [(*row[:3], *row[4:]) for row in rows]
+    return Table(metrics.pop(), (*columns[:3], *columns[4:]), shorter, frozenset({4, 6, 9}))
+
+
+def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
+    """Who leads on which platform, where collectors are compared."""
+    rows = [
+        (
+            one.platform,
+            one.benchmark,
+            one.runtime,
+            heap_label(one.heap_factor, one.heap_mib),
+            _metric(one),
+            ", ".join(one.hosts) or ABSENT,
+            one.winner or "none is shown",
+            _f(one.interaction) if len(one.hosts) > 1 else "one host",
+            show_p(one.interaction.p),
+        )
+        for one in leaders
+    ]
+    columns = (
+        "platform",
+        "benchmark",
+        "runtime",
+        "heap",
+        "metric",
+        "hosts",
+        "leads",
+        "host × collector",
+        "p",
+    )
+    title = "Collectors over the hosts of a platform (Games and Howell: all intervals of a row hold together)"
+    return [Table(title, columns, rows, frozenset({8}))] if rows else []
+
+
+def _pair(one: HostComparison) -> tuple[str, ...]:
+    test = one.interaction
+    return (
+        one.platform,
+        one.benchmark,
+        heap_label(one.heap_factor, one.heap_mib),
+        _metric(one),
+        f"{one.a_name} / {one.b_name}",
+        _hosts(one),
+        reading(one.ratio),
+        show_p(one.p),
+        one.practical,
+        _f(test) if len(one.per_host) > 1 else "one host",
+        show_p(test.p),
+    )
+
+
+def _family(one: HostFamily) -> tuple[str, ...]:
+    test = one.interaction
+    return (
+        one.platform,
+        one.benchmark,
+        heap_label(one.heap_factor, one.heap_mib),
+        _metric(one),
+        f"all {len(one.names)}",
+        "",
+        ABSENT,
+        ABSENT,
+        "",
+        _f(test),
+        show_p(test.p),
+    )
+
+
+def _hosts(one: HostComparison) -> str:
+    """`3`, or `2 of 3`."""
+    used, every = len(one.hosts), len(one.per_host)
+    return str(used) if used == every else f"{used} of {every}"
+
+
+def _metric(one: HostComparison | HostFamily | PlatformFamily) -> str:
+    given = parameters_text(one.parameters)
+    return f"{one.metric} ({given})" if given else one.metric
+
+
+def _f(test: HostTest) -> str:
+    if math.isnan(test.f):
+        return test.reason
+    df = f"{test.df_error:g}" if test.df_error == round(test.df_error) else f"{test.df_error:.1f}"
+    return f"F({test.df_interaction}, {df}) = {significant(test.f, 3)}"

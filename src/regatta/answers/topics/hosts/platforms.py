@@ -1,0 +1,156 @@
+"""Platforms and their hosts: what they are called in sentences, and what is to be said of hosts that lack something."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from regatta.answers.samples import Samples
+from regatta.answers.words import counted, listed
+
+#: more hosts than this are counted in a sentence
+_NAMED = 4
+EMULATED, VIRTUAL, CONTAINER = "emulated", "a virtual machine", "a container"
+#: what a host's fact `machine` may say -> how it is told
+_KINDS = (("emulat", EMULATED), ("virtual", VIRTUAL), ("container", CONTAINER))
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A class of machine with the hosts of the plan, in its order."""
+
+    name: str
+    hosts: tuple[str, ...]
+    #: of these hosts, those that are emulated
+    emulated: frozenset[str] = frozenset()
+    #: and those that have a record
+    measured: frozenset[str] = frozenset()
+
+    def title(self, taken: Collection[str] | None = None, random: bool = False) -> str:
+        """`on x86 (2 hosts)`, `on x86 (1 of 2 hosts: xeon)`, `on arm (1 host, emulated)`.
+
+        Args:
+            taken: the hosts on which a sentence rests; None: all.
+            random: it is for hosts like these.
+        """
+        used = [host for host in self.hosts if taken is None or host in taken]
+        many = counted(len(self.hosts), "host")
+        if len(used) < len(self.hosts):
+            many = f"{len(used)} of {many}"
+            if used and len(used) <= _NAMED:
+                many += f": {listed(used)}"
+        which = [host for host in used if host in self.emulated]
+        if which:
+            many += ", emulated" if len(which) == len(used) else f", {len(which)} emulated"
+        return f"on hosts like those of {self.name} ({many})" if random else f"on {self.name} ({many})"
+
+
+def platforms_of(
+    samples: Samples, facts: Mapping[str, Mapping[str, str]], planned: Mapping[str, str]
+) -> tuple[Platform, ...]:
+    """The platforms of a plan with their hosts, in its order.
+
+    Args:
+        samples: of the experiment.
+        facts: host -> its facts.
+        planned: host -> platform, of the hosts that have a plan, with cells or without.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for cell in samples.measured_cells:
+        found.setdefault(cell.platform, {})[cell.host] = None
+    for host, platform in planned.items():
+        found.setdefault(platform, {})[host] = None
+    emulated = frozenset(host for host, own in facts.items() if machine_kind(own) == EMULATED)
+    rounds = rounds_recorded(samples)
+    measured = frozenset(host for host, count in rounds.items() if count)
+    return tuple(
+        Platform(name, tuple(hosts), emulated & set(hosts), measured & set(hosts))
+        for name, hosts in found.items()
+    )
+
+
+def impossible_by_platform(
+    impossible: Sequence[tuple[str, str, tuple[str, ...]]], platforms: Sequence[Platform]
+) -> tuple[tuple[str, str], ...]:
+    """Cells that could not exist, with the reason; where some hosts can, it says which cannot, by platform where it can.
+
+    Args:
+        impossible: label, reason and hosts (none: not known).
+        platforms: all, from `platforms_of`.
+    """
+    every = {host for platform in platforms for host in platform.hosts}
+    found = []
+    for cell, reason, hosts in impossible:
+        whole = [platform for platform in platforms if set(platform.hosts) <= set(hosts)]
+        rest = set(hosts) - {host for platform in whole for host in platform.hosts}
+        where = [platform.name for platform in whole] + [host for host in hosts if host in rest]
+        named = f"on {listed(where)}: " if hosts and not every <= set(hosts) else ""
+        found.append((cell, named + reason))
+    return tuple(found)
+
+
+def machine_kind(facts: Mapping[str, str]) -> str:
+    """`emulated`, `a virtual machine`, `a container`; "" where the fact `machine` says nothing of the kind."""
+    machine = str(facts.get("machine", "")).lower()
+    return next((told for word, told in _KINDS if word in machine), "")
+
+
+def machine_words(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """What the machines are, where they are no bare ones."""
+    kinds: dict[str, list[str]] = {}
+    for host, own in facts.items():
+        if kind := machine_kind(own):
+            kinds.setdefault(kind, []).append(host)
+    sentences = []
+    for kind, hosts in kinds.items():
+        who = listed(hosts) if len(hosts) <= _NAMED else counted(len(hosts), "host")
+        if kind == EMULATED:
+            sentences.append(
+                f"{who} {'is' if len(hosts) == 1 else 'are'} emulated: times are the emulator's, not a processor's"
+            )
+        elif len(hosts) == 1:
+            sentences.append(f"{who} is {kind}: what else its machine does is not seen from inside")
+        else:
+            plural = f"{kind.removeprefix('a ')}s"
+            sentences.append(f"{who} are {plural}: what else their machines do is not seen from inside")
+    return tuple(sentences)
+
+
+def shortfalls_of_hosts(
+    samples: Samples, platforms: Sequence[Platform], left_out: Mapping[str, str]
+) -> list[str]:
+    """Hosts that were left out, have no records yet, or have fewer rounds than others; nothing with one host.
+
+    Args:
+        samples: of the experiment.
+        platforms: all, from `platforms_of`.
+        left_out: host -> why it was left out.
+    """
+    hosts = [host for platform in platforms for host in platform.hosts]
+    sentences = [f"{host} was left out: {why}" for host, why in left_out.items()]
+    if len(hosts) < 2:
+        return sentences
+    rounds = rounds_recorded(samples)
+    none = [host for host in hosts if not rounds.get(host) and host not in left_out]
+    if none:
+        who = listed(none) if len(none) <= _NAMED else counted(len(none), "host")
+        sentences.append(
+            f"{who} {'has' if len(none) == 1 else 'have'} no records yet: nothing is said of {'it' if len(none) == 1 else 'them'}"
+        )
+    most = max(rounds.values(), default=0)
+    fewer = [f"{host} {rounds[host]}" for host in hosts if 0 < rounds.get(host, 0) < most]
+    if fewer:
+        who = ", ".join(fewer) if len(fewer) <= _NAMED else f"{len(fewer)} of {counted(len(hosts), 'host')}"
+        sentences.append(
+            f"not all hosts have the same number of rounds: {who}, others up to {most}; each host still counts the same"
+        )
+    return sentences
+
+
+def rounds_recorded(samples: Samples) -> dict[str, int]:
+    """Host -> most invocations that any of its cells has a record of; 0 without any."""
+    found: dict[str, int] = {}
+    for cell in samples.measured_cells:
+        own = sum(samples.statuses.get(cell.number, {}).values())
+        found[cell.host] = max(found.get(cell.host, 0), own)
+    return found

@@ -1,0 +1,144 @@
+"""What several hosts of a platform say together, in words: the pooled answer, who differs, whom it leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from regatta.answers.names import Names, short_names
+from regatta.answers.pairs import Pair
+from regatta.answers.result import Comparison
+from regatta.answers.topics.hosts.platforms import Platform
+from regatta.answers.topics.hosts.result import HostComparison, HostTest, OverHosts
+from regatta.answers.words import (
+    bound_words,
+    compared,
+    counted,
+    difference,
+    f_words,
+    listed,
+    shows_difference,
+    too_small,
+)
+from regatta.stats.estimate import Interval
+from regatta.stats.hosts import HostInteraction
+
+#: of more hosts than this the ratios are not told one by one
+_NAMED = 4
+
+
+def host_words(over: OverHosts) -> tuple[str, ...]:
+    """What is to be said of hosts: with one, that nothing is known of others."""
+    if len(over.hosts) == 1:
+        alone = f"all of this was measured on one host ({over.hosts[0]}) and speaks of that host only"
+        return (alone, *over.machines)
+    measured = {one.name for one in over.platforms if one.measured}
+    apart = (
+        (
+            f"{counted(len(over.platforms), 'platform')}, each answered by itself: what holds on one says nothing of another",
+        )
+        if len(over.platforms) > 1
+        else ()
+    )
+    return (
+        *apart,
+        *over.machines,
+        *(f"{one.title}: nothing has been measured yet" for one in over.platforms if not one.measured),
+        *(one.words for one in over.leaders if len(one.hosts) > 1),
+        *(one.words for one in over.comparisons if one.platform in measured),
+        *(one.words for one in over.families),
+    )
+
+
+def host_test(found: HostInteraction) -> HostTest:
+    """As the model keeps it."""
+    return HostTest(found.f, found.df_interaction, found.df_error, found.p, found.reason)
+
+
+def comparison_words(
+    found: HostComparison,
+    first: Pair,
+    sides: Sequence[tuple[Pair, Comparison]],
+    platform: Platform,
+    what: str,
+    theta_percent: float,
+    names: Names,
+    random: bool,
+) -> HostComparison:
+    """The comparison with its sentence.
+
+    Args:
+        found: the comparison, its words empty.
+        first: a pair with values, for what is compared.
+        sides: each host's pair and comparison.
+        platform: on which.
+        what: what is counted: `block`, or `invocation`.
+        theta_percent: differences below it do not matter.
+        names: for the sentences.
+        random: it is for hosts like these.
+    """
+    cell, series, ratio = first.cell, first.series, found.ratio
+    a_name, b_name, differ = short_names(cell, first.base)
+    place = names.place(cell, series.parameters if series else {}) + names.within(cell, differ)
+    title = platform.title(found.hosts or None, random)
+    if math.isnan(ratio.low):
+        verb = "compared" if len(platform.hosts) == 1 else "pooled"
+        why = f"{title}: {a_name} and {b_name} cannot be {verb} on {place}: {ratio.reason}"
+        return replace(found, words=why)
+    where = f"on {place}, {counted(ratio.n, what)}"
+    if shows_difference(ratio):
+        words = f"{compared(a_name, b_name, ratio, cell.metric, found.unit, cell.better)} {where}"
+        if found.practical == "no":
+            words += f"; {too_small(theta_percent)}"
+    else:
+        words = f"no difference shown between {a_name} and {b_name} {where}; {bound_words([ratio])}"
+    test = found.interaction
+    if test.p < 1.0 - ratio.level:
+        words = f"on average {words}"
+    parts = [f"{title}: {words}", *_without(found, sides, platform)]
+    if len(found.hosts) > 1:
+        parts.append(_dependence(found, b_name, ratio.level))
+    return replace(found, words="; ".join(parts))
+
+
+def _without(
+    found: HostComparison, sides: Sequence[tuple[Pair, Comparison]], platform: Platform
+) -> list[str]:
+    """Who takes no part though something was measured there, and why."""
+    absent = [c.host for pair, c in sides if not (pair.a and pair.b) and c.host in platform.measured]
+    few = [c.host for pair, c in sides if pair.a and pair.b and c.host not in found.hosts]
+    words = [f"{listed(absent)} had no pair"] if absent else []
+    if few:
+        words.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few to take part")
+    return words
+
+
+def _dependence(found: HostComparison, b_name: str, level: float) -> str:
+    """Whether it depends on the host, and on whom."""
+    test = found.interaction
+    if math.isnan(test.f):
+        return f"whether it depends on the host cannot be tested: {test.reason}"
+    numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
+    if not test.p < 1.0 - level:
+        return f"that it depends on the host is not shown ({numbers})"
+    told = {one.host: f"{_there(found, one.ratio, b_name)} on {one.host}" for one in found.per_host}
+    return among_hosts(found.hosts, found.differing, told, numbers)
+
+
+def among_hosts(hosts: Sequence[str], differing: Collection[str], told: dict[str, str], numbers: str) -> str:
+    """Who differs from whom, where it is shown that something depends on the host."""
+    if differing:
+        odd = [host for host in hosts if host in differing]
+        verb = "differs" if len(odd) == 1 else "differ"
+        return f"{listed(odd)} {verb} from the others ({numbers}): {', '.join(told[host] for host in odd)}"
+    if len(hosts) <= _NAMED:
+        return f"{listed(list(hosts))} differ ({numbers}): {', '.join(told[host] for host in hosts)}"
+    return f"how large it is depends on the host ({numbers}), see each"
+
+
+def _there(found: HostComparison, ratio: Interval, b_name: str) -> str:
+    """`3.1 % (2.0 to 4.2) faster`, of one host."""
+    if math.isnan(ratio.low):
+        return f"no interval ({ratio.reason})"
+    return difference(b_name, ratio, found.metric, found.unit, found.better).removesuffix(f" than {b_name}")

@@ -1,0 +1,241 @@
+"""Where the variance is: iterations after warm-up inside invocations (inside hosts), after Kalibera and Jones."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import duckdb
+import numpy as np
+
+from regatta.answers.names import Names, configuration
+from regatta.answers.samples import PlannedCell, Samples
+from regatta.answers.topics.levels.result import CellLevels
+from regatta.answers.words import counted
+from regatta.host.units import UNITS
+from regatta.host.values.experiment import SteadyState
+from regatta.stats.levels import VarianceLevels, levels_of, optimal_repetitions
+
+#: more series than this are told together
+_FEW = 3
+_LEVELS = ("iterations", "invocations", "hosts")
+#: of windows that `cov` finds
+CHOSEN = "the window was chosen for how little its iterations vary: all iterations vary by more"
+
+_STEADY = {
+    "fixed": ("", "i.iteration >= {warmup}"),
+    "found": (
+        "join steady_windows w on w.record = i.record and w.parameters = coalesce(i.parameters, '')",
+        "i.iteration between w.first_iteration and w.last_iteration",
+    ),
+}
+
+#: Levels must be balanced, so that of invocations with differing numbers of iterations the most frequent number counts.
+_QUERY = """
+with one as (
+    select c.cell, i.record, i.unit, coalesce(i.parameters, '') as parameters, count(*) as r, avg(i.value) as mean,
+           var_samp(i.value) as variance, any_value(c.elapsed_ns) as elapsed_ns, count(i.operations) as with_operations
+    from iterations i join counted c using (record) join planned p on p.cell = c.cell and p.metric = i.metric {join}
+    where c.status = 'ok' and not c.discarded and isfinite(i.value) and p.summary = 'mean' and {steady} group by all
+), usual as (
+    select cell, unit, parameters, mode(r) as r from one group by all
+)
+select cell, unit, parameters, r, count(*) as invocations, avg(mean) as mean, avg(variance) as within,
+       var_samp(mean) as between_means, avg(elapsed_ns) as elapsed_ns, sum(with_operations) as with_operations
+from one join usual using (cell, unit, parameters, r) where r >= 2
+group by all order by cell, unit, parameters
+"""
+
+
+@dataclass(frozen=True)
+class _Reduced:
+    cell: PlannedCell
+    unit: str
+    parameters: str
+    iterations: int
+    invocations: int
+    mean: float
+    within: float
+    between: float
+    elapsed_s: float
+    per_operation: bool
+
+
+def variance_by_level(
+    connection: duckdb.DuckDBPyConnection, samples: Samples, steady: SteadyState
+) -> list[CellLevels]:
+    """Split the variance of every series of the cells' own metric among iterations and invocations, and hosts where several.
+
+    Args:
+        connection: from which `samples` were loaded, with its temporary tables.
+        samples: of the experiment.
+        steady: which iterations count.
+
+    Returns:
+        Series with at least two iterations after warm-up, in the order of the plan; nothing with `startup` and `replay`, nor of
+        benchmarks whose invocations are summarised otherwise than by means, which levels are made of. Over hosts, where
+        equally many invocations of the same configuration were measured on each.
+    """
+    if steady.method in ("startup", "replay"):
+        return []
+    join, condition = _STEADY["fixed" if steady.method == "fixed" else "found"]
+    query = _QUERY.format(join=join, steady=condition.format(warmup=int(steady.warmup)))
+    by_number = {cell.number: cell for cell in samples.cells}
+    rows = [
+        _Reduced(by_number[number], unit, parameters, r, n, mean, _known(within), _known(between), elapsed / 1e9, operations > 0)
+        for number, unit, parameters, r, n, mean, within, between, elapsed, operations in connection.execute(query).fetchall()
+        if number in by_number
+    ]  # fmt: skip
+    alone = {
+        number: sum(row.cell.number == number for row in rows) == 1
+        for number in {row.cell.number for row in rows}
+    }
+    found = [_one(row, alone[row.cell.number], samples) for row in rows] + _over_hosts(rows, samples)
+    if steady.method != "cov":
+        return found
+    # The first window that varies little is chosen for varying little: what it varies by is too little for all iterations.
+    return [
+        one if any(map(math.isnan, one.t_squared)) else replace(one, best_iterations=math.nan, reason=CHOSEN)
+        for one in found
+    ]
+
+
+def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
+    """Where the variance is, and how many iterations are worth their time."""
+    on_hosts = [one for one in found if one.host]
+    if not on_hosts:
+        return ()
+    hosts = len({one.host for one in on_hosts})
+    chosen = any(one.reason == CHOSEN for one in on_hosts)
+    if len(on_hosts) <= _FEW:
+        return tuple(_words(one, names, several_hosts=hosts > 1) for one in on_hosts)
+    shares = [one.share_percent[1] for one in on_hosts if not math.isnan(one.share_percent[1])]
+    sentences = []
+    if shares:
+        sentences.append(
+            f"over {len(shares)} series, invocations hold{' at most' if chosen else ''} {min(shares):.0f} to {max(shares):.0f} % of the"
+            f" variance of one iteration (median {statistics.median(shares):.0f} %); only more invocations lessen that part"
+        )
+    best = [one.best_iterations for one in on_hosts if math.isfinite(one.best_iterations)]
+    if best:
+        used = sorted({one.counts[0] for one in on_hosts})
+        sentences.append(
+            f"the same time gives most with {min(best):.0f} to {max(best):.0f} iterations after warm-up in an invocation"
+            f" (median {statistics.median(best):.0f}); there were {' or '.join(map(str, used))}"
+        )
+    return tuple(sentences)
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _one(row: _Reduced, only_series: bool, samples: Samples) -> CellLevels:
+    cell = row.cell
+    levels = levels_of((row.iterations, row.invocations), (row.within, row.between))
+    iteration_s, invocation_s = _costs(row) if only_series else (math.nan, math.nan)
+    best, reason = math.nan, levels.reason
+    if not reason:
+        best, reason = _best(levels, iteration_s, invocation_s)
+    return CellLevels(
+        host=cell.host,
+        cell_id=cell.cell_id,
+        benchmark=cell.benchmark,
+        configuration=configuration(cell),
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib,
+        metric=cell.metric,
+        parameters=next(
+            (s.parameters for s in samples.series.get(cell.number, ()) if s.parameters_text == row.parameters), {}
+        ),
+        unit=row.unit,
+        mean=row.mean,
+        levels=_LEVELS[:2],
+        counts=levels.counts,
+        s_squared=levels.s_squared,
+        t_squared=levels.t_squared,
+        iteration_s=iteration_s,
+        invocation_s=invocation_s,
+        best_iterations=best,
+        reason=reason,
+    )  # fmt: skip
+
+
+def _costs(row: _Reduced) -> tuple[float, float]:
+    """Seconds of an iteration, and of the rest of an invocation; NaN where the metric is no time of an iteration."""
+    dimension, factor = UNITS.get(row.unit, ("", math.nan))
+    if dimension != "time" or row.per_operation:
+        return math.nan, math.nan
+    iteration = row.mean * factor
+    rest = row.elapsed_s - row.iterations * iteration
+    return (iteration, rest) if iteration > 0.0 and rest > 0.0 else (math.nan, math.nan)
+
+
+def _best(levels: VarianceLevels, iteration_s: float, invocation_s: float) -> tuple[float, str]:
+    if math.isnan(iteration_s):
+        return math.nan, "what an iteration costs is not known"
+    (best,) = optimal_repetitions(levels, (iteration_s, invocation_s))
+    return best.count, best.reason
+
+
+def _over_hosts(rows: Sequence[_Reduced], samples: Samples) -> list[CellLevels]:
+    groups: dict[tuple[object, ...], list[_Reduced]] = {}
+    for row in rows:
+        cell = row.cell
+        key = (
+            cell.platform, cell.benchmark, configuration(cell), cell.heap, cell.metric, row.unit, row.parameters,
+        )  # fmt: skip
+        groups.setdefault(key, []).append(row)
+    found = []
+    for many in groups.values():
+        if len(many) < 2 or len({(row.iterations, row.invocations) for row in many}) > 1:
+            continue
+        first = many[0]
+        levels = levels_of(
+            (first.iterations, first.invocations, len(many)),
+            (
+                float(np.mean([row.within for row in many])),
+                float(np.mean([row.between for row in many])),
+                float(np.var([row.mean for row in many], ddof=1)),
+            ),
+        )
+        found.append(
+            replace(
+                _one(first, False, samples),
+                host="",
+                heap_mib=first.cell.heap_mib if len({row.cell.heap_mib for row in many}) == 1 else None,
+                mean=float(np.mean([row.mean for row in many])),
+                levels=_LEVELS,
+                counts=levels.counts,
+                s_squared=levels.s_squared,
+                t_squared=levels.t_squared,
+                reason=levels.reason,
+            )
+        )
+    return found
+
+
+def _words(one: CellLevels, names: Names, several_hosts: bool) -> str:
+    heap = f" at {one.heap_factor:g} x minheap" if one.heap_factor is not None else ""
+    where = f"{names.benchmark(one.benchmark)}{heap} ({one.configuration})" + (
+        f" on host {one.host}" if several_hosts else ""
+    )
+    if any(math.isnan(t) for t in one.t_squared):
+        return f"{where}: where the variance is cannot be told: {one.reason}"
+    iterations, invocations = one.spread_percent
+    least = "at least " if one.reason == CHOSEN else ""
+    text = (
+        f"{where}: iterations of one invocation vary by {least}{iterations:.2g} %, invocations by another {invocations:.2g} %"
+        f" (standard deviations; {counted(one.counts[1], 'invocation')} of {counted(one.counts[0], 'iteration')})"
+    )
+    if math.isinf(one.best_iterations):
+        return f"{text}; invocations add nothing that could be seen"
+    if math.isnan(one.best_iterations):
+        return f"{text}; {one.reason}" if one.reason == CHOSEN else text
+    best = counted(int(one.best_iterations), "iteration")
+    return (
+        f"{text}; the same time gives most with {best} in an invocation, at {one.iteration_s:.2g} s an iteration"
+        f" and {one.invocation_s:.2g} s to start and warm up"
+    )

@@ -1,0 +1,343 @@
+"""The topic of load: latencies and bandwidths over the number of processes at a time, after the figures of the lmbench3 paper.
+
+Source: Staelin, "lmbench: an extensible micro-benchmark suite", HPL-2004-213 (2004), figures 2 to 6 and 9 to 11.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Set
+from itertools import pairwise
+from typing import Any
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.result import Answer
+from regatta.answers.topics.load.histograms import histograms
+from regatta.answers.topics.load.result import Aspect, LoadCurve, LoadPoint, Scaling
+from regatta.answers.words import counted
+from regatta.figures.axes import Figure, Group, axis
+from regatta.figures.curves import Point
+from regatta.figures.labelled import (
+    MOST_LINES,
+    Mark,
+    NamedLine,
+    estimate_texts,
+    labelled_figure,
+    plain_quantity,
+    time_quantity,
+)
+from regatta.figures.labels import heap_label, hover, parameter_text, parameters_text
+from regatta.figures.quantities import ABSENT, interval, show_percent, show_ratio, significant
+from regatta.figures.topic import Table, Topic
+from regatta.host.units import UNITS, display_scale
+
+_PROCESS = (
+    "lat_syscall lat_sig lat_proc lat_select lat_epoll lat_uring lat_io_uring lat_thread lat_sync lat_mutex lat_condition "
+    "lat_futex lat_pmake"
+)
+_COMMUNICATION = (
+    "lat_pipe lat_unix lat_tcp lat_udp lat_rpc lat_ctx lat_fifo lat_sem lat_fcntl lat_connect lat_unix_connect lat_http "
+    "lat_cacheline lat_transfer"
+)
+#: title of a group -> its programs; what is in none is in the group of its kind that has no programs
+_TIMES = {
+    "Process latencies": _PROCESS,
+    "Communication latencies": _COMMUNICATION,
+    "File latencies": "lat_fs lat_file_io lat_mmap lat_pagefault bw_file_rd bw_mmap_rd disk",
+    "Memory latencies": "lat_mem_rd lat_dram_page tlb line par_mem",
+    "Other latencies": "",
+}
+_BANDWIDTHS = {
+    "Memory bandwidths, all processes together": "bw_mem bw_file_rd bw_mmap_rd lmdd",
+    "Communication bandwidths, all processes together": "bw_pipe bw_unix bw_tcp",
+    "STREAM bandwidths, all processes together": "stream",
+    "Other bandwidths, all processes together": "",
+}
+_SEVERAL = "Other bandwidths of the median process"
+_OTHER = "Other metrics"
+_BEST = "Bandwidths of the fastest single process"
+_SPREAD = "Bandwidth histograms, all processes together"
+#: From this ratio of the greatest to the least load on, loads are on a logarithmic axis.
+_LOG_LOADS = 8.0
+_SPELLED = {"us": "µs"}
+#: A page is not the place of thousands of rows; the JSON has them all.
+_ROWS = 300
+
+
+def scaling_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """Figures by family of benchmarks, and what several processes do together; None where there are not two loads."""
+    scaling = answer.scaling
+    if not scaling.curves:
+        return None
+    return Topic(
+        "load",
+        "Load",
+        "Against load",
+        "What one process measures while others run the same beside it: latencies are those of the median process, bandwidths "
+        f"the sum over all. Means over invocations; bars or bands are {show_percent(answer.level)} intervals. The dotted line is "
+        "at the number of CPUs: beyond it processes wait for one another. A change is said only where it is still shown among "
+        "all pairs of loads (Holm).",
+        sentences=answer.findings.get("Load", ()),
+        tables=_tables(scaling),
+        groups=_groups(scaling),
+    )
+
+
+def _groups(scaling: Scaling) -> list[Group]:
+    groups = []
+    by_family: dict[str, list[LoadCurve]] = {}
+    there = {(_identity(curve), curve.aspect) for curve in scaling.curves}
+    for curve in scaling.curves:
+        if family := _family(curve, there):
+            by_family.setdefault(family, []).append(curve)
+    for family in (*_TIMES, *_BANDWIDTHS, _SEVERAL, _OTHER):
+        if figures := _family_figures(by_family.get(family, []), scaling):
+            groups.append(Group(family, figures))
+    best = [curve for curve in scaling.curves if curve.aspect == "fastest" and curve.better == "higher"]
+    if figures := _family_figures(_stream_first(best), scaling, apart=True):
+        groups.append(Group(_BEST, figures))
+    if figures := _histograms(scaling):
+        groups.append(Group(_SPREAD, figures))
+    return groups
+
+
+def _family(curve: LoadCurve, there: Set[tuple[tuple[Any, ...], Aspect]]) -> str:
+    """Title of the group in which a curve stands, "" for none. `there`: what there is, by identity and aspect."""
+    dimension = UNITS.get(curve.unit, ("", 1.0))[0]
+    program = curve.program.split(":", 1)[0]
+    if dimension == "bandwidth":
+        if curve.aspect == "system":
+            return _in(program, _BANDWIDTHS)
+        return _SEVERAL if curve.aspect == "each" and (_identity(curve), "system") not in there else ""
+    if curve.aspect != "each":
+        return "" if (_identity(curve), "each") in there else _OTHER
+    return _in(program, _TIMES) if dimension == "time" else _OTHER
+
+
+def _in(program: str, families: dict[str, str]) -> str:
+    return next(
+        (title for title, programs in families.items() if program in programs.split()), [*families][-1]
+    )
+
+
+def _identity(curve: LoadCurve) -> tuple[Any, ...]:
+    return (*_where(curve), curve.program, curve.metric, parameters_text(curve.parameters))
+
+
+def _where(curve: LoadCurve) -> tuple[Any, ...]:
+    return curve.host, curve.configuration, curve.heap_factor, curve.heap_mib
+
+
+def _family_figures(curves: Sequence[LoadCurve], scaling: Scaling, apart: bool = False) -> list[Figure]:
+    """Figures of at most `MOST_LINES` lines, each of one host, configuration and unit, and where `apart` of one program."""
+    places: dict[tuple[Any, ...], dict[str, list[LoadCurve]]] = {}
+    for curve in curves:
+        place = (*_where(curve), UNITS.get(curve.unit, (curve.unit, 1.0))[0])
+        places.setdefault(place, {}).setdefault(curve.program, []).append(curve)
+    figures = []
+    for programs in places.values():
+        packs: list[list[LoadCurve]] = []
+        for many in programs.values():
+            parts = _even_parts(many)
+            if not apart and packs and len(packs[-1]) + len(parts[0]) <= MOST_LINES and len(parts) == 1:
+                packs[-1] += parts[0]
+            else:
+                packs += [list(part) for part in parts]
+        figures += [figure for pack in packs if (figure := _load_figure(pack, scaling)) is not None]
+    return figures
+
+
+def _even_parts(curves: Sequence[LoadCurve]) -> list[Sequence[LoadCurve]]:
+    """As few parts as hold at most `MOST_LINES` each, of about equal size."""
+    count = -(-len(curves) // MOST_LINES)
+    ends = [round(i * len(curves) / count) for i in range(count + 1)]
+    return [curves[first:end] for first, end in pairwise(ends)]
+
+
+def _load_figure(curves: Sequence[LoadCurve], scaling: Scaling) -> Figure | None:
+    names = line_names(curves)
+    time = UNITS.get(curves[0].unit, ("", 1.0))[0] == "time"
+    unit = "ns" if time else curves[0].unit
+    lines = [
+        NamedLine(name, [_point(point, curve, unit) for point in curve.points])
+        for name, curve in zip(names, curves, strict=True)
+        if any(math.isfinite(point.estimate.point) for point in curve.points)
+    ]
+    if not lines:
+        return None
+    metric = curves[0].metric
+    quantity = time_quantity(metric, lines) if time else plain_quantity(metric, unit, lines)
+    cpus = scaling.cpus.get(curves[0].host)
+    marks = [Mark(cpus, counted(cpus, "CPU"))] if cpus else []
+    loads = sorted({point.parallel for curve in curves for point in curve.points})
+    return labelled_figure(_title(curves, scaling), lines, load_axis(loads), quantity, marks)
+
+
+def load_axis(loads: Sequence[int]) -> dict[str, Any]:
+    """The axis of loads (ascending, two at least), ticked where something was measured."""
+    low, high = loads[0], loads[-1]
+    log = high / low > _LOG_LOADS
+    ends = [math.log10(low), math.log10(high)] if log else [low, high]
+    room = 0.04 * (ends[1] - ends[0])
+    kind = {"type": "log"} if log else {}
+    return axis(
+        "processes at a time",
+        range=[ends[0] - room, ends[1] + room],
+        tickvals=list(loads),
+        ticktext=[str(load) for load in loads],
+        **kind,
+    )
+
+
+def _title(curves: Sequence[LoadCurve], scaling: Scaling) -> str:
+    """The programs, and what else tells this figure from its neighbours."""
+    first = curves[0]
+    programs = list(dict.fromkeys(curve.program for curve in curves))
+    hosts = {curve.host for curve in scaling.curves}
+    configured = {_where(curve)[1:] for curve in scaling.curves}
+    same = [
+        f"{name} {parameter_text(name, value)}"
+        for name, value in sorted(first.parameters.items())
+        if len(programs) == 1 and all(curve.parameters.get(name) == value for curve in curves)
+    ]
+    parts = (
+        ", ".join([*programs, *same]),
+        first.configuration if len(configured) > 1 else "",
+        heap_label(first.heap_factor, first.heap_mib),
+        f"on {first.host}" if len(hosts) > 1 else "",
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def line_names(curves: Sequence[LoadCurve]) -> list[str]:
+    """Short names that tell the lines of one figure apart: `syscall read`, `select 100 descriptors`, `daxpy`."""
+    programs = {curve.program for curve in curves}
+    names = []
+    for curve in curves:
+        own = [other for other in curves if other.program == curve.program]
+        told = [
+            _value_text(name, value)
+            for name, value in sorted(curve.parameters.items())
+            if len({str(other.parameters.get(name)) for other in own}) > 1
+        ]
+        stem = curve.program.removeprefix("lat_").removeprefix("bw_")
+        parts = [stem, *told] if len(programs) > 1 or not told else told
+        names.append(" ".join(parts))
+    return names
+
+
+def _value_text(name: str, value: str | float | bool) -> str:
+    """Words and sizes speak for themselves, other numbers need their name."""
+    if isinstance(value, str) or name.endswith("bytes"):
+        return parameter_text(name, value)
+    unit = name.rpartition("_")[2]
+    if unit in ("ns", "us", "ms") and not isinstance(value, bool):
+        factor, shown = display_scale(value, unit)
+        return f"{value * factor:g} {_SPELLED.get(shown, shown)}"
+    return f"{name} {value}"
+
+
+def _point(point: LoadPoint, curve: LoadCurve, unit: str) -> Point:
+    estimate = point.estimate
+    together = point.throughput
+    text = hover(
+        f"{curve.program} {parameters_text(curve.parameters)}",
+        _ASPECT_WORDS[curve.aspect],
+        _processes(point.parallel),
+        *estimate_texts(estimate, curve.unit),
+        f"together {show_ratio(together.point)} times what one does" if together else "",
+    )
+    to_axis = UNITS[curve.unit][1] / UNITS[unit][1] if curve.unit in UNITS else 1.0
+    y, low, high = (value * to_axis for value in (estimate.point, estimate.low, estimate.high))
+    return Point(point.parallel, y, low, high, text)
+
+
+_ASPECT_WORDS: dict[Aspect, str] = {
+    "each": "",
+    "system": "all processes together",
+    "fastest": "the fastest process",
+    "slowest": "the slowest process",
+}
+
+
+def _processes(number: int) -> str:
+    return "1 process" if number == 1 else f"{number} processes"
+
+
+def _stream_first(curves: Sequence[LoadCurve]) -> list[LoadCurve]:
+    """What the paper shows so comes before the other bandwidths."""
+    return sorted(curves, key=lambda curve: not curve.program.startswith("stream"))
+
+
+def _histograms(scaling: Scaling) -> list[Figure]:
+    curves = _stream_first([curve for curve in scaling.curves if curve.aspect == "system"])
+    hosts = {curve.host for curve in scaling.curves}
+    configured = {_where(curve)[1:] for curve in scaling.curves}
+    figures = []
+    for curve in curves:
+        name = ", ".join(part for part in (curve.program, parameters_text(curve.parameters)) if part)
+        parts = (
+            name,
+            curve.configuration if len(configured) > 1 else "",
+            heap_label(curve.heap_factor, curve.heap_mib),
+            f"on {curve.host}" if len(hosts) > 1 else "",
+        )
+        title = " · ".join(part for part in parts if part)
+        figures.append(histograms(title, curve, name, scaling.cpus.get(curve.host)))
+    return [figure for figure in figures if figure is not None]
+
+
+def _tables(scaling: Scaling) -> list[Table]:
+    """What all processes do together over what one does alone, a column for each load."""
+    curves = [curve for curve in scaling.curves if any(point.throughput for point in curve.points)]
+    if not curves:
+        return []
+    loads = sorted({point.parallel for curve in curves for point in curve.points if point.throughput})
+    several = len({curve.host for curve in scaling.curves}) > 1
+    configured = len({_where(curve)[1:] for curve in scaling.curves}) > 1
+    known = {scaling.cpus.get(curve.host) for curve in curves}
+    cpus = next(iter(known)) if len(known) == 1 else None
+    columns = [
+        *(["host"] if several else []),
+        *(["configuration"] if configured else []),
+        *("benchmark", "series", "one alone"),
+        *(f"{load}, beyond the CPUs" if cpus is not None and load > cpus else str(load) for load in loads),
+    ]
+    rows = []
+    for curve in curves[:_ROWS]:
+        at = {point.parallel: point for point in curve.points}
+        rows.append(
+            (
+                *([curve.host] if several else []),
+                *([_configured(curve)] if configured else []),
+                curve.program,
+                parameters_text(curve.parameters),
+                _alone(at.get(1), curve.unit),
+                *(_together(at.get(load)) for load in loads),
+            )
+        )
+    more = f", the first {_ROWS} of {len(curves)}" if len(curves) > _ROWS else ""
+    title = f"What all processes do together, times what one does alone{more}"
+    first = len(columns) - len(loads) - 1
+    return [Table(title, tuple(columns), rows, frozenset(range(first, len(columns))))]
+
+
+def _configured(curve: LoadCurve) -> str:
+    heap = heap_label(curve.heap_factor, curve.heap_mib)
+    return " · ".join(part for part in (curve.configuration, heap) if part)
+
+
+def _alone(point: LoadPoint | None, unit: str) -> str:
+    if point is None or not math.isfinite(point.estimate.point):
+        return ABSENT
+    factor, shown = display_scale(point.estimate.point, unit)
+    return f"{significant(point.estimate.point * factor, 4)} {_SPELLED.get(shown, shown)}"
+
+
+def _together(point: LoadPoint | None) -> str:
+    ratio = point.throughput if point else None
+    if ratio is None or not math.isfinite(ratio.point):
+        return ABSENT
+    ends = interval(f"{ratio.low:.2f}", f"{ratio.high:.2f}") if math.isfinite(ratio.low) else ""
+    return f"{ratio.point:.2f} ({ends})" if ends else f"{ratio.point:.2f}"

@@ -1,0 +1,102 @@
+"""The topic of memory: latency over the size of what is read, with the caches of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.result import Answer
+from regatta.answers.topics.memory.compute import SIZE, MemoryCurve, caches_of, memory_curves, size_text
+from regatta.figures.axes import Figure, Group, parameter_axis
+from regatta.figures.curves import Point
+from regatta.figures.labelled import (
+    MOST_LINES,
+    Mark,
+    NamedLine,
+    estimate_texts,
+    labelled_figure,
+    time_quantity,
+)
+from regatta.figures.labels import hover, parameter_text, parameters_text
+from regatta.figures.quantities import show_percent
+from regatta.figures.topic import Topic
+from regatta.host.units import UNITS
+from regatta.host.values.experiment import Scalar
+
+
+def memory_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """One figure a host and configuration, one line a walk; None where nothing was measured over sizes and strides."""
+    curves = memory_curves(answer.cells)
+    if not curves:
+        return None
+    places: dict[tuple[str, str, str], list[MemoryCurve]] = {}
+    for curve in curves:
+        places.setdefault((curve.host, curve.benchmark.split(":", 1)[0], curve.configuration), []).append(
+            curve
+        )
+    several = (len({host for host, _, _ in places}) > 1, len({third for _, _, third in places}) > 1)
+    figures = []
+    for (host, benchmark, configuration), many in places.items():
+        parts = (
+            benchmark.rsplit("/", 1)[-1],
+            configuration if several[1] else "",
+            f"on {host}" if several[0] else "",
+        )
+        for first in range(0, len(many), MOST_LINES):
+            figures.append(_figure(parts, many[first : first + MOST_LINES], answer.hosts.get(host, {})))
+    return Topic(
+        "memory",
+        "Memory",
+        "Latency of memory",
+        "What a load costs that must wait for the one before, over the size of the area that is walked. Means over "
+        f"invocations; bands are {show_percent(answer.level)} intervals. Dotted lines are at the sizes of the host's caches: the "
+        "latency rises where the area outgrows one. Plateaus are sizes whose means lie within 20 % of their middle.",
+        sentences=answer.findings.get("Memory", ()),
+        groups=[Group("", figures)],
+    )
+
+
+def _figure(parts: Sequence[str], curves: Sequence[MemoryCurve], facts: Mapping[str, str]) -> Figure:
+    same = {
+        name: value
+        for name, value in curves[0].parameters.items()
+        if all(curve.parameters.get(name) == value for curve in curves)
+    }
+    lines = [NamedLine(_name(curve, same), _points(curve)) for curve in curves]
+    sizes = [float(size) for curve in curves for size in curve.sizes]
+    marks = [
+        Mark(cache.size_bytes, f"{cache.name} {size_text(cache.size_bytes)}") for cache in caches_of(facts)
+    ]
+    title = " · ".join(part for part in (*parts, parameters_text(same)) if part)
+    x_axis = parameter_axis(SIZE, sizes)
+    if "range" not in x_axis:
+        room = 0.04 * (max(sizes) - min(sizes))
+        x_axis["range"] = [min(sizes) - room, max(sizes) + room]
+    return labelled_figure(
+        title, lines, x_axis, time_quantity(curves[0].cells[0].metric, lines), marks, height_px=420
+    )
+
+
+def _name(curve: MemoryCurve, same: Mapping[str, Scalar]) -> str:
+    told = [
+        value if isinstance(value, str) else f"{name.removesuffix('_bytes')} {parameter_text(name, value)}"
+        for name, value in sorted(curve.parameters.items())
+        if name not in same
+    ]
+    return " ".join(told)
+
+
+def _points(curve: MemoryCurve) -> list[Point]:
+    to_ns = UNITS[curve.unit][1] / UNITS["ns"][1]
+    points = []
+    for size, cell in zip(curve.sizes, curve.cells, strict=True):
+        estimate = cell.estimate
+        text = hover(
+            size_text(size),
+            parameters_text(curve.parameters),
+            *estimate_texts(estimate, cell.unit),
+        )
+        y, low, high = (value * to_ns for value in (estimate.point, estimate.low, estimate.high))
+        points.append(Point(size, y, low, high, text))
+    return points

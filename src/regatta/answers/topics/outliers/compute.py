@@ -1,0 +1,173 @@
+"""What lies far out, and whether an answer hangs on it: every comparison as it is, without those, and with what was perturbed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from regatta.answers.comparisons import PilotPairs, compare_all, comparison_groups, no_pilot
+from regatta.answers.names import Names
+from regatta.answers.result import Comparison
+from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
+from regatta.answers.topics.outliers.result import FarOut, Outliers, Sensitivity
+from regatta.answers.words import counted, shows_difference
+from regatta.host.values.experiment import Baseline
+from regatta.stats.outliers import far_out
+
+
+def find_outliers(
+    samples: Samples, baseline: Baseline, level: float, names: Names, pilot_pairs: PilotPairs = no_pilot
+) -> Outliers:
+    """Flag what lies far from the rest of its cell, and see what each comparison would say otherwise.
+
+    Args:
+        samples: of the experiment. Nothing of it is dropped: flagged values stay in every other answer.
+        baseline, level, names, pilot_pairs: as for `compare_all`.
+
+    Returns:
+        Flagged invocations of the cells' own metric, in the order of the plan, and the comparisons that have any
+        flagged or perturbed value on either side.
+    """
+    flagged: list[FarOut] = []
+    touched: set[int] = set()
+    for cell in samples.cells:
+        for series in samples.series.get(cell.number, ()):
+            if series.metric != cell.metric:
+                continue
+            found = _far_out(series)
+            flagged += found
+            if found or series.perturbed:
+                touched.add(cell.number)
+    return Outliers(
+        tuple(flagged), tuple(_sensitivities(samples, touched, baseline, level, names, pilot_pairs))
+    )
+
+
+def outlier_words(outliers: Outliers, names: Names) -> tuple[str, ...]:
+    """What a reader must know of them; nothing when there are none."""
+    sentences = []
+    if outliers.far_out:
+        where = len({(one.host, one.cell_id) for one in outliers.far_out})
+        n = len(outliers.far_out)
+        sentences.append(
+            f"{counted(n, 'value')} in {counted(where, 'cell')} {'lies' if n == 1 else 'lie'} far from the rest of the cell (beyond Tukey's outer "
+            f"fence); {'it is' if n == 1 else 'they are'} in all estimates, `--outliers` shows the answer without"
+        )
+    for one in outliers.comparisons:
+        if one.changes:
+            sentences.append(
+                f"{one.place}: whether a difference is shown hangs on values that lie far out or were perturbed"
+            )
+    if outliers.comparisons and not any(one.changes for one in outliers.comparisons):
+        sentences.append(
+            f"leaving out what lies far out, or taking in what was perturbed, changes none of "
+            f"{counted(len(outliers.comparisons), 'comparison')} concerned"
+        )
+    return tuple(sentences)
+
+
+def _far_out(series: Series) -> list[FarOut]:
+    median = float(np.median(series.values)) if len(series.values) else 0.0
+    return [
+        FarOut(
+            host=series.cell.host,
+            cell_id=series.cell.cell_id,
+            cell=series.cell.label,
+            invocation_id=sample.invocation_id,
+            metric=series.metric,
+            parameters=series.parameters,
+            value=sample.value,
+            unit=series.unit,
+            times_median=sample.value / median if median else float("nan"),
+        )
+        for sample, out in zip(series.samples, far_out(series.values), strict=True)
+        if out
+    ]
+
+
+def _sensitivities(
+    samples: Samples,
+    touched: set[int],
+    baseline: Baseline,
+    level: float,
+    names: Names,
+    pilot_pairs: PilotPairs,
+) -> list[Sensitivity]:
+    groups = [
+        group for group in comparison_groups(samples.cells) if any(cell.number in touched for cell in group)
+    ]
+    concerned = replace(samples, cells=[cell for group in groups for cell in group])
+    versions = [
+        {_identity(c): c for c in compare_all(version, baseline, level, names, pilot_pairs)[0]}
+        for version in (
+            concerned,
+            _with_series(concerned, _without_far_out),
+            _with_series(concerned, _with_perturbed),
+        )
+    ]
+    by_id: Mapping[tuple[str, str], PlannedCell] = {(c.host, c.cell_id): c for c in concerned.cells}
+    found = []
+    for key, plain in versions[0].items():
+        if not {by_id[plain.host, side].number for side in (plain.a, plain.b)} & touched:
+            continue
+        ratio, without, with_them = (version[key].ratio for version in versions)
+        found.append(
+            Sensitivity(
+                plain.host,
+                plain.a,
+                plain.b,
+                f"{plain.a_name} and {plain.b_name} on {names.place(by_id[plain.host, plain.a], plain.parameters)}",
+                ratio,
+                without,
+                with_them,
+                changes=len({_verdict(version[key]) for version in versions}) > 1,
+            )
+        )
+    return found
+
+
+def _identity(of: Comparison) -> tuple[str, str, str, str]:
+    return of.host, of.a, of.b, str(sorted(of.parameters.items()))
+
+
+def _verdict(of: Comparison) -> tuple[bool, bool]:
+    """Is a difference shown, and which way."""
+    return shows_difference(of.ratio), of.ratio.point < 1.0 if shows_difference(of.ratio) else False
+
+
+def _with_series(samples: Samples, change: Callable[[Series], Series]) -> Samples:
+    wanted = {cell.number for cell in samples.cells}
+    return replace(
+        samples,
+        series={
+            number: [change(series) for series in many]
+            for number, many in samples.series.items()
+            if number in wanted
+        },
+    )
+
+
+def _without_far_out(series: Series) -> Series:
+    keep = ~far_out(series.values)
+    if keep.all():
+        return series
+    kept = tuple(sample for sample, stays in zip(series.samples, keep, strict=True) if stays)
+    blocks = {(sample.round, sample.block) for sample in kept}
+    by_block: dict[BlockKey, float] = {
+        key: value for key, value in series.by_block.items() if (key[1], key[2]) in blocks
+    }
+    return replace(series, samples=kept, values=series.values[keep], by_block=by_block)
+
+
+def _with_perturbed(series: Series) -> Series:
+    if not series.perturbed:
+        return series
+    every = tuple(sorted((*series.samples, *series.perturbed), key=lambda sample: sample.started_utc_ns))
+    return replace(
+        series,
+        samples=every,
+        values=np.array([sample.value for sample in every], dtype=np.float64),
+        by_block={**series.by_block, **series.perturbed_by_block},
+    )

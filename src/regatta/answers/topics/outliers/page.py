@@ -1,0 +1,77 @@
+"""The topic of what lies far out: named, kept, and what every comparison would say otherwise."""
+
+from __future__ import annotations
+
+import math
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.result import Answer
+from regatta.answers.topics.outliers.result import FarOut, Sensitivity
+from regatta.figures.topic import Table, Topic
+from regatta.host.units import display_scale
+from regatta.stats.estimate import Interval
+
+
+def outliers_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """Two tables; None where nothing lies far out and nothing was perturbed."""
+    outliers = answer.outliers
+    if not outliers.far_out and not outliers.comparisons:
+        return None
+    several = len(answer.hosts) > 1
+    tables = []
+    if outliers.far_out:
+        columns = ("cell", "invocation", "metric", "value", "times the median")
+        tables.append(
+            Table(
+                "Far from the rest of their cell",
+                (*columns, "host") if several else columns,
+                [_far(one, several) for one in outliers.far_out],
+                frozenset({3, 4}),
+            )
+        )
+    if outliers.comparisons:
+        columns = ("comparison", "as it is", "without far out", "with perturbed", "says the same")
+        tables.append(
+            Table(
+                "Ratios as they are, and otherwise",
+                (*columns, "host") if several else columns,
+                [_row(one, several) for one in outliers.comparisons],
+            )
+        )
+    return Topic(
+        "outliers",
+        "Outliers",
+        "What lies far out",
+        "Values beyond Tukey's outer fences. They are in all estimates; perturbed invocations are in none. Beside each "
+        "ratio stands what it would be without the one and with the other.",
+        sentences=answer.findings.get("Outliers", ()),
+        tables=tables,
+    )
+
+
+def _far(one: FarOut, several: bool) -> tuple[str, ...]:
+    factor, unit = display_scale(one.value, one.unit)
+    texts = (
+        one.cell,
+        one.invocation_id,
+        one.metric,
+        f"{one.value * factor:.4g} {unit}",
+        f"{one.times_median:.3f}",
+    )
+    return (*texts, one.host) if several else texts
+
+
+def _row(one: Sensitivity, several: bool) -> tuple[str, ...]:
+    texts = (
+        one.place,
+        *(_ratio(ratio) for ratio in (one.ratio, one.without_far_out, one.with_perturbed)),
+        "no" if one.changes else "yes",
+    )
+    return (*texts, one.host) if several else texts
+
+
+def _ratio(ratio: Interval) -> str:
+    if math.isnan(ratio.low):
+        return ratio.reason
+    return f"{ratio.point:.4f} ({ratio.low:.4f} to {ratio.high:.4f})"

@@ -1,0 +1,132 @@
+"""Compilation control: do conclusions about collectors survive it?
+
+Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Evaluation, OOPSLA 2007, section 6.2.3 and table 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from regatta.answers.result import Family
+from regatta.answers.topics.replay.result import Agreement, CompilationControl, ControlledPair
+from regatta.answers.words import counted, listed, shows_difference
+from regatta.host.values.cell import NO_MODIFIERS
+from regatta.host.values.experiment import Scalar, SteadyMethod
+from regatta.stats.estimate import Interval
+
+#: what each phase of replay is held against
+_AGAINST = {"mix": "startup", "stable": "steady state"}
+#: disagreements that are named
+_NAMED = 3
+
+_Key = tuple[object, ...]
+
+
+def judge_control(
+    families: Iterable[Family], controlled: Sequence[str], method: SteadyMethod
+) -> tuple[CompilationControl, ...]:
+    """Hold every comparison of collectors under controlled compilation against the same one without.
+
+    Args:
+        families: of the experiment, simultaneous intervals within each.
+        controlled: labels of the sets of modifiers that control compilation.
+        method: how an invocation becomes its number, which says what is compared: startup or steady state.
+
+    Returns:
+        One value a set and phase that has comparisons on both sides, in the order of `controlled` and of the phases.
+    """
+    by_place: dict[_Key, dict[str, Family]] = {}
+    for family in families:
+        by_place.setdefault(_place(family), {})[family.modifiers] = family
+    found: dict[tuple[str, str], tuple[list[ControlledPair], int]] = {}
+    for modifiers in controlled:
+        for sides in by_place.values():
+            plain, other = sides.get(NO_MODIFIERS), sides.get(modifiers)
+            if plain is None or other is None:
+                continue
+            phase = _phase(plain.parameters, method)
+            pairs, left_out = found.get((modifiers, phase), ([], 0))
+            more, lacking = _pairs(plain, other)
+            found[modifiers, phase] = ([*pairs, *more], left_out + lacking)
+    return tuple(
+        CompilationControl(
+            modifiers, phase, _AGAINST.get(phase, phase), tuple(pairs), left_out,
+            _words(modifiers, phase, pairs, left_out),
+        )
+        for (modifiers, phase), (pairs, left_out) in found.items()
+    )  # fmt: skip
+
+
+def agreement(plain: Interval, controlled: Interval) -> Agreement:
+    """The class of two intervals of one ratio (table 5): both leave 1 out on one side, or neither does; or only one of them."""
+    verdicts = [np.sign(e.point - 1.0) if shows_difference(e) else 0.0 for e in (plain, controlled)]
+    if verdicts[0] == verdicts[1]:
+        return "agree"
+    return "inconclusive" if 0.0 in verdicts else "disagree"
+
+
+def _place(family: Family) -> _Key:
+    heap = family.heap_mib if family.heap_factor is None else None
+    return (
+        family.host, family.benchmark, family.runtime, family.heap_factor, heap, family.metric,
+        tuple(sorted(family.parameters.items())),
+    )  # fmt: skip
+
+
+def _phase(parameters: Mapping[str, Scalar], method: SteadyMethod) -> str:
+    if method == "replay" and "phase" in parameters:
+        return str(parameters["phase"])
+    return "startup" if method == "startup" else "steady state"
+
+
+def _pairs(plain: Family, other: Family) -> tuple[list[ControlledPair], int]:
+    controlled = {(pair.a_name, pair.b_name): pair.ratio for pair in other.pairs}
+    found = []
+    for pair in plain.pairs:
+        ratio = controlled.get((pair.a_name, pair.b_name))
+        if ratio is None or not np.isfinite([pair.ratio.low, pair.ratio.high, ratio.low, ratio.high]).all():
+            continue
+        found.append(
+            ControlledPair(
+                plain.host, plain.benchmark, plain.runtime, plain.heap_factor, plain.heap_mib, plain.metric,
+                plain.parameters, pair.a_name, pair.b_name, pair.ratio, ratio, agreement(pair.ratio, ratio),
+            )
+        )  # fmt: skip
+    # Every pair of the planned collectors, whether the families could give it or not.
+    names = len(set(plain.names) & set(other.names))
+    return found, names * (names - 1) // 2 - len(found)
+
+
+def _words(modifiers: str, phase: str, pairs: Sequence[ControlledPair], left_out: int) -> str:
+    against = _AGAINST.get(phase, phase)
+    what = f"{phase} under {modifiers} against {against} without"
+    if not pairs:
+        return f"{what}: no comparison of collectors has an interval on both sides"
+    total = len(pairs)
+    shares = {
+        name: sum(pair.agreement == name for pair in pairs) for name in ("agree", "inconclusive", "disagree")
+    }
+    said = (
+        f"{what}: conclusions about collectors agree in {100 * shares['agree'] / total:.0f} % of "
+        f"{counted(total, 'comparison')}{_because_of_nothing(pairs)}, are inconclusive in {100 * shares['inconclusive'] / total:.0f} % and disagree in "
+        f"{100 * shares['disagree'] / total:.0f} %"
+    )
+    opposite = [pair for pair in pairs if pair.agreement == "disagree"]
+    if opposite:
+        named = listed([f"{p.a} and {p.b} on {p.benchmark}{_heap(p)}" for p in opposite[:_NAMED]])
+        said += f" (the other way round: {named}{' and others' if len(opposite) > _NAMED else ''})"
+    return said + (f"; {left_out} without an interval on both sides left out" if left_out else "")
+
+
+def _because_of_nothing(pairs: Sequence[ControlledPair]) -> str:
+    """Two wide intervals agree too, and mean little."""
+    nothing = sum(not (shows_difference(p.plain) or shows_difference(p.controlled)) for p in pairs)
+    return f" (in {100 * nothing / len(pairs):.0f} % because neither shows a difference)" if nothing else ""
+
+
+def _heap(pair: ControlledPair) -> str:
+    if pair.heap_factor is not None:
+        return f" at {pair.heap_factor:g} x minheap"
+    return "" if pair.heap_mib is None else f" in {pair.heap_mib} MiB"

@@ -1,0 +1,95 @@
+"""The topic of compilation control: conclusions under it against those without (table 5 of Georges et al.)."""
+
+from __future__ import annotations
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.result import Answer
+from regatta.answers.topics.replay.result import CompilationControl, ControlledPair
+from regatta.figures.axes import Figure, Group, Trace, axis, layout
+from regatta.figures.labels import heap_label, hover, parameters_text, plot_text, shorten
+from regatta.figures.looks import LegendEntry, Look
+from regatta.figures.quantities import interval, show_percent, show_ratio
+from regatta.figures.topic import Table, Topic
+
+_CLASSES = (("disagree", "@c1"), ("inconclusive", "@c4"), ("agree", "@c0"))
+_COLUMNS = (
+    "host", "runtime", "benchmark", "heap", "collectors", "ratio without", "interval", "ratio under control", "interval", "",
+)  # fmt: skip
+#: A page is not the place of thousands of rows; the JSON has them all.
+_ROWS = 300
+_ROW_PX, _FRAME_PX = 26, 70
+
+
+def replay_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """Sentences, one bar and one table a set of modifiers and phase; None where nothing was compared so."""
+    if not answer.compilation:
+        return None
+    shown = [one for one in answer.compilation if one.pairs]
+    legend = [LegendEntry(name, Look(colour, "square", "solid")) for name, colour in _CLASSES]
+    return Topic(
+        "compilation",
+        "Compilation",
+        "Under controlled compilation",
+        f"Each pair of collectors is compared twice, by simultaneous {show_percent(answer.level)} intervals: as users run it, "
+        "and under modifiers that control compilation. The two agree when both show the same difference or neither shows "
+        "one, disagree when they show opposite ones, and are inconclusive when only one of them shows any. Controlled "
+        "compilation answers a question of its own: no user's JVM compiles that way.",
+        sentences=tuple(one.words for one in answer.compilation),
+        tables=[_table(one) for one in shown],
+        groups=[Group("", [_bars(shown)], legend)] if shown else [],
+    )
+
+
+def _bars(found: list[CompilationControl]) -> Figure:
+    names = [f"{one.modifiers}, {one.phase}" for one in found]
+    traces: list[Trace] = []
+    for name, colour in _CLASSES:
+        counts = [sum(pair.agreement == name for pair in one.pairs) for one in found]
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "x": [
+                    round(100.0 * count / len(one.pairs), 3) for count, one in zip(counts, found, strict=True)
+                ],
+                "y": list(range(len(found))),
+                "marker": {"color": colour, "line": {"width": 0}},
+                "hoverinfo": "text",
+                "hovertext": [
+                    hover(row, f"{name}: {count} of {len(one.pairs)} comparisons")
+                    for row, count, one in zip(names, counts, found, strict=True)
+                ],
+            }
+        )
+    y = axis(
+        range=[len(found) - 0.5, -0.5],
+        tickvals=list(range(len(found))),
+        ticktext=[plot_text(shorten(name, 30)) for name in names],
+        showgrid=False,
+    )
+    frame = layout(axis("comparisons (%)", range=[0, 100]), y, barmode="stack", bargap=0.25)
+    return Figure("", _FRAME_PX + _ROW_PX * len(found), traces, frame)
+
+
+def _table(one: CompilationControl) -> Table:
+    more = f", the first {_ROWS} of {len(one.pairs)}" if len(one.pairs) > _ROWS else ""
+    title = f"{one.phase} under {one.modifiers} against {one.against}{more}"
+    return Table(title, _COLUMNS, [_row(pair) for pair in one.pairs[:_ROWS]], frozenset({5, 7}))
+
+
+def _row(pair: ControlledPair) -> tuple[str, ...]:
+    ends = [interval(show_ratio(e.low), show_ratio(e.high)) for e in (pair.plain, pair.controlled)]
+    others = parameters_text(pair.parameters, frozenset({"phase"}))
+    return (
+        pair.host,
+        pair.runtime,
+        " ".join(part for part in (pair.benchmark, others) if part),
+        heap_label(pair.heap_factor, pair.heap_mib),
+        f"{pair.a} / {pair.b}",
+        show_ratio(pair.plain.point),
+        ends[0],
+        show_ratio(pair.controlled.point),
+        ends[1],
+        pair.agreement,
+    )

@@ -1,0 +1,233 @@
+"""Scores against a reference machine: copies x reference time / elapsed time, and their geometric mean.
+
+Source: J. Bucek, K.-D. Lange, J. von Kistowski, SPEC CPU2017: Next-Generation Compute Benchmark, ICPE 2018 (ratios, speed and
+rate, geometric means); Fleming and Wallace, CACM 29 (1986).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from regatta.answers.names import heap_words
+from regatta.answers.result import CellAnswer
+from regatta.answers.topics.scores.result import BenchmarkScore, SuiteScore
+from regatta.answers.words import counted, listed
+from regatta.host.errors import RegattaError
+from regatta.host.units import UNITS
+from regatta.host.values.benchmark_label import LabelParts, parts_of_label
+from regatta.spec.home import find_home, reference_path
+from regatta.spec.references import Reference
+from regatta.stats.estimate import Interval
+from regatta.stats.moments import mean_and_variance
+from regatta.stats.suite_mean import suite_ratio
+
+METRIC = "elapsed"
+COPIES = "copies"
+#: chosen parameters that leave the work of one copy what it is, so that its reference time holds
+SAME_WORK = frozenset({COPIES, "placement"})
+METHOD = "reference/mean"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The elapsed time of one cell with one number of copies, or that it has none."""
+
+    cell: CellAnswer
+    parts: LabelParts
+    copies: int
+    #: why its time cannot be held against a reference; "" where it can
+    reason: str = ""
+
+
+def find_references(cells: Sequence[CellAnswer]) -> dict[str, Reference]:
+    """The references of the suites of some cells, from the home of this process; none where there is no home.
+
+    Raises:
+        SpecError: a reference is wrong.
+    """
+    suites = {parts_of_label(label).suite for label in {cell.benchmark for cell in cells}} - {""}
+    if not suites:
+        return {}
+    try:
+        home = find_home()
+    except RegattaError:
+        return {}
+    with_one = [suite for suite in sorted(suites) if reference_path(home, suite).is_file()]
+    if not with_one:
+        return {}
+    # Schemas take a moment to load, and most answers need none.
+    from regatta.spec.references import read_references
+
+    return read_references(home, with_one)
+
+
+def judge_scores(
+    cells: Sequence[CellAnswer], references: Mapping[str, Reference], level: float, several_hosts: bool
+) -> tuple[SuiteScore, ...]:
+    """Score every benchmark whose suite has a reference machine.
+
+    Args:
+        cells: all series, in the order of the plan.
+        references: suite -> its reference.
+        level: confidence of each interval, between 0 and 1.
+        several_hosts: sentences name the host.
+
+    Returns:
+        One for each host, suite, size, configuration and number of copies, in the order of the plan. The interval of a score is that
+        of the mean elapsed time turned over; the interval of the geometric mean holds for these very benchmarks, with the
+        variance of each logarithm as (s / (mean · √n))², s over invocations. A benchmark without a score is named with its reason.
+    """
+    groups: dict[tuple[object, ...], list[Run]] = {}
+    for run in runs_of(cells, references):
+        cell, parts = run.cell, run.parts
+        others = tuple(sorted((k, v) for k, v in parts.chosen.items() if k in SAME_WORK - {COPIES}))
+        key = (
+            cell.host, parts.suite, parts.size, cell.configuration, cell.heap_factor, cell.heap_mib, run.copies, others,
+        )  # fmt: skip
+        groups.setdefault(key, []).append(run)
+    return tuple(
+        _suite_score(runs, references[runs[0].parts.suite], level, several_hosts) for runs in groups.values()
+    )
+
+
+def runs_of(cells: Sequence[CellAnswer], suites: Collection[str]) -> list[Run]:
+    """The runs of the benchmarks of some suites, in the order of the plan."""
+    labels = {cell.benchmark for cell in cells} if suites else set()
+    scored = {label for label in labels if parts_of_label(label).suite in suites}
+    by_cell: dict[tuple[str, str], list[CellAnswer]] = {}
+    for cell in cells:
+        if cell.benchmark in scored:
+            by_cell.setdefault((cell.host, cell.cell_id), []).append(cell)
+    return [run for series in by_cell.values() for run in _of_cell(series)]
+
+
+def _of_cell(series: Sequence[CellAnswer]) -> list[Run]:
+    """One run for each number of copies that the cell's records tell of."""
+    first, parts = series[0], parts_of_label(series[0].benchmark)
+    asked = int(parts.chosen[COPIES]) if parts.chosen.get(COPIES, "").isdecimal() else 1
+    changed = sorted(set(parts.chosen) - SAME_WORK)
+    if changed:
+        reason = f"{listed(changed)} chosen by the spec, so that its work is another than the reference's"
+        return [Run(first, parts, asked, reason)]
+    own = [cell for cell in series if cell.metric == METRIC and cell.parameters.keys() <= {COPIES}]
+    if not own:
+        reason = f"no {METRIC} time" if first.metric != METRIC else "its elapsed times have parameters"
+        return [Run(first, parts, asked, reason)]
+    return [Run(cell, parts, _copies(cell, asked)) for cell in own]
+
+
+def _copies(cell: CellAnswer, asked: int) -> int:
+    value = cell.parameters.get(COPIES, asked)
+    return value if isinstance(value, int) and value >= 1 else asked
+
+
+def _suite_score(runs: Sequence[Run], reference: Reference, level: float, several_hosts: bool) -> SuiteScore:
+    first = runs[0]
+    # Who measured a program as the reference did, and with other work beside, has its score from the former.
+    alike = {run.parts.name for run in runs if not run.reason}
+    runs = [run for run in runs if not run.reason or run.parts.name not in alike]
+    members: list[tuple[Run, BenchmarkScore]] = []
+    left_out: dict[str, str] = {}
+    for run in runs:
+        found = _score(run, reference, level)
+        if isinstance(found, str):
+            left_out[run.parts.name] = found
+        elif any(run.parts.name == other.parts.name for other, _ in members):
+            left_out[run.parts.name] = "several elapsed times, so no one score"
+        else:
+            members.append((run, found))
+    members = [(run, score) for run, score in members if run.parts.name not in left_out]
+    size = first.parts.size
+    seen = {run.parts.name for run in runs}
+    wanted = {
+        name for name, sizes in (*reference.programs.items(), *reference.times_s.items()) if size in sizes
+    }
+    left_out.update(dict.fromkeys(sorted(wanted - seen), "not measured"))
+    score = SuiteScore(
+        host=first.cell.host,
+        suite=reference.suite,
+        size=size,
+        machine=reference.machine,
+        kind="speed" if first.copies == 1 else "rate",
+        copies=first.copies,
+        parameters={key: text for key, text in first.parts.chosen.items() if key in SAME_WORK - {COPIES}},
+        configuration=first.cell.configuration + heap_words(first.cell),
+        members=tuple(score for _, score in members),
+        left_out=tuple(left_out.items()),
+        overall=_overall(members, level),
+        words="",
+    )
+    return replace(score, words=_words(score, several_hosts))
+
+
+def elapsed_s(run: Run) -> Interval | str:
+    """The mean elapsed time of a run in s, or why there is none."""
+    if run.reason:
+        return run.reason
+    dimension, factor = UNITS.get(run.cell.unit, ("", math.nan))
+    mean = run.cell.estimate
+    if math.isnan(mean.point):
+        return mean.reason
+    if dimension != "time" or not mean.point > 0.0:
+        return "its elapsed time is no positive time"
+    return replace(mean, point=mean.point * factor, low=mean.low * factor, high=mean.high * factor)
+
+
+def _score(run: Run, reference: Reference, level: float) -> BenchmarkScore | str:
+    """The score, or why there is none."""
+    reference_s = reference.times_s.get(run.parts.name, {}).get(run.parts.size)
+    if reference_s is None:
+        return f"{reference.machine} has no time of it"
+    elapsed = elapsed_s(run)
+    if isinstance(elapsed, str):
+        return elapsed
+    work_s = run.copies * reference_s
+    low, high, reason = work_s / elapsed.high, math.nan, elapsed.reason
+    if elapsed.low > 0.0:
+        high = work_s / elapsed.low
+    elif not math.isnan(elapsed.low):
+        low, reason = math.nan, "the interval of the mean elapsed time reaches 0"
+    score = Interval(elapsed.n, work_s / elapsed.point, low, high, level, METHOD, reason)
+    return BenchmarkScore(run.cell.benchmark, run.parts.name, reference_s, elapsed, score)
+
+
+def _overall(members: Sequence[tuple[Run, BenchmarkScore]], level: float) -> Interval:
+    logs, variances, dfs = [], [], []
+    for run, member in members:
+        values = np.array([sample.value for sample in run.cell.samples], dtype=np.float64)
+        logs.append(math.log(member.score.point))
+        n = values.size
+        mean, variance = mean_and_variance(values) if n > 1 else (math.nan, math.nan)
+        variances.append(variance / n / mean**2)
+        dfs.append(float(n - 1))
+    return suite_ratio(logs, variances, dfs, level).these
+
+
+def _words(score: SuiteScore, several_hosts: bool) -> str:
+    what = "speed" if score.kind == "speed" else f"rate of {score.copies} copies"
+    chosen = "".join(f", {key} {value}" for key, value in sorted(score.parameters.items()))
+    host = f" on host {score.host}" if several_hosts else ""
+    where = f"{score.suite} {score.size}, {what}{chosen} ({score.configuration}){host}"
+    reasons: dict[str, list[str]] = {}
+    for name, reason in score.left_out:
+        reasons.setdefault(reason, []).append(name)
+    missing = "; ".join(f"{listed(names)}: {reason}" for reason, names in reasons.items())
+    if not score.members:
+        return f"{where}: no score against {score.machine} ({missing})"
+    of = (
+        f"all {counted(score.of, 'benchmark')}"
+        if score.complete
+        else f"{len(score.members)} of {counted(score.of, 'benchmark')}"
+    )
+    overall = score.overall
+    interval = (
+        f" (no interval: {overall.reason})"
+        if math.isnan(overall.low)
+        else f" ({overall.low:.4g} to {overall.high:.4g})"
+    )
+    text = f"{where}: {overall.point:.4g}{interval} times {score.machine}, geometric mean of {of}"
+    return text if score.complete else f"{text}; an incomplete suite, without {missing}"

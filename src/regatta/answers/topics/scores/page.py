@@ -1,0 +1,107 @@
+"""The topic of scores: every program against the reference machine, and their geometric mean."""
+
+from __future__ import annotations
+
+import math
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span, reading
+from regatta.answers.result import Answer
+from regatta.answers.topics.scores.result import SuiteScore
+from regatta.figures.axes import Group
+from regatta.figures.quantities import choose_scale
+from regatta.figures.topic import Table, Topic
+
+_COLUMNS = ("suite", "size", "run", "configuration", "benchmark", "reference", "elapsed", "n", "score")
+
+
+def scores_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """A dot plot with intervals for each suite, size and host, and tables; None where no suite has a reference."""
+    if not answer.scores:
+        return None
+    several = len({score.host for score in answer.scores}) > 1
+    groups: dict[str, list[SuiteScore]] = {}
+    for score in answer.scores:
+        groups.setdefault(_place(score, several), []).append(score)
+    return Topic(
+        "scores",
+        "Scores",
+        "Scores against a reference machine",
+        "A score is copies × the reference machine's time / the mean elapsed time: with one copy it is a speed, with several a rate. "
+        "The dashed line is the reference machine with one copy. The geometric mean's interval is for these very benchmarks and comes "
+        "from the invocations; reference times are taken as exact.",
+        sentences=answer.findings.get("Scores", ()),
+        tables=[_table(answer, several), *_left_out(answer, several)],
+        groups=[group for place, scores in groups.items() if (group := _group(place, scores)) is not None],
+    )
+
+
+def _place(score: SuiteScore, several: bool) -> str:
+    return f"{score.suite} {score.size}" + (f" on {score.host}" if several else "")
+
+
+def _run(score: SuiteScore) -> str:
+    """`speed`, or `rate of 4 copies, placement compact`."""
+    what = "speed" if score.kind == "speed" else f"rate of {score.copies} copies"
+    return ", ".join([what, *(f"{key} {text}" for key, text in sorted(score.parameters.items()))])
+
+
+def _group(place: str, scores: list[SuiteScore]) -> Group | None:
+    estimates = [e for score in scores for e in (score.overall, *(m.score for m in score.members))]
+    frame = RatioFrame(f"times as fast as {scores[0].machine}", ratio_span(estimates, 0.0), 0.0)
+    rows = {f"{_run(score)} · {score.configuration}": _rows(score) for score in scores if score.members}
+    figures = ratio_figures(rows, frame)
+    return Group(place, figures) if figures else None
+
+
+def _rows(score: SuiteScore) -> list[RatioRow]:
+    rows = [
+        RatioRow(member.name, member.score, math.nan, "@c0", "circle", (member.benchmark,))
+        for member in score.members
+    ]
+    rows.append(RatioRow(_mean_of(score), score.overall, math.nan, "@ink", "diamond", ("geometric mean",)))
+    return rows
+
+
+def _mean_of(score: SuiteScore) -> str:
+    of = f"all {score.of}" if score.complete else f"{len(score.members)} of {score.of}"
+    return f"geometric mean of {of}"
+
+
+def _table(answer: Answer, several: bool) -> Table:
+    rows = []
+    for score in answer.scores:
+        place = (score.suite, score.size, _run(score), score.configuration)
+        host = (score.host,) if several else ()
+        for member in score.members:
+            scale = choose_scale([member.elapsed_s], "s")
+            rows.append(
+                (
+                    *host, *place, member.name, f"{member.reference_s:.4g} s",
+                    scale.with_unit(member.elapsed_s.point), str(member.score.n), reading(member.score),
+                )
+            )  # fmt: skip
+        if score.members:
+            rows.append((*host, *place, _mean_of(score), score.machine, "", "", reading(score.overall)))
+    columns = ("host", *_COLUMNS) if several else _COLUMNS
+    return Table("", columns, rows, frozenset({5 + several, 6 + several, 7 + several}))
+
+
+def _left_out(answer: Answer, several: bool) -> list[Table]:
+    """What is in no mean, and why; nothing where every suite is complete."""
+    rows = [
+        (
+            *((score.host,) if several else ()),
+            score.suite,
+            score.size,
+            _run(score),
+            score.configuration,
+            name,
+            reason,
+        )
+        for score in answer.scores
+        for name, reason in score.left_out
+    ]
+    columns = ("suite", "size", "run", "configuration", "benchmark", "why it has no score")
+    return [Table("Without a score", ("host", *columns) if several else columns, rows)] if rows else []

@@ -1,0 +1,82 @@
+"""The topic of sleeps: how long they last against what was asked for, after figure 7 of the lmbench3 paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.result import Answer
+from regatta.answers.topics.sleeps.compute import SleepCurve, sleep_curves, time_text
+from regatta.figures.axes import Figure, Group, Trace, log_axis, log_ticks
+from regatta.figures.curves import Point
+from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_texts, labelled_figure, time_quantity
+from regatta.figures.labels import hover, parameters_text
+from regatta.figures.quantities import show_percent
+from regatta.figures.topic import Topic
+
+
+def sleeps_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """One figure a host and load, one line a call; None where no sleep of several lengths was measured."""
+    curves = [curve for curve in sleep_curves(answer.cells) if len(curve.cells) > 1]
+    if not curves:
+        return None
+    hosts = len({curve.host for curve in curves}) > 1
+    configured = len({curve.configuration for curve in curves}) > 1
+    places: dict[str, list[SleepCurve]] = {}
+    for curve in curves:
+        others = {name: value for name, value in curve.parameters.items() if name != "call"}
+        parts = (
+            curve.benchmark.rsplit("/", 1)[-1].split(":", 1)[0],
+            curve.configuration if configured else "",
+            parameters_text(others),
+            f"on {curve.host}" if hosts else "",
+        )
+        places.setdefault(" · ".join(part for part in parts if part), []).append(curve)
+    figures = [
+        _figure(title, many[first : first + MOST_LINES])
+        for title, many in places.items()
+        for first in range(0, len(many), MOST_LINES)
+    ]
+    return Topic(
+        "sleeps",
+        "Sleeps",
+        "How long sleeps last",
+        "Durations of sleeps against what was asked for. On the dashed line they last just that. Means over invocations; bars "
+        f"or bands are {show_percent(answer.level)} intervals.",
+        sentences=answer.findings.get("Sleeps", ()),
+        groups=[Group("", figures)],
+    )
+
+
+def _figure(title: str, curves: Sequence[SleepCurve]) -> Figure:
+    lines = [NamedLine(str(curve.parameters.get("call", "sleep")), _points(curve)) for curve in curves]
+    asked = sorted({requested for curve in curves for requested in curve.requested_ns})
+    low, high = asked[0], asked[-1]
+    ticks = {tick: time_text(tick).replace("us", "µs") for tick in log_ticks(low, high)}
+    exact = NamedLine("", [Point(x, x, math.nan, math.nan, "") for x in (low, high)])
+    under: Trace = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [low, high],
+        "y": [low, high],
+        "line": {"color": "@muted", "width": 1, "dash": "dash"},
+        "hoverinfo": "skip",
+    }
+    quantity = time_quantity("duration", [*lines, exact])
+    return labelled_figure(title, lines, log_axis("asked for", low, high, ticks), quantity, under=[under])
+
+
+def _points(curve: SleepCurve) -> list[Point]:
+    points = []
+    for requested, cell in zip(curve.requested_ns, curve.cells, strict=True):
+        estimate = cell.estimate
+        text = hover(
+            parameters_text(curve.parameters),
+            f"asked for {time_text(requested)}",
+            *estimate_texts(estimate, cell.unit),
+        )
+        y, low, high = (curve.to_ns(value) for value in (estimate.point, estimate.low, estimate.high))
+        points.append(Point(requested, y, low, high, text))
+    return points

@@ -1,0 +1,255 @@
+"""Where the invocations of each cell reach their steady state: by the paper's window and by change points, side by side."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from regatta.answers.iterations import Batch, read_series
+from regatta.answers.names import Names, configuration
+from regatta.answers.samples import PlannedCell, Samples
+from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
+from regatta.host.values.experiment import Scalar, SteadyState
+from regatta.stats.intervals import geometric_mean
+from regatta.stats.steady import steady_windows
+from regatta.stats.warmup import KINDS, LEAST_ITERATIONS, common_kind, courses_of
+
+#: Finding change points takes some 6 ns for each pair of a series' iterations; no answer waits longer than this for it.
+_NS_A_PAIR = 6.0
+_BUDGET_NS = 5e9
+_FEWEST, _MOST = 3, 100
+#: From here on a curve shows every iteration that is 2 % further on.
+_EACH_UNTIL = 100
+_STEP = 1.02
+
+#: How many iterations the first valid invocation of each cell has: the longest series of the cell's own metric.
+_LENGTHS = """
+select cell, max(iterations) from (
+    select f.cell, count(*) as iterations
+    from iterations i
+    join (select cell, arg_min(record, started_utc_ns) as record from counted
+          where status = 'ok' and not discarded group by cell) f using (record)
+    join planned p on p.cell = f.cell and p.metric = i.metric and p.twin_of = ''
+    group by f.cell, coalesce(i.parameters, '')
+) group by cell order by cell
+"""
+
+#: At most so many invocations of a cell, evenly spread over time.
+_JUDGED = """
+create or replace temp table judged as
+select record, cell from (
+    select record, cell, row_number() over (partition by cell order by started_utc_ns, record) - 1 as place,
+           count(*) over (partition by cell) as many
+    from counted where status = 'ok' and not discarded and list_contains($cells, cell)
+) where place * $most % many < $most
+"""
+
+_Key = tuple[int, int]
+
+
+@dataclass
+class _Found:
+    """What is known of the invocations of one series so far, one entry an invocation."""
+
+    lengths: list[int] = field(default_factory=list)
+    cov_starts: list[float] = field(default_factory=list)
+    cov_ratios: list[float] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
+    late: list[float] = field(default_factory=list)
+    #: class, and the shown iterations over the invocation's level
+    relative: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
+
+
+def judge_steadiness(
+    connection: duckdb.DuckDBPyConnection,
+    samples: Samples,
+    steady: SteadyState,
+    level: float,
+    theta_percent: float,
+    names: Names,
+) -> Steadiness | None:
+    """Judge every series that has enough iterations, by both ways, whatever makes the answer's numbers.
+
+    Args:
+        connection: after `load_samples`, whose temporary tables are used.
+        samples: of the experiment.
+        steady: of the experiment; its window and threshold are those of the first way, its warm-up is judged by the second.
+        level: confidence of the intervals.
+        theta_percent: the two ways agree when their means differ by less, or when their interval holds 1.
+        names: for the sentences.
+
+    Returns:
+        None where no invocation has several iterations.
+    """
+    lengths: dict[int, int] = dict(connection.execute(_LENGTHS).fetchall())
+    several = {cell: count for cell, count in lengths.items() if count > 1}
+    if not several:
+        return None
+    enough = {cell: count for cell, count in several.items() if count >= LEAST_ITERATIONS}
+    most = _at_most(enough.values())
+    found: dict[_Key, _Found] = {}
+    sets: dict[int, str] = {}
+    if enough:
+        connection.execute(_JUDGED, {"cells": list(enough), "most": most})
+        higher = {cell.number for cell in samples.cells if cell.better == "higher"}
+        for batch in read_series(connection, "judged", LEAST_ITERATIONS):
+            _judge(batch, steady, higher, found)
+        sets = dict(connection.execute("select parameter_set, parameters from parameter_sets").fetchall())
+    cells = {cell.number: cell for cell in samples.cells}
+    series = [
+        _series(cells[number], sets[parameters], one, steady, level, theta_percent, names)
+        for (number, parameters), one in sorted(found.items())
+    ]
+    short = [count for cell, count in several.items() if cell not in enough]
+    largest = max((sum(samples.statuses.get(cell, {}).values()) for cell in enough), default=0)
+    return Steadiness(
+        window=steady.window,
+        threshold=steady.threshold,
+        warmup=steady.warmup if steady.method == "fixed" else 0,
+        series=tuple(series),
+        curves=tuple(_curves_by_kind(found.values())),
+        too_short=len(short),
+        most_iterations=max(short, default=0),
+        judged_at_most=most if largest > most else 0,
+    )
+
+
+def _at_most(lengths: Iterable[int]) -> int:
+    """Invocations of a cell that are judged at most."""
+    cost = sum(_NS_A_PAIR * length * length for length in lengths)
+    return int(min(_MOST, max(_FEWEST, _BUDGET_NS / cost))) if cost else _MOST
+
+
+def _judge(batch: Batch, steady: SteadyState, higher: set[int], found: dict[_Key, _Found]) -> None:
+    up = np.isin(batch.cell, list(higher))
+    courses = {
+        row: course
+        for better, rows in ((True, np.flatnonzero(up)), (False, np.flatnonzero(~up)))
+        for row, course in zip(rows.tolist(), courses_of(batch.table[rows], better), strict=True)
+    }
+    windows = steady_windows(batch.table, steady.window, steady.threshold)
+    shown = _shown(batch.table.shape[1])
+    warm = batch.iterations >= steady.warmup
+    for row, x in enumerate(batch.table):
+        one = found.setdefault((int(batch.cell[row]), int(batch.parameter_set[row])), _Found())
+        course, start = courses[row], int(windows.start[row])
+        one.lengths.append(x.size)
+        one.kinds.append(course.kind)
+        if start >= 0:
+            one.cov_starts.append(float(start))
+        if course.start >= 0:
+            one.starts.append(float(course.start))
+            if start >= 0 and course.mean > 0:
+                one.cov_ratios.append(float(windows.mean[row]) / course.mean)
+            if batch.iterations[row, course.start] > steady.warmup and warm[row].any():
+                one.late.append(float(x[warm[row]].mean()) / course.mean if course.mean else math.nan)
+        level = course.mean if course.start >= 0 else float(np.median(x))
+        if level:
+            one.relative.append((course.kind, (x[shown] / level).astype(np.float32)))
+
+
+def _shown(n: int) -> NDArray[np.intp]:
+    """Places of the iterations that a curve shows; those of a short series are the first of those of a long one."""
+    places = list(range(min(n, _EACH_UNTIL)))
+    place = float(_EACH_UNTIL)
+    while place < n:
+        places.append(int(place))
+        place = max(place + 1, place * _STEP)
+    return np.array(places, dtype=np.intp)
+
+
+def _series(
+    cell: PlannedCell,
+    parameters_text: str,
+    found: _Found,
+    steady: SteadyState,
+    level: float,
+    theta_percent: float,
+    names: Names,
+) -> SeriesSteadiness:
+    parameters = json.loads(parameters_text) if parameters_text else {}
+    ratio = geometric_mean(found.cov_ratios, level)
+    named = configuration(cell)
+    counts = Counter(found.kinds)
+    return SeriesSteadiness(
+        cell_id=cell.cell_id,
+        host=cell.host,
+        place=_place(cell, parameters, names),
+        benchmark=cell.benchmark,
+        configuration=named,
+        heap_factor=cell.heap_factor,
+        heap_mib=cell.heap_mib,
+        metric=cell.metric,
+        parameters=parameters,
+        invocations=len(found.kinds),
+        iterations=int(np.median(found.lengths)),
+        cov_reached=len(found.cov_starts),
+        cov_start=_median(found.cov_starts),
+        kind=common_kind(found.kinds),
+        kinds={kind: counts[kind] for kind in KINDS if counts[kind]},
+        steady_from=_median(found.starts),
+        steady_from_latest=max(found.starts, default=math.nan),
+        cov_over_changepoints=ratio,
+        agreement=_agreement(ratio.point, ratio.low, ratio.high, theta_percent),
+        after_warmup=len(found.late) if steady.method == "fixed" else 0,
+        # Beside other summaries than the mean a level that is one says nothing.
+        bias=geometric_mean(found.late if steady.method == "fixed" and cell.summary == "mean" else (), level),
+        curve=_curve("", [row for _, row in found.relative]),
+    )
+
+
+def _place(cell: PlannedCell, parameters: Mapping[str, Scalar], names: Names) -> str:
+    named, host = configuration(cell), names.host(cell)
+    place = names.place(cell, parameters) + (f" ({named})" if named else "")
+    return place if host == "this host" else f"{place} on {host}"
+
+
+def _agreement(point: float, low: float, high: float, theta_percent: float) -> str:
+    if math.isnan(point):
+        return ""
+    theta = theta_percent / 100.0
+    if abs(point - 1.0) <= theta and (math.isnan(low) or (low >= 1.0 - theta and high <= 1.0 + theta)):
+        return "agree"
+    return "disagree" if low > 1.0 or high < 1.0 else "open"
+
+
+def _curves_by_kind(found: Iterable[_Found]) -> Iterable[IterationCurve]:
+    rows: dict[str, list[NDArray[np.float32]]] = {kind: [] for kind in KINDS}
+    for one in found:
+        for kind, relative in one.relative:
+            if kind:
+                rows[kind].append(relative)
+    return [_curve(kind, many) for kind, many in rows.items() if many]
+
+
+def _curve(kind: str, rows: list[NDArray[np.float32]]) -> IterationCurve:
+    """Median and band as far as half of the invocations go."""
+    if not rows:
+        return IterationCurve(kind, 0, (), (), (), ())
+    length = int(np.median([row.size for row in rows]))
+    table = np.full((len(rows), length), np.nan, dtype=np.float32)
+    for place, row in enumerate(rows):
+        table[place, : row.size] = row[:length]
+    bands = np.nanpercentile(table, (50.0, 10.0, 90.0), axis=0)
+    middle, low, high = (tuple(float(value) for value in band) for band in bands)
+    return IterationCurve(kind, len(rows), _shown_numbers(length), middle, low, high)
+
+
+def _shown_numbers(count: int) -> tuple[int, ...]:
+    """The first `count` places that any curve shows."""
+    n = _EACH_UNTIL
+    while _shown(n).size < count:
+        n *= 2
+    return tuple(_shown(n)[:count].tolist())
+
+
+def _median(values: list[float]) -> float:
+    return float(np.median(values)) if values else math.nan

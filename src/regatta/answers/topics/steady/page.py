@@ -1,0 +1,162 @@
+"""Startup and steady state: how iterations settle, by class of invocation and by cell, and what was found of each series."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel, SeriesKey, series_key
+from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
+from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis, value_axis
+from regatta.figures.curves import Point, curve
+from regatta.figures.labels import heap_label, hover, parameters_key, parameters_text
+from regatta.figures.looks import LegendEntry, Look
+from regatta.figures.quantities import ABSENT, Scale, finite, interval, show_ratio, significant
+from regatta.figures.topic import Table, Topic
+
+_HEIGHT_PX = 340
+_PLAIN = Scale(1.0, "", 3)
+#: Past so many iterations the first ones, which matter, need a logarithmic axis.
+_LOG_FROM = 100
+#: Past so many points marks hide the line.
+_MARKS_AT_MOST = 40
+#: With more series in a figure nobody tells them apart.
+_LINES_AT_MOST = 8
+#: class -> its look, the same in every report
+_KINDS = {
+    "flat": Look("@c0", "circle", "solid"),
+    "warmup": Look("@c1", "square", "solid"),
+    "slowdown": Look("@c2", "diamond", "dash"),
+    "no steady state": Look("@c3", "triangle-up", "dot"),
+}
+_COLUMNS = (
+    "series",
+    "runs × iterations",
+    "class",
+    "steady after",
+    "steady windows",
+    "first after",
+    "window ÷ end",
+    "both ways",
+)
+
+
+def steady_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """A table of the series, curves by class and curves by cell; None where no invocation has iterations enough."""
+    found = answer.steadiness
+    sentences = answer.findings.get("Startup and steady state", ())
+    if found is None or not (found.series or sentences):
+        return None
+    words = (
+        "Each curve is the median of the invocations, an iteration divided by the mean of its own invocation's steady state; "
+        "bands reach from the 10th to the 90th percentile. Classes are by change points of mean and variance; a window is "
+        f"{found.window} iterations in a row that vary by less than {100 * found.threshold:g} %. “Window ÷ end” is the mean of "
+        "the first such window over the mean after the last change."
+    )
+    return Topic(
+        "steady",
+        "Warm-up",
+        "Startup and steady state",
+        words if found.series else "Do invocations settle, and from which iteration on?",
+        sentences=sentences,
+        tables=[_table(found.series)] if found.series else [],
+        groups=[*_by_kind(found), *_by_cell(found, panels, looks)],
+    )
+
+
+def _table(series: Sequence[SeriesSteadiness]) -> Table:
+    several = len({one.host for one in series}) > 1
+    return Table("", _COLUMNS, [_row(one, several) for one in series], frozenset({1, 3, 4, 5, 6}))
+
+
+def _row(one: SeriesSteadiness, several_hosts: bool) -> tuple[str, ...]:
+    heap = heap_label(one.heap_factor, one.heap_mib)
+    ratio = one.cov_over_changepoints
+    parts = (
+        one.benchmark, one.configuration, heap, parameters_text(one.parameters), one.host if several_hosts else "",
+    )  # fmt: skip
+    ends = interval(show_ratio(ratio.low), show_ratio(ratio.high))
+    kinds = ", ".join(f"{count} {kind}" for kind, count in one.kinds.items())
+    return (
+        " · ".join(part for part in parts if part),
+        f"{one.invocations} × {one.iterations:,}",
+        f"{one.kind} ({kinds})" if len(one.kinds) > 1 else one.kind,
+        _number(one.steady_from),
+        f"{one.cov_reached} of {one.invocations}",
+        _number(one.cov_start),
+        show_ratio(ratio.point) + (f" ({ends})" if ends else ""),
+        one.agreement,
+    )
+
+
+def _by_kind(found: Steadiness) -> list[Group]:
+    curves = [one for one in found.curves if one.iterations]
+    if not curves:
+        return []
+    lines = [(one, _KINDS[one.kind], f"{one.kind}: {one.invocations}") for one in curves]
+    legend = [LegendEntry(name, look) for _, look, name in lines]
+    return [
+        Group(
+            "By class of invocation",
+            [_figure("", lines)],
+            legend,
+            "All series together; how many invocations are of each class.",
+        )
+    ]
+
+
+def _by_cell(found: Steadiness, panels: Sequence[Panel], looks: Looks) -> list[Group]:
+    """A group a panel, a figure a heap; series over a parameter are in the table alone."""
+    curves = {
+        (one.host, one.cell_id, one.metric, parameters_key(one.parameters)): one.curve for one in found.series
+    }
+    groups = []
+    for panel in panels:
+        figures = []
+        for heap, cells in panel.by_heap():
+            lines = [
+                (shown, looks.of(cell), panel.name(cell))
+                for cell in cells
+                if (shown := curves.get(series_key(cell))) is not None and shown.iterations
+            ]
+            if 0 < len(lines) <= _LINES_AT_MOST:
+                figures.append(_figure(f"heap {heap}" if heap else "", lines))
+        if figures:
+            groups.append(Group(panel.title, figures, looks.legend(_drawn(panel, curves))))
+    return groups
+
+
+def _drawn(panel: Panel, curves: dict[SeriesKey, IterationCurve]) -> list[CellAnswer]:
+    return [cell for cell in panel.cells if series_key(cell) in curves]
+
+
+def _figure(title: str, lines: Sequence[tuple[IterationCurve, Look, str]]) -> Figure:
+    bands: list[Trace] = []
+    tops: list[Trace] = []
+    values: list[float] = []
+    for one, look, name in lines:
+        points = [
+            Point(
+                place + 1,
+                y,
+                low,
+                high,
+                hover(name, f"iteration {place + 1}", f"{show_ratio(y)} of the steady state"),
+            )
+            for place, y, low, high in zip(one.iterations, one.middle, one.low, one.high, strict=True)
+        ]
+        *under, top = curve(points, look, _PLAIN)
+        if len(points) > _MARKS_AT_MOST:
+            top["mode"] = "lines"
+        bands += under
+        tops.append(top)
+        values += finite([*one.middle, *one.low, *one.high])
+    last = max(one.iterations[-1] for one, _, _ in lines) + 1
+    x = axis("iteration") if last <= _LOG_FROM else log_axis("iteration, log scale", 1.0, float(last))
+    return Figure(title, _HEIGHT_PX, bands + tops, layout(x, value_axis("iteration ÷ steady state", values)))
+
+
+def _number(value: float) -> str:
+    return ABSENT if math.isnan(value) else significant(value, 3) if value % 1 else f"{value:.0f}"

@@ -1,0 +1,165 @@
+"""What is said of startup and steady state."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from regatta.answers.names import Names
+from regatta.answers.samples import PlannedCell
+from regatta.answers.topics.steady.result import SeriesSteadiness, Steadiness
+from regatta.answers.words import counted, how_much, listed
+from regatta.host.values.experiment import SteadyState
+from regatta.stats.warmup import FLAT, INCONSISTENT, KINDS, LEAST_ITERATIONS, SLOWDOWN, UNSTEADY, WARMUP
+
+_SAYS = {
+    FLAT: ("is flat", "are flat"),
+    WARMUP: ("warms up", "warm up"),
+    SLOWDOWN: ("slows down", "slow down"),
+    UNSTEADY: ("reaches no steady state", "reach no steady state"),
+    INCONSISTENT: ("differs from invocation to invocation", "differ from invocation to invocation"),
+}
+#: more places than this are not named in a sentence
+_NAMED = 3
+
+
+def steadiness_words(found: Steadiness | None, steady: SteadyState) -> tuple[str, ...]:
+    """The sentences, most telling first; none where invocations have one iteration each."""
+    if found is None:
+        return ()
+    sentences = []
+    if found.series:
+        sentences = [
+            _classes(found),
+            *_unsteady(found.series),
+            _windows(found),
+            *_agreement(found.series),
+            *(_warmup(found) if steady.method == "fixed" else ()),
+        ]
+    if found.too_short:
+        sentences.append(_too_short(found, steady))
+    if found.judged_at_most:
+        sentences.append(
+            f"Judged on at most {found.judged_at_most} invocations of each cell, evenly spread over time"
+        )
+    return tuple(sentences)
+
+
+def summary_words(cells: Sequence[PlannedCell], names: Names) -> tuple[str, ...]:
+    """What the repetitions of an invocation became, where that is not their mean everywhere."""
+    benchmarks: dict[str, list[str]] = {}
+    for label, summary in dict.fromkeys((cell.benchmark, cell.summary) for cell in cells):
+        benchmarks.setdefault(summary, []).append(label)
+    if benchmarks.keys() <= {"mean"}:
+        return ()
+    parts = []
+    for name, labels in benchmarks.items():
+        some = [names.benchmark(label) for label in labels[:_NAMED]]
+        if len(labels) > _NAMED:
+            some.append(f"{len(labels) - _NAMED} more")
+        parts.append(f"the {name} of its repetitions after warm-up in {listed(some)}")
+    return (
+        f"An invocation's number is {', '.join(parts)}; what is shown are means of these over invocations",
+    )
+
+
+def _classes(found: Steadiness) -> str:
+    counts = Counter(one.kind for one in found.series)
+    parts = [
+        f"{counts[kind]} {_SAYS[kind][counts[kind] > 1]}" for kind in (*KINDS, INCONSISTENT) if counts[kind]
+    ]
+    starts = [one.steady_from for one in found.series if not math.isnan(one.steady_from)]
+    when = ""
+    if starts:
+        low, high = _after(min(starts)), _after(max(starts))
+        when = f"; steady {low}" if low == high else f"; steady {low} in the quickest, {high} in the slowest"
+    return f"By change points, of {len(found.series)} series {listed(parts)}{when}"
+
+
+def _after(iterations: float) -> str:
+    return (
+        f"after {counted(round(iterations), 'iteration')}"
+        if round(iterations)
+        else "from the first iteration"
+    )
+
+
+def _unsteady(series: Sequence[SeriesSteadiness]) -> list[str]:
+    """Where invocations of one cell do not agree, or never settle: their mean is no property of the program."""
+    odd = [one for one in series if one.kind in (UNSTEADY, INCONSISTENT, SLOWDOWN)]
+    odd.sort(key=lambda one: -one.kinds.get(UNSTEADY, 0))
+    told = [f"{_kinds(one)} in {one.place}" for one in odd[:_NAMED]]
+    if len(odd) > _NAMED:
+        told.append(f"and {len(odd) - _NAMED} series more")
+    return [f"Invocations differ, slow down or do not settle: {'; '.join(told)}"] if told else []
+
+
+def _kinds(one: SeriesSteadiness) -> str:
+    return listed([f"{count} {kind}" for kind, count in one.kinds.items()])
+
+
+def _windows(found: Steadiness) -> str:
+    reached = sum(one.cov_reached for one in found.series)
+    total = sum(one.invocations for one in found.series)
+    starts = [one.cov_start for one in found.series if not math.isnan(one.cov_start)]
+    after = f", in a typical one {_after(sorted(starts)[len(starts) // 2])}" if starts else ""
+    return (
+        f"By the paper's window, {found.window} iterations in a row vary by less than {100 * found.threshold:g} % in {reached} of "
+        f"{counted(total, 'invocation')}{after}"
+    )
+
+
+def _agreement(series: Sequence[SeriesSteadiness]) -> list[str]:
+    both = [one for one in series if one.agreement]
+    if not both:
+        return []
+    differ = [one for one in both if one.agreement == "disagree"]
+    alike = sum(one.agreement == "agree" for one in both)
+    text = f"Both ways give the same level in {alike} of {len(both)} series that have both"
+    if unsure := len(both) - alike - len(differ):
+        text += f"; in {unsure} it is open"
+    if differ:
+        worst = max(differ, key=lambda one: abs(math.log(one.cov_over_changepoints.point)))
+        ratio = worst.cov_over_changepoints
+        word = "above" if ratio.point > 1 else "below"
+        text += f"; they differ most in {worst.place}, where the window's mean is {how_much(ratio)} {word} the level at the end"
+    return [text]
+
+
+def _warmup(found: Steadiness) -> list[str]:
+    """Does the spec leave out as many iterations as it takes?"""
+    steady = [one for one in found.series if not math.isnan(one.steady_from)]
+    late = [one for one in steady if 2 * one.after_warmup > one.invocations]
+    left_out = (
+        f"A warm-up of {counted(found.warmup, 'iteration')}"
+        if found.warmup
+        else "Leaving out no iteration as warm-up"
+    )
+    if not steady:
+        return []
+    if not late:
+        return [f"{left_out} is long enough by change points in most invocations of every series"]
+    worst = max(late, key=lambda one: _size(one.bias.point))
+    text = (
+        f"{left_out} is too short by change points in {len(late)} of {len(steady)} series, most in {worst.place}: "
+        f"steady {_after(worst.steady_from)}"
+    )
+    if not math.isnan(worst.bias.low):
+        word = "above" if worst.bias.point > 1 else "below"
+        text += f", so that its mean is {how_much(worst.bias)} {word} that of the steady state"
+    return [text]
+
+
+def _size(ratio: float) -> float:
+    return abs(math.log(ratio)) if ratio > 0 else 0.0
+
+
+def _too_short(found: Steadiness, steady: SteadyState) -> str:
+    warmup = f" whether {counted(steady.warmup, 'iteration')} of warm-up" if steady.method == "fixed" else ""
+    enough = (" is enough" if steady.warmup == 1 else " are enough") if warmup else " where they are steady"
+    many = "cell has" if found.too_short == 1 else "cells have"
+    return (
+        f"{found.too_short} {many} at most {found.most_iterations} iterations, too few to tell{warmup}{enough}: "
+        f"that takes {LEAST_ITERATIONS}"
+    )

@@ -1,0 +1,138 @@
+"""The topic of stopping: how many rounds each block group needed, and what they gave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel
+from regatta.answers.result import Answer
+from regatta.answers.topics.stopping.result import StoppedGroup
+from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
+from regatta.figures.labels import plot_text
+from regatta.figures.topic import Table, Topic
+
+_COLUMNS = ("block group", "rounds needed", "run", "target", "widest interval", "target met", "why")
+_ROW_PX = 34
+_FRAME_PX = 86
+#: more rows are no picture
+_ROWS_AT_MOST = 60
+
+
+def stopping_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+    """A table and a figure of the rounds needed; None where the number of rounds was fixed."""
+    groups = answer.stopping
+    if not groups:
+        return None
+    several = len({group.host for group in groups}) > 1
+    rows = [_row(group, several) for group in groups]
+    figure = _figure(groups, several)
+    return Topic(
+        "stopping",
+        "Stopping",
+        "How often was often enough",
+        "All alternatives of a block group stop together, on the differences that are compared. Widths are half of a ratio's "
+        f"interval, in per cent. The pilot had {groups[0].pilot} rounds, and more than {groups[0].maximum} are never run. Bars: "
+        "rounds needed. Grey: what the maximum would have taken beyond.",
+        sentences=answer.findings.get("Stopping", ()),
+        tables=[
+            Table("Block groups", _COLUMNS, rows, frozenset({1, 2, 3, 4})),
+            *_pair_tables(groups, several),
+        ],
+        groups=[Group("Rounds needed", [figure])],
+    )
+
+
+def _name(group: StoppedGroup, several: bool) -> str:
+    return f"{group.place}, on {group.host}" if several else group.place
+
+
+def _row(group: StoppedGroup, several: bool) -> tuple[str, ...]:
+    return (
+        _name(group, several),
+        "not decided yet" if group.needed is None else str(group.needed),
+        str(group.run),
+        f"{group.target_percent:g} %",
+        _percent(group.reached_percent),
+        {None: "", True: "yes", False: "no"}[group.met],
+        group.reason,
+    )
+
+
+def _pair_tables(groups: Sequence[StoppedGroup], several: bool) -> list[Table]:
+    rows: list[tuple[str, ...]] = [
+        (
+            _name(group, several),
+            " / ".join(name for name in (pair.a_name, pair.b_name) if name) + _given(pair.parameters),
+            str(pair.decided_by),
+            _percent(100 * math.expm1(pair.sd)) if pair.sd >= 0 else "",
+            "" if pair.needed is None else str(pair.needed),
+            _percent(pair.reached_percent),
+            pair.reason,
+        )
+        for group in groups
+        for pair in group.pairs
+    ]
+    columns = (
+        "block group",
+        "comparison",
+        "blocks",
+        "standard deviation",
+        "rounds needed",
+        "interval now",
+        "why",
+    )
+    return [Table("Comparisons that decided", columns, rows, frozenset({2, 3, 4, 5}))] if rows else []
+
+
+def _given(parameters: str) -> str:
+    return f" {parameters}" if parameters else ""
+
+
+def _percent(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.2g} %"
+
+
+def _figure(groups: Sequence[StoppedGroup], several: bool) -> Figure:
+    """A bar a group, those that needed most first."""
+    chosen = sorted(groups, key=lambda group: -(group.needed or group.maximum))[:_ROWS_AT_MOST]
+    names = [_name(group, several) for group in chosen]
+    rows = list(range(len(chosen)))
+    needed = [group.needed if group.needed is not None else group.run for group in chosen]
+    traces: list[Trace] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "y": rows,
+            "x": values,
+            "width": 0.36,
+            "marker": {"color": colour},
+            "hovertext": [
+                f"{plot_text(name)}<br>{plot_text(group.reason)}"
+                for name, group in zip(names, chosen, strict=True)
+            ],
+            "hoverinfo": "text",
+        }
+        for values, colour in (
+            (needed, "@c0"),
+            ([group.maximum - n for group, n in zip(chosen, needed, strict=True)], "@grid"),
+        )
+    ]
+    labels = [row_label(row - 0.22, name) for row, name in zip(rows, names, strict=True)]
+    labels += [
+        row_label(row - 0.22, "" if group.met is not False else "target not met", side="right")
+        for row, group in zip(rows, chosen, strict=True)
+        if group.met is False
+    ]
+    return Figure(
+        "",
+        _FRAME_PX + _ROW_PX * len(rows),
+        traces,
+        layout(
+            axis("rounds", rangemode="tozero"),
+            axis("", showticklabels=False, range=[len(rows) - 0.5, -0.9], showgrid=False),
+            barmode="stack",
+            annotations=labels,
+        ),
+    )

@@ -1,0 +1,139 @@
+"""Over a suite: geometric means of ratios, for these benchmarks and for benchmarks like these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from regatta.answers.names import Names, configuration, heap_words, short_names
+from regatta.answers.pairs import Pair
+from regatta.answers.topics.suites.result import SuiteComparison, SuiteMember
+from regatta.answers.words import bound_words, compared, how_much, listed, practical, shows_difference
+from regatta.host.values.benchmark_label import parts_of_label
+from regatta.stats.estimate import Contrast, Interval
+from regatta.stats.intervals import t_quantile
+from regatta.stats.suite_mean import suite_ratio
+
+#: one benchmark is no suite
+_LEAST_BENCHMARKS = 2
+
+_Measured = list[tuple[Pair, Contrast]]
+
+
+def judge_suites(
+    pairs: Sequence[Pair], contrasts: Sequence[Contrast], level: float, theta_percent: float, names: Names
+) -> list[SuiteComparison]:
+    """Geometric means of the ratios of each host, suite, heap setting, alternative and baseline.
+
+    Args:
+        pairs: all cells with their baselines.
+        contrasts: the ratios of the same pairs, estimated on logs.
+        level: confidence of each interval, between 0 and 1.
+        theta_percent: differences below it do not matter.
+        names: for the sentences.
+
+    Returns:
+        Suites of which both sides completed at least two benchmarks, in the order of the plan. A benchmark that a side did not
+        complete, or that has many settings and so no one ratio, is left out and named.
+    """
+    groups: dict[tuple[object, ...], _Measured] = {}
+    for pair, contrast in zip(pairs, contrasts, strict=True):
+        cell = pair.cell
+        key = (
+            cell.host, _suite(pair), cell.heap, cell.metric, cell.better, configuration(cell), configuration(pair.base),
+        )  # fmt: skip
+        groups.setdefault(key, []).append((pair, contrast))
+    found = (_one(measured, level, theta_percent, names) for measured in groups.values())
+    return [suite for suite in found if suite is not None]
+
+
+def _suite(pair: Pair) -> str:
+    return parts_of_label(pair.cell.benchmark).suite
+
+
+def _one(measured: _Measured, level: float, theta_percent: float, names: Names) -> SuiteComparison | None:
+    by_benchmark: dict[str, _Measured] = {}
+    for pair, contrast in measured:
+        by_benchmark.setdefault(pair.cell.benchmark, []).append((pair, contrast))
+    together: _Measured = []
+    left_out: list[tuple[str, str]] = []
+    for benchmark, several in by_benchmark.items():
+        reason = _why_not(several)
+        if reason:
+            left_out.append((benchmark, reason))
+        else:
+            together.append(several[0])
+    if len(together) < _LEAST_BENCHMARKS:
+        return None
+    logs = [math.log(contrast.interval.point) for _, contrast in together]
+    variances = [_variance(contrast) for _, contrast in together]
+    found = suite_ratio(logs, variances, [contrast.df for _, contrast in together], level)
+    these, like_these = found.these, found.like_these
+    first = together[0][0]
+    sizes = {pair.cell.heap_mib for pair, _ in together}
+    return SuiteComparison(
+        host=first.cell.host,
+        suite=_suite(first),
+        a_name=configuration(first.cell),
+        b_name=configuration(first.base),
+        a=first.cell.cell_id,
+        heap_factor=first.cell.heap_factor,
+        heap_mib=sizes.pop() if len(sizes) == 1 else None,
+        metric=first.cell.metric,
+        better=first.cell.better,
+        members=tuple(SuiteMember(pair.cell.benchmark, contrast.interval) for pair, contrast in together),
+        left_out=tuple(left_out),
+        these=these,
+        like_these=like_these,
+        practical=practical(these, theta_percent),
+        words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], names),
+    )
+
+
+def _why_not(several: _Measured) -> str:
+    """Why a benchmark has no one ratio; "" when it has."""
+    if len(several) > 1:
+        return f"{len(several)} settings, so no one ratio"
+    interval = several[0][1].interval
+    if not (math.isfinite(interval.point) and interval.point > 0.0):
+        return interval.reason or "the ratio is not a positive number"
+    return ""
+
+
+def _variance(contrast: Contrast) -> float:
+    """Of the logarithm of a ratio, from its interval; NaN where it has none."""
+    interval: Interval = contrast.interval
+    if not (math.isfinite(interval.low) and math.isfinite(interval.high) and interval.low > 0.0):
+        return math.nan
+    half = float(np.log(interval.high) - np.log(interval.low)) / 2.0
+    return (half / t_quantile(contrast.df, interval.level)) ** 2
+
+
+def _words(first: Pair, these: Interval, like_these: Interval, left_out: Sequence[str], names: Names) -> str:
+    cell = first.cell
+    a_name, b_name, differ = short_names(cell, first.base)
+    suite = f" of {_suite(first)}" if _suite(first) else ""
+    where = f"over these {these.n} benchmarks{suite}{heap_words(cell)}{names.within(cell, differ)}"
+    without = f" (without {listed([names.benchmark(label) for label in left_out])})" if left_out else ""
+    where += f"{without}, on {names.host(cell)}"
+    if math.isnan(these.low):
+        return f"{a_name} and {b_name} cannot be compared {where}: {these.reason}"
+    if shows_difference(these):
+        unit = first.series.unit if first.series else ""
+        words = f"{compared(a_name, b_name, these, cell.metric, unit, cell.better)} {where}"
+    else:
+        words = f"no difference shown between {a_name} and {b_name} {where}; {bound_words([these])}"
+    return f"{words}; {_generalising(these, like_these)}"
+
+
+def _generalising(these: Interval, like_these: Interval) -> str:
+    if math.isnan(like_these.low):
+        return f"nothing can be said of programs like these: {like_these.reason}"
+    if not shows_difference(these):
+        return f"for programs like these {bound_words([like_these])}"
+    said = f"for programs like these: {how_much(like_these)}"
+    if shows_difference(like_these):
+        return f"{said}, so it generalises as far as these are a fair sample"
+    return f"{said}, so it is not shown to generalise"

@@ -1,0 +1,254 @@
+"""Is everything recorded that was planned, is every line whole, and did everything succeed?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from regatta.host.errors import Problem, VerificationError
+from regatta.host.journal.decided import planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.journal import Damage, journal_files, read_file
+from regatta.host.journal.record_shape import STATUSES
+from regatta.store.folder import Folder
+from regatta.store.left_out import hosts_left_out
+
+_NONE = -1
+_NAMED_AT_MOST = 5
+#: an interval needs two
+_LEAST_UNDISTURBED = 2
+
+
+@dataclass
+class CellVerdict:
+    """Planned invocations of a cell on a host, by the status of their last attempt."""
+
+    host: str
+    cell_id: str
+    label: str
+    statuses: dict[str, int]
+    #: planned invocations without a record
+    missing: int
+    #: invocation ids of some that did not end well
+    examples: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Verdict:
+    """What `regatta verify` found."""
+
+    experiment: str
+    planned: int
+    recorded: int
+    statuses: dict[str, int]
+    #: cells in which something is missing or failed
+    cells: list[CellVerdict]
+    #: lines that are no records, as sentences. They stay in the journal, and count as problems only while something
+    #: planned has no record: afterwards nothing is lost by them
+    damage: list[str]
+    #: attempts that are recorded twice, as sentences
+    doubled: list[str]
+    #: records of cells that are planned no more
+    unplanned: int
+    #: attempts beyond the first
+    reruns: int
+    #: host -> segments in which something planned has no record
+    incomplete: dict[str, list[int]]
+    #: block groups that have no decision how many rounds they need, as sentences
+    undecided: list[str] = field(default_factory=list)
+    #: host -> why it was left out
+    left_out: dict[str, str] = field(default_factory=dict)
+    #: host of which nothing is recorded -> invocations planned on it
+    silent: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences for what makes the verification fail."""
+        found = [f"{host}: left out: {why}" for host, why in self.left_out.items()]
+        found += [
+            f"{host}: nothing is recorded of {count} planned invocations"
+            for host, count in self.silent.items()
+            if host not in self.left_out
+        ]
+        for cell in self.cells:
+            where = f"{cell.host}: {cell.label} [{cell.cell_id}]"
+            if cell.missing and cell.host not in self.silent:
+                found.append(f"{where}: {cell.missing} planned invocations have no record")
+            reason = f" ({cell.reasons[0]})" if cell.reasons else ""
+            failed = [
+                f"{count} {status}{reason}"
+                for status, count in cell.statuses.items()
+                if status not in ("ok", "perturbed", "skipped")
+            ]
+            if skipped := cell.statuses.get("skipped", 0):
+                # The last of the sentence before: one sentence per cell that was given up.
+                given_up = f"given up, {skipped} not run (`--retry-failed` runs them)"
+                failed[-1:] = ["; ".join([*failed[-1:], given_up])]
+            found += [f"{where}: {one}" for one in failed]
+            disturbed = cell.statuses.get("perturbed", 0)
+            if disturbed and cell.statuses.get("ok", 0) < _LEAST_UNDISTURBED:
+                found.append(
+                    f"{where}: {disturbed} of {sum(cell.statuses.values())} perturbed, so that nothing can be said of it; "
+                    "run it on a quieter machine, or widen `perturbation` in the spec"
+                )
+        return found + self.undecided + self.doubled + (self.damage if self.incomplete else [])
+
+    def to_json(self) -> dict[str, Any]:
+        """As `verify.json`."""
+        return {**asdict(self), "problems": self.problems, "holds": not self.problems}
+
+
+class _HostLedger:
+    """The status of each planned (cell, round) of one host: one byte each."""
+
+    def __init__(self, folder: Folder, host: str) -> None:
+        header = folder.host_header(host)
+        self.host = host
+        self._rows_path = folder.host_plan(host) / "rows.i32"
+        self._segments = [first for first, _ in header["segments"]]
+        self.cells: list[dict[str, Any]] = header["cells"]
+        self.index = {cell["cell_id"]: i for i, cell in enumerate(self.cells)}
+        decisions = read_decisions(folder.decisions(host))
+        #: rounds of each cell: those that its comparisons do not need are not planned any more
+        self.rounds = planned_rounds(header, decisions)
+        most = int(header["rounds"])
+        self.status: npt.NDArray[np.int8] = np.full((len(self.cells), most), _NONE, dtype=np.int8)
+        self.attempts: npt.NDArray[np.int32] = np.zeros((len(self.cells), most), dtype=np.int32)
+        self._needed = np.arange(most) < np.array(self.rounds, dtype=np.int64).reshape(-1, 1)
+        self._undecided = undecided_groups(header, decisions)
+        self._pilot = header["discarded_rounds"] + header["stopping"]["pilot"] if self._undecided else 0
+        self.bad: dict[int, list[tuple[str, str]]] = {}
+
+    @property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Array (cells, rounds): needed, and without a record."""
+        lacking: npt.NDArray[np.bool_] = (self.status == _NONE) & self._needed
+        return lacking
+
+    def undecided(self) -> list[str]:
+        """Sentences for block groups whose pilot is recorded and about which nothing is decided."""
+        return [
+            f"{self.host}: {len(group['cells'])} alternatives from {self.cells[group['cells'][0]]['label']} on: nobody has "
+            "decided how many rounds they need; `regatta run` does"
+            for group in self._undecided
+            if not (self.status[group["cells"], : self._pilot] == _NONE).any()
+        ]
+
+    def incomplete_segments(self) -> list[int]:
+        """Segments that have planned invocations without a record; the first where something is still to be decided."""
+        missing = self.missing
+        if not missing.any():
+            return [0] if self._undecided else []
+        rows = np.fromfile(self._rows_path, dtype="<i4").reshape(-1, 4)
+        places = np.flatnonzero(missing[rows[:, 3], rows[:, 0]])
+        found = {int(n) for n in np.searchsorted(self._segments, places, side="right") - 1}
+        return sorted(found | ({0} if self._undecided else set()))
+
+    def verdicts(self) -> list[CellVerdict]:
+        found = []
+        lacking = self.missing
+        for i, cell in enumerate(self.cells):
+            counts = {name: int(np.count_nonzero(self.status[i] == k)) for k, name in enumerate(STATUSES)}
+            counts = {name: count for name, count in counts.items() if count}
+            missing = int(np.count_nonzero(lacking[i]))
+            too_disturbed = "perturbed" in counts and counts.get("ok", 0) < _LEAST_UNDISTURBED
+            if missing or too_disturbed or set(counts) - {"ok", "perturbed"}:
+                bad = self.bad.get(i, [])
+                reasons = list(dict.fromkeys(reason for _, reason in bad))
+                found.append(
+                    CellVerdict(
+                        self.host,
+                        cell["cell_id"],
+                        cell["label"],
+                        counts,
+                        missing,
+                        [name for name, _ in bad][:_NAMED_AT_MOST],
+                        reasons[:_NAMED_AT_MOST],
+                    )
+                )
+        return found
+
+
+def verify_experiment(folder: Folder) -> Verdict:
+    """Read every line of the journal against the plan.
+
+    Raises:
+        StoreError: there is no plan.
+    """
+    ledgers = {host: _HostLedger(folder, host) for host in folder.planned_hosts()}
+    damage: list[str] = []
+    doubled: list[str] = []
+    seen: set[tuple[str, str, int]] = set()
+    recorded = unplanned = reruns = 0
+    heard: set[str] = set()
+    for path, line, item in _numbered_lines(folder):
+        if isinstance(item, Damage):
+            kind = "torn" if item.torn else "damaged"
+            damage.append(f"{item.path}:{item.line}: {kind} line: {item.reason}")
+            continue
+        recorded += 1
+        heard.add(item["host"])
+        key = (item["host"], item["invocation_id"], item["attempt"])
+        if key in seen:
+            doubled.append(
+                f"{path}:{line}: {item['invocation_id']} attempt {item['attempt']} is recorded twice"
+            )
+        seen.add(key)
+        ledger = ledgers.get(item["host"])
+        cell = ledger.index.get(item["cell_id"]) if ledger else None
+        if ledger is None or cell is None or not 0 <= item["round"] < ledger.rounds[cell]:
+            unplanned += 1
+            continue
+        place = (cell, item["round"])
+        reruns += int(item["attempt"] > 0)
+        if item["attempt"] >= ledger.attempts[place]:
+            ledger.attempts[place] = item["attempt"]
+            ledger.status[place] = STATUSES.index(item["status"])
+        if item["status"] not in ("ok", "perturbed", "skipped"):
+            ledger.bad.setdefault(cell, []).append((item["invocation_id"], str(item.get("reason"))))
+    statuses = {
+        name: sum(int(np.count_nonzero(ledger.status == k)) for ledger in ledgers.values())
+        for k, name in enumerate(STATUSES)
+    }
+    return Verdict(
+        experiment=folder.name,
+        planned=sum(sum(ledger.rounds) for ledger in ledgers.values()),
+        recorded=recorded,
+        statuses={name: count for name, count in statuses.items() if count},
+        cells=[verdict for ledger in ledgers.values() for verdict in ledger.verdicts()],
+        damage=damage,
+        doubled=doubled,
+        unplanned=unplanned,
+        reruns=reruns,
+        incomplete={
+            host: found for host, ledger in ledgers.items() if (found := ledger.incomplete_segments())
+        },
+        undecided=[sentence for ledger in ledgers.values() for sentence in ledger.undecided()],
+        left_out=hosts_left_out(folder),
+        silent={
+            host: sum(ledger.rounds) for host, ledger in ledgers.items() if ledger.cells and host not in heard
+        },
+    )
+
+
+def _numbered_lines(folder: Folder) -> Iterator[tuple[Path, int, dict[str, Any] | Damage]]:
+    for path in journal_files(folder.path):
+        for number, item in enumerate(read_file(path), start=1):
+            yield path, number, item
+
+
+def raise_if_failed(problems: list[str], experiment: str) -> None:
+    """Turn the problems of a verdict into the error that ends a command with exit code 1."""
+    if problems:
+        error = VerificationError(
+            experiment, "every planned invocation recorded, whole and successful", problems[0]
+        )
+        error.problems = tuple(
+            Problem(experiment, "a record that is whole and successful", p) for p in problems
+        )
+        raise error

@@ -1,0 +1,135 @@
+"""Answers that can be read aloud, and say no more than was shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.host.units import UNITS, display_scale
+from regatta.host.values.experiment import Better
+from regatta.stats.estimate import Interval
+
+
+def is_speed(unit: str, better: Better) -> bool:
+    """Is it a matter of fast and slow: a time that should be low, or a rate that should be high?"""
+    dimension = UNITS.get(unit, ("", 1.0))[0]
+    return (dimension, better) in (("time", "lower"), ("rate", "higher"), ("bandwidth", "higher"))
+
+
+def shows_difference(ratio: Interval) -> bool:
+    """Does the interval of a ratio leave out 1?"""
+    return ratio.low > 1.0 or ratio.high < 1.0
+
+
+def outcome_words(better: int, worse: int, open_: int) -> str:
+    """`better in 3, worse in 1, no difference shown in 2`: how often an alternative was what against its baseline."""
+    return f"better in {better}, worse in {worse}, no difference shown in {open_}"
+
+
+def compared(a: str, b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
+    """`g1 is 4.1 % (3.2 to 5.0) faster than serial`, for a ratio a/b that differs from 1."""
+    verb = "is" if is_speed(unit, better) else "has"
+    return f"{a} {verb} {difference(b, ratio, metric, unit, better)}"
+
+
+def difference(b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
+    """`4.1 % (3.2 to 5.0) faster than serial`: per cent of b's value."""
+    if is_speed(unit, better):
+        word = "faster" if (ratio.point < 1.0) == (better == "lower") else "slower"
+    else:
+        word = f"{'lower' if ratio.point < 1.0 else 'higher'} {metric}"
+    return f"{how_much(ratio)} {word} than {b}"
+
+
+def superlative(metric: str, unit: str, better: Better) -> str:
+    """`is fastest`, or `has the lowest max_rss`."""
+    if is_speed(unit, better):
+        return "is fastest"
+    return f"has the {'lowest' if better == 'lower' else 'highest'} {metric}"
+
+
+def bound_words(ratios: Sequence[Interval]) -> str:
+    """`any is likely below 2.3 %`: never "no difference", because none was excluded."""
+    edges = [abs(edge - 1.0) * 100.0 for r in ratios for edge in (r.low, r.high)]
+    largest = max(edges, default=math.nan)
+    if not all(map(math.isfinite, edges)) or not edges:
+        return "how large one might be is not known"
+    decimals = _decimals(largest / 2)
+    up = math.ceil(largest * 10**decimals - 1e-9) / 10**decimals
+    return f"any is likely below {up:.{decimals}f} %"
+
+
+def practical(ratio: Interval, theta_percent: float) -> str:
+    """Does the difference matter? `yes`: the whole interval lies beyond theta; `no`: all of it within; `open`; "" undefined."""
+    theta = theta_percent / 100.0
+    if math.isnan(ratio.low) or math.isnan(ratio.high):
+        return ""
+    if ratio.low > 1.0 + theta or ratio.high < 1.0 - theta:
+        return "yes"
+    return "no" if ratio.low >= 1.0 - theta and ratio.high <= 1.0 + theta else "open"
+
+
+def too_small(theta_percent: float) -> str:
+    """What is said of a difference that is shown and does not matter."""
+    return f"less than the {theta_percent:g} % from which on it would matter"
+
+
+def f_words(f: float, df_between: float, df_error: float, p: float) -> str:
+    """`F(2, 27) = 5.1, p 0.013`."""
+    return f"F({_df(df_between)}, {_df(df_error)}) = {f:.3g}, p {p_words(p)}"
+
+
+def _df(df: float) -> str:
+    """Degrees of freedom: `27`, or `17.9` where they are estimated."""
+    return f"{df:g}" if df == round(df) else f"{df:.1f}"
+
+
+def p_words(p: float) -> str:
+    """`0.0131`, `<0.0001`; nothing where there is none."""
+    return "" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def counted(n: int, what: str) -> str:
+    """`1 block`, `18 blocks`."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def measured(estimate: Interval, unit: str) -> str:
+    """`1.23 s (1.20 to 1.26)`, in the unit in which a person reads it."""
+    if math.isnan(estimate.point):
+        return f"no value ({estimate.reason})"
+    factor, shown = display_scale(estimate.point, unit)
+    if math.isnan(estimate.low):
+        return f"{estimate.point * factor:.4g} {shown} (no interval: {estimate.reason})"
+    half = (estimate.high - estimate.low) / 2 * factor
+    decimals = min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
+    low, high = edges(estimate, factor, decimals)
+    how = f", {estimate.within_range}" if estimate.within_range else ""
+    return f"{estimate.point * factor:,.{decimals}f} {shown} ({low} to {high}{how})"
+
+
+def edges(estimate: Interval, factor: float, decimals: int) -> tuple[str, str]:
+    """The ends of an interval, times a factor. A lower end that was kept above 0 has digits enough to show that."""
+    low, high = estimate.low * factor, estimate.high * factor
+    more = 1 - math.floor(math.log10(low)) if estimate.within_range and low > 0 else 0
+    return f"{low:,.{min(9, max(decimals, more))}f}", f"{high:,.{decimals}f}"
+
+
+def how_much(ratio: Interval) -> str:
+    """`4.1 % (3.2 to 5.0)`: how far a ratio is from 1; an end on the other side of 1 is negative."""
+    point, *edges = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
+    if point < 0:
+        point, edges = -point, [-edge for edge in edges]
+    low, high = sorted(edges)
+    decimals = _decimals((high - low) / 2)
+    return f"{point:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"
+
+
+def _decimals(half_width: float) -> int:
+    """Digits that the interval's width lets one speak of."""
+    return next((digits for digits, least in enumerate((10.0, 0.1, 0.01)) if half_width >= least), 3)

@@ -1,0 +1,89 @@
+"""One line with its uncertainty: bands where points are many, bars where they are few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from regatta.figures.axes import LOG_FROM, Trace
+from regatta.figures.looks import Look
+from regatta.figures.quantities import Scale, finite
+
+_BAND_FROM = 4
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a curve: `y`, `low`, `high` in the measured unit; NaN where undefined."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    text: str
+
+
+def above_zero(lines: Sequence[Sequence[Point]]) -> list[list[Point]]:
+    """The same lines with interval ends that are 0 or less drawn just below the smallest point, as a logarithmic axis asks.
+
+    Only where the points span more than `LOG_FROM` and are all positive; the texts keep the true ends.
+    """
+    values = finite(point.y for line in lines for point in line)
+    if not values or min(values) <= 0 or max(values) / min(values) <= LOG_FROM:
+        return [list(line) for line in lines]
+    least = min(values) / 2
+    return [[replace(p, low=least if p.low <= 0 else p.low) for p in line] for line in lines]
+
+
+def curve(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:
+    """Traces of one line through `points` (ascending x): bands first, so that they lie under the line.
+
+    An undefined point leaves a gap; it is never bridged and never 0.
+    """
+    line: Trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": [point.x for point in points],
+        "y": [scale.tidy(point.y) for point in points],
+        "line": {"color": look.colour, "width": 2, "dash": look.dash},
+        "marker": {"color": look.colour, "symbol": look.mark, "size": 7},
+        "hoverinfo": "text",
+        "hovertext": [point.text for point in points],
+        "connectgaps": False,
+    }
+    if len(points) >= _BAND_FROM:
+        return [*_bands(points, look, scale), line]
+    line["error_y"] = {
+        "type": "data",
+        "symmetric": False,
+        "array": [scale.tidy(point.high - point.y) for point in points],
+        "arrayminus": [scale.tidy(point.y - point.low) for point in points],
+        "color": look.colour,
+        "thickness": 1.5,
+        "width": 4,
+    }
+    return [line]
+
+
+def _bands(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:
+    runs: list[list[Point]] = [[]]
+    for point in points:
+        if math.isfinite(point.low) and math.isfinite(point.high):
+            runs[-1].append(point)
+        else:
+            runs.append([])
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [p.x for p in run] + [p.x for p in reversed(run)],
+            "y": [scale.tidy(p.high) for p in run] + [scale.tidy(p.low) for p in reversed(run)],
+            "fill": "toself",
+            "fillcolor": look.faint(0.2),
+            "line": {"width": 0},
+            "hoverinfo": "skip",
+        }
+        for run in runs
+        if len(run) > 1
+    ]

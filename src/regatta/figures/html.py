@@ -1,0 +1,149 @@
+"""HTML: sections with numbered figures, put into one file that loads nothing from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from regatta.figures.axes import Figure, Group
+from regatta.figures.topic import Topic
+from regatta.host.errors import StoreError
+
+_TEMPLATES = Path(__file__).parent / "templates"
+#: With more figures than this in a section only its first group is open: a phone draws the others when asked.
+_OPEN_FIGURES = 12
+
+
+@dataclass(frozen=True)
+class NumberedFigure:
+    """A figure and the key under which the page's script finds it."""
+
+    key: str
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Part:
+    """One foldable group of a section, with its figures numbered."""
+
+    group: Group
+    figures: tuple[NumberedFigure, ...]
+    open: bool
+
+
+@dataclass(frozen=True)
+class Section:
+    """A topic of the page with its figures numbered."""
+
+    topic: Topic
+    parts: tuple[Part, ...]
+
+
+def number_figures(topic: Topic) -> Section:
+    """Give every figure of a topic its key: the topic's anchor, the group's number, the figure's number."""
+    few = sum(len(group.figures) for group in topic.groups) <= _OPEN_FIGURES
+    parts = tuple(
+        Part(
+            group,
+            tuple(
+                NumberedFigure(f"{topic.anchor}-{g}-{f}", figure) for f, figure in enumerate(group.figures)
+            ),
+            few or g == 0,
+        )
+        for g, group in enumerate(topic.groups)
+    )
+    return Section(topic, parts)
+
+
+def fill(template: str, sections: Sequence[Section], **values: Any) -> str:
+    """Fill a template that extends `base.html.j2`; whatever stands in `values` and `sections` is escaped."""
+    scripts = {"plotly": plotly_js(), "report": _text("report.js")}
+    figures = {
+        numbered.key: {"data": numbered.figure.traces, "layout": numbered.figure.layout}
+        for section in sections
+        for part in section.parts
+        for numbered in part.figures
+    }
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(
+        sections=sections,
+        style=Markup(_text("report.css")),
+        scripts={name: Markup(text) for name, text in scripts.items()},
+        policy=_policy(scripts if figures else {"report": scripts["report"]}),
+        figures=Markup(json_in_html(figures)) if figures else "",
+        **values,
+    )
+
+
+def encoded(page: str) -> bytes:
+    """A page as bytes. A name decoded from bytes that are no UTF-8 holds surrogates, which become question marks."""
+    return page.encode("utf-8", "replace")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it appears whole or not at all: under a temporary name beside `path`, then renamed.
+
+    Args:
+        path: the file; its folder is made when it is missing.
+        content: all of it.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    except OSError as error:
+        raise StoreError(
+            str(path),
+            "a place where the file can be written",
+            str(error),
+            "free space or choose another folder",
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def json_in_html(value: object) -> str:
+    """JSON that may stand inside `<script type="application/json">`: nothing in it can end the element."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def plotly_js() -> str:
+    """The plotting library, whole (plotly's package carries no smaller bundle), fit to stand inside `<script>`."""
+    return str(get_plotlyjs()).replace("</script", "<\\/script").replace("\r\n", "\n")
+
+
+def _policy(scripts: dict[str, str]) -> str:
+    """Content security policy: the page runs its own scripts, known by their digest, and loads nothing."""
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts.values())
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _text(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")

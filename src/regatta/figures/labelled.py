@@ -1,0 +1,285 @@
+"""Figures of many lines, each with its name at its end: an eye need not walk between a legend and eight colours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, log_ticks
+from regatta.figures.curves import Point, curve
+from regatta.figures.labels import plot_text, shorten
+from regatta.figures.looks import HUES, MARKS, Look
+from regatta.figures.quantities import Scale, choose_scale, finite, interval, show_percent, significant
+from regatta.host.units import UNITS, display_scale
+from regatta.stats.estimate import Interval
+
+#: No more lines than there are hues stand in one figure.
+MOST_LINES = HUES
+_LABEL_CHARACTERS = 26
+_FONT_PX, _CHARACTER_PX = 11, 6.2
+#: what the axis of x and the margin above take of a figure's height
+_BELOW_PX, _ABOVE_PX = 46, 20
+_MARK_NAMES = tuple(MARKS)
+#: A logarithmic axis spans this much at least: differences of a few per cent are small there, as they are.
+_LEAST_SPAN = 4.0
+#: how far beyond its points such an axis goes for the sake of their intervals
+_INTERVAL_ROOM = 3.0
+#: Bars of lines that have few points are set apart by this share of the axis of x.
+_DODGE, _BARS_BELOW = 0.008, 4
+_SPELLED = {"us": "µs"}
+
+
+@dataclass(frozen=True)
+class NamedLine:
+    """`points` ascend in x; `y`, `low` and `high` are in the unit of the figure."""
+
+    name: str
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A vertical line at `x` with a text above it."""
+
+    x: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What the values of a figure are shown in: `scale` from the unit of the points, the axis for them in that unit."""
+
+    scale: Scale
+    axis: dict[str, Any]
+
+
+def labelled_figure(
+    title: str,
+    lines: Sequence[NamedLine],
+    x_axis: dict[str, Any],
+    quantity: Quantity,
+    marks: Sequence[Mark] = (),
+    under: Sequence[Trace] = (),
+    height_px: int = 380,
+) -> Figure:
+    """Draw at most `MOST_LINES` lines with their names at the right.
+
+    Args:
+        title: of the figure.
+        lines: in the order of their hues.
+        x_axis, quantity: axes with a `range` (of logarithms where they are logarithmic).
+        marks: those outside the range of x are left out.
+        under: traces that lie under all lines.
+        height_px: of the figure.
+    """
+    bands: list[Trace] = []
+    tops: list[Trace] = []
+    looks = [Look(f"@c{i % HUES}", _MARK_NAMES[i % len(_MARK_NAMES)], "solid") for i, _ in enumerate(lines)]
+    for number, (line, look) in enumerate(zip(lines, looks, strict=True)):
+        share = (number - (len(lines) - 1) / 2) * _DODGE if len(line.points) < _BARS_BELOW else 0.0
+        points = _clipped(_moved(line.points, share, x_axis), quantity)
+        *below, top = curve(points, look, quantity.scale)
+        bands += below
+        tops.append(top)
+    inside = [m for m in marks if x_axis["range"][0] <= _place(m.x, x_axis) <= x_axis["range"][1]]
+    names = [shorten(line.name, _LABEL_CHARACTERS) for line in lines]
+    shapes, texts = _marks(inside, x_axis)
+    right = 16 + int(_CHARACTER_PX * max((len(name) for name in names), default=0))
+    frame = layout(
+        x_axis,
+        quantity.axis,
+        shapes=shapes,
+        annotations=[*texts, *_names(lines, names, looks, quantity, height_px)],
+    )
+    frame["margin"] = {**frame["margin"], "r": right, "t": _ABOVE_PX}
+    return Figure(title, height_px, [*under, *bands, *tops], frame)
+
+
+def estimate_texts(estimate: Interval, unit: str) -> tuple[str, str]:
+    """Two lines of a point's hover text: mean with n, and the interval or why there is none. `unit`: of the estimate."""
+    scale = choose_scale([estimate], unit)
+    ends = interval(scale.show(estimate.low), scale.show(estimate.high))
+    return (
+        f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
+        f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
+    )
+
+
+def time_quantity(title: str, lines: Sequence[NamedLine]) -> Quantity:
+    """A logarithmic axis of times for points in ns; each tick says its own unit."""
+    low, high = _spanned(lines, 1.0)
+    texts = {}
+    for tick in log_ticks(low, high):
+        factor, unit = display_scale(tick, "ns")
+        texts[tick] = f"{tick * factor:g} {_SPELLED.get(unit, unit)}"
+    return Quantity(Scale(1.0, "ns", None), log_axis(f"{title}, log scale", low, high, texts))
+
+
+def plain_quantity(title: str, unit: str, lines: Sequence[NamedLine]) -> Quantity:
+    """An axis from 0 for points in `unit`; logarithmic where the lines lie far apart, linear where a value is below 0."""
+    values = finite(v for line in lines for p in line.points for v in (p.y, p.low, p.high))
+    if not values:
+        return Quantity(Scale(1.0, unit, None), axis(f"{title} ({unit})", range=[0, 1]))
+    factor = 1.0
+    if UNITS.get(unit, ("", 1.0))[0] == "bandwidth":
+        # A bandwidth is in bytes, whatever the program says: GB/s is what today's memories have.
+        base = UNITS[unit][1]
+        shown = "GB/s" if max(values) * base >= 2e9 else "MB/s"
+        factor, unit = base / UNITS[shown][1], shown
+    name = f"{title} ({unit})" if unit else title
+    scale = Scale(factor, unit, None)
+    points = finite(p.y for line in lines for p in line.points)
+    if points and min(points) > 0 and max(points) / min(points) > LOG_FROM:
+        low, high = _spanned(lines, factor)
+        texts = {tick: significant(tick, 1) for tick in log_ticks(low, high)}
+        return Quantity(scale, log_axis(f"{name}, log scale", low, high, texts))
+    # An interval may reach below 0 where no value can be; it ends at the axis then.
+    ends = [min(0.0, *points, 0.0) * factor, max(0.0, *values, 0.0) * factor]
+    room = 0.06 * (ends[1] - ends[0]) or 1.0
+    return Quantity(scale, axis(name, range=[ends[0] - (room if ends[0] < 0 else 0), ends[1] + room]))
+
+
+def _spanned(lines: Sequence[NamedLine], factor: float) -> tuple[float, float]:
+    """What a logarithmic axis must hold: every point above 0, and as much of their intervals as leaves them readable."""
+    points = [p for line in lines for p in line.points if p.y > 0]
+    if not points:
+        return 1.0, _LEAST_SPAN
+    least, most = min(p.y for p in points), max(p.y for p in points)
+    ends = finite(end for p in points for end in (p.low, p.high))
+    low = max(least / _INTERVAL_ROOM, min((end for end in ends if end > 0), default=least))
+    high = min(most * _INTERVAL_ROOM, max(ends, default=most))
+    low, high = min(low, least) * factor, max(high, most) * factor
+    if high / low < _LEAST_SPAN:
+        middle = math.sqrt(low * high)
+        low, high = middle / math.sqrt(_LEAST_SPAN), middle * math.sqrt(_LEAST_SPAN)
+    return low, high
+
+
+def _clipped(points: Sequence[Point], quantity: Quantity) -> list[Point]:
+    """On a logarithmic axis an interval that reaches to 0 or below ends at the axis; its text keeps the true end."""
+    if quantity.axis.get("type") != "log":
+        return list(points)
+    floor = 10.0 ** quantity.axis["range"][0] / quantity.scale.factor
+    return [
+        Point(p.x, p.y if p.y > 0 else math.nan, floor if p.low <= 0 else p.low, p.high, p.text)
+        for p in points
+    ]
+
+
+def _moved(points: Sequence[Point], share: float, x_axis: dict[str, Any]) -> Sequence[Point]:
+    """The points moved along x by a share of the axis."""
+    if not share:
+        return points
+    low, high = x_axis["range"]
+    shift = share * (high - low)
+    if x_axis.get("type") == "log":
+        return [replace(point, x=point.x * 10.0**shift) for point in points]
+    return [replace(point, x=point.x + shift) for point in points]
+
+
+def _place(value: float, on: dict[str, Any]) -> float:
+    """Where a value lies on an axis, in the numbers of its range."""
+    return math.log10(value) if on.get("type") == "log" else value
+
+
+def _marks(
+    marks: Sequence[Mark], x_axis: dict[str, Any]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    shapes: list[dict[str, Any]] = []
+    texts: list[dict[str, Any]] = []
+    for mark in marks:
+        place = _place(mark.x, x_axis)
+        # Shapes take values, also on a logarithmic axis; annotations take their logarithms.
+        shapes.append(
+            {
+                "type": "line",
+                "xref": "x",
+                "yref": "paper",
+                "x0": mark.x,
+                "x1": mark.x,
+                "y0": 0,
+                "y1": 1,
+                # Over the grid, which may have a line at the same place.
+                "line": {"color": "@muted", "width": 1.5, "dash": "dot"},
+            }
+        )
+        texts.append(
+            {
+                **_label(plot_text(mark.text), "@muted"),
+                "xref": "x",
+                "x": place,
+                "xanchor": "center",
+                "yref": "paper",
+                "y": 1,
+                "yanchor": "bottom",
+            }
+        )
+    return shapes, texts
+
+
+def _names(
+    lines: Sequence[NamedLine],
+    names: Sequence[str],
+    looks: Sequence[Look],
+    quantity: Quantity,
+    height_px: int,
+) -> list[dict[str, Any]]:
+    """Each line's name beside its last point, moved apart where they would lie over one another."""
+    room = height_px - _BELOW_PX - _ABOVE_PX
+    low, high = quantity.axis["range"]
+    log = quantity.axis.get("type") == "log"
+    ends = []
+    for number, line in enumerate(lines):
+        values = [
+            p.y * quantity.scale.factor for p in line.points if math.isfinite(p.y) and (p.y > 0 or not log)
+        ]
+        if values:
+            ends.append(((_place(values[-1], quantity.axis) - low) / (high - low) * room, number))
+    ends.sort()
+    placed = _apart([end for end, _ in ends], room)
+    return [
+        {
+            **_label(plot_text(names[number]), looks[number].colour),
+            "xref": "paper",
+            "x": 1,
+            "xanchor": "left",
+            "xshift": 6,
+            "yref": "paper",
+            "y": round(place / room, 4),
+            "yanchor": "middle",
+        }
+        for place, (_, number) in zip(placed, ends, strict=True)
+    ]
+
+
+def _apart(places: Sequence[float], room: float) -> list[float]:
+    """Ascending places moved as little as keeps them a line of text apart and inside the room."""
+    gap = min(_FONT_PX + 3.0, room / max(1, len(places)))
+    # Neighbours that touch form a block around the mean of where they want to be.
+    blocks: list[list[float]] = []
+    for place in places:
+        blocks.append([place])
+        while len(blocks) > 1 and _first(blocks[-1], gap, room) < _first(blocks[-2], gap, room) + gap * len(
+            blocks[-2]
+        ):
+            last = blocks.pop()
+            blocks[-1] += last
+    return [_first(block, gap, room) + gap * i for block in blocks for i in range(len(block))]
+
+
+def _first(block: Sequence[float], gap: float, room: float) -> float:
+    """Where the lowest of a block stands."""
+    length = gap * (len(block) - 1)
+    middle = sum(block) / len(block)
+    return min(max(0.0, middle - length / 2), room - length)
+
+
+def _label(text: str, colour: str) -> dict[str, Any]:
+    return {
+        "text": text,
+        "showarrow": False,
+        "font": {"size": _FONT_PX, "color": colour},
+        "borderpad": 0,
+    }

@@ -1,0 +1,76 @@
+"""Figures over the size of the heap: one line a collector, whatever is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from regatta.figures.axes import Figure, Trace, axis, layout, value_axis
+from regatta.figures.curves import Point, above_zero, curve
+from regatta.figures.looks import Look
+from regatta.figures.quantities import Scale, finite
+
+_HEIGHT_PX = 320
+#: A sweep of many heaps needs room for its lines to lie apart.
+_TALL_PX, _TALL_FROM = 440, 8
+#: Few heap settings are drawn with bars, which are set apart by this share of the gap between two settings.
+_DODGE = 0.025
+#: so many settings are each named on the axis
+_NAMED = 6
+
+
+@dataclass(frozen=True)
+class HeapLine:
+    """One collector: `points` with the heap as x, ascending."""
+
+    look: Look
+    points: Sequence[Point]
+
+
+def over_heap(
+    title: str, lines: Sequence[HeapLine], factors: bool, y_title: str, scale: Scale, *, one: bool = False
+) -> Figure:
+    """Draw lines over the heap.
+
+    Args:
+        title: of the figure.
+        lines: in the order in which they are drawn.
+        factors: the heap is in multiples of the least heap, else in MiB.
+        y_title: of the axis of values.
+        scale: of the values.
+        one: values are ratios, of which 1 is drawn as a line of its own.
+    """
+    heaps = sorted({point.x for line in lines for point in line.points})
+    gap = min((b - a for a, b in pairwise(heaps)), default=1.0)
+    bands: list[Trace] = []
+    tops: list[Trace] = []
+    shown = above_zero([line.points for line in lines])
+    for number, (line, points) in enumerate(zip(lines, shown, strict=True)):
+        shift = (number - (len(lines) - 1) / 2) * _DODGE * gap if len(points) < 4 else 0.0
+        moved = [replace(point, x=point.x + shift) for point in points]
+        # Inside one figure hue alone tells the lines apart; the mark is kept, the dash would only disturb.
+        *under, top = curve(moved, Look(line.look.colour, line.look.mark, "solid"), scale)
+        if len(heaps) >= _TALL_FROM:
+            top["marker"]["size"] = 5
+        bands += under
+        tops.append(top)
+    values = finite(v * scale.factor for points in shown for p in points for v in (p.y, p.low, p.high))
+    x_title = "heap, multiple of the least heap" if factors else "heap (MiB)"
+    ticks = {"tickvals": heaps, "ticktext": [f"{heap:g}" for heap in heaps]} if len(heaps) <= _NAMED else {}
+    height = _TALL_PX if len(heaps) >= _TALL_FROM else _HEIGHT_PX
+    if one:
+        bands.insert(0, _at_one(heaps))
+        values.append(1.0)
+    return Figure(title, height, bands + tops, layout(axis(x_title, **ticks), value_axis(y_title, values)))
+
+
+def _at_one(heaps: Sequence[float]) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [heaps[0], heaps[-1]],
+        "y": [1, 1],
+        "line": {"color": "@muted", "width": 1, "dash": "dash"},
+        "hoverinfo": "skip",
+    }

@@ -1,0 +1,59 @@
+"""The zipapp's command: `regatta.pyz VERB ...`, all that a host does for itself."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+
+def _segment(argv: Sequence[str]) -> int:
+    from regatta.host.verbs.segment_command import run_segment
+
+    return run_segment(argv)
+
+
+def _detached(argv: Sequence[str]) -> int:
+    from regatta.host.verbs.detached import command
+
+    return command(argv)
+
+
+def _follow(argv: Sequence[str]) -> int:
+    from regatta.host.verbs.follow import command
+
+    return command(argv)
+
+
+def _ask(argv: Sequence[str]) -> int:
+    from regatta.host.verbs.questions import command
+
+    return command(argv)
+
+
+def _quiet(argv: Sequence[str]) -> int:
+    from regatta.host.quiet.command import main as command
+
+    return command(argv)
+
+
+#: verb -> what runs it; each imports only what it needs, for a start is paid at every segment
+_VERBS: dict[str, Callable[[Sequence[str]], int]] = {
+    "segment": _segment,
+    "detached": _detached,
+    "follow": _follow,
+    "ask": _ask,
+    "quiet": _quiet,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the verb that the arguments begin with; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] not in _VERBS:
+        print(f"usage: regatta.pyz {'|'.join(_VERBS)} ...", file=sys.stderr)
+        return 2
+    return _VERBS[words[0]](words[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

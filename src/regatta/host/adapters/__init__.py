@@ -1,0 +1,36 @@
+"""What a workload reported, read from what it left. A table, not a scan: `ADAPTERS` names them all.
+
+Standard library only, because the runner reads results on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from regatta.host.adapters import (
+    dacapo,
+    jmh,
+    process,
+    regatta_lines,
+    regex,
+    renaissance,
+    specjbb2015,
+    specjvm98,
+    specjvm2008,
+)
+from regatta.host.adapters.result import Left, Reported
+
+Adapter = Callable[[Left, Mapping[str, object]], Reported]
+
+#: name in a suite -> what reads it
+ADAPTERS: dict[str, Adapter] = {
+    "process": process.read,
+    "regatta": regatta_lines.read,
+    "regex": regex.read,
+    "jmh": jmh.read,
+    "dacapo": dacapo.read,
+    "renaissance": renaissance.read,
+    "specjvm98": specjvm98.read,
+    "specjvm2008": specjvm2008.read,
+    "specjbb2015": specjbb2015.read,
+}

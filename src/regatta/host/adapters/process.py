@@ -1,0 +1,21 @@
+"""For a program that knows nothing of Regatta: wall time, CPU time and memory of its process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from regatta.host.adapters.result import Left, Reported
+
+
+def read(left: Left, options: Mapping[str, object]) -> Reported:
+    """Give one iteration: `elapsed` and `user`, `system` in time, `max_rss` in KiB where it is known."""
+    reported = Reported(
+        iterations=[
+            [0, "elapsed", left.elapsed_ns, "ns", None, None],
+            [0, "user", left.user_s, "s", None, None],
+            [0, "system", left.system_s, "s", None, None],
+        ]
+    )
+    if left.max_rss_kib is not None:
+        reported.iterations.append([0, "max_rss", left.max_rss_kib, "KiB", None, None])
+    return reported

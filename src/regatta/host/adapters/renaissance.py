@@ -1,0 +1,54 @@
+"""Renaissance's JSON (`--json renaissance.json -r N`): the duration of each repetition of the measured operation.
+
+Source: `JsonWriter` in the harness of https://github.com/renaissance-benchmarks/renaissance, format versions 2 to 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regatta.host.adapters.document import BadDocument, document, part
+from regatta.host.adapters.result import Left, Reported
+from regatta.host.journal.record_shape import is_number
+
+
+def read(left: Left, options: Mapping[str, object]) -> Reported:
+    """Give `elapsed` in ns for each repetition of the one benchmark."""
+    reported = Reported()
+    try:
+        value = document(left, "Renaissance")
+        if not isinstance(value, dict):
+            raise BadDocument(f"expected an object, got {value!r:.80}")
+        data = part(value, "data", dict, "the file of Renaissance")
+        if not data:
+            raise BadDocument(
+                "no result: Renaissance measured nothing; the benchmark failed before its first repetition"
+            )
+        if len(data) != 1:
+            raise BadDocument(
+                f"expected one benchmark, because an invocation is of one, got {', '.join(data)[:200]}"
+            )
+        ((name, measured),) = data.items()
+        _add(name[:60], measured, reported)
+        vm = value.get("environment", {}).get("vm", {}) if isinstance(value.get("environment"), dict) else {}
+        if isinstance(vm, dict) and vm.get("termination", "normal") != "normal":
+            raise BadDocument(f"the JVM's termination is {vm['termination']!r:.40}, not normal")
+    except BadDocument as error:
+        reported.error = str(error)
+    return reported
+
+
+def _add(name: str, measured: Any, reported: Reported) -> None:
+    results = part(measured, "results", list, name)
+    for iteration, result in enumerate(results):
+        duration = result.get("duration_ns") if isinstance(result, dict) else None
+        if duration is None or not is_number(duration) or duration <= 0:
+            raise BadDocument(
+                f"{name}: expected `duration_ns` of repetition {iteration + 1}, got {duration!r:.80}"
+            )
+        reported.iterations.append([iteration, "elapsed", duration, "ns", None, None])
+    if measured.get("termination", "normal") != "normal":
+        raise BadDocument(f"{name}: its termination is {measured['termination']!r:.40}, not normal")
+    if not results:
+        raise BadDocument(f"no result: Renaissance tells of no repetition of {name}")

@@ -1,0 +1,51 @@
+"""SPECjvm98 as an application: `SpecApplication -a -m3 -M3 -s100 _209_db`.
+
+Each execution of a benchmark is an iteration; the harness prints the seconds that it took, and lines about output that is not
+the expected one, which it counts itself as not valid.
+
+Source: the form in which Jikes RVM's and OVM's scripts read it; the suite's own documents describe the options alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from regatta.host.adapters.result import Left, Reported
+from regatta.host.adapters.text import lines_of, number, quoted, uncaught
+
+_STARTING = re.compile(r"=+ (_[0-9]{3}_\w+) Starting\b")
+_FINISHED = re.compile(r"=+ (_[0-9]{3}_\w+) Finished in (\S+)(?: secs)?")
+_WRONG = re.compile(
+    r"\bnot valid\b|\binvalid\b|\bvalidity check\b|\bvalidation (?:error|failed)\b|\bdoes not exist\b", re.I
+)
+
+
+def read(left: Left, options: Mapping[str, object]) -> Reported:
+    """Give `elapsed` in s for each execution."""
+    if left.stderr_cut or left.stdout_cut:
+        return Reported(error="the output is longer than what was kept; raise output_kib")
+    reported = Reported()
+    started = 0
+    names: list[str] = []
+    for line in [*lines_of(left.stdout), *lines_of(left.stderr)]:
+        starting, finished = _STARTING.match(line), _FINISHED.match(line)
+        started += 1 if starting else 0
+        names += [found.group(1) for found in (starting, finished) if found]
+        if finished:
+            seconds = number(finished.group(2))
+            if seconds is None:
+                reported.error = reported.error or f"no number of seconds: {quoted(line)}"
+            else:
+                reported.iterations.append([len(reported.iterations), "elapsed", seconds, "s", None, None])
+        elif _WRONG.search(line):
+            reported.error = reported.error or f"SPECjvm98 says: {line[:300]}"
+    reported.error = reported.error or uncaught(left.stdout, left.stderr)
+    if len(set(names)) > 1:
+        several = ", ".join(dict.fromkeys(names))[:200]
+        reported.error = reported.error or f"expected one benchmark, got {several}"
+    if not reported.error and started > len(reported.iterations):
+        reported.error = f"{started} executions began and {len(reported.iterations)} ended"
+    if not reported.error and not reported.iterations:
+        reported.error = "no result: SPECjvm98 tells of no execution"
+    return reported

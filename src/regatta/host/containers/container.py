@@ -1,0 +1,307 @@
+"""Each invocation in a fresh container of Docker: made and looked at before its program is let go, read before it is removed."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.host.containers.docker import Engine, Refusal, open_engine
+from regatta.host.containers.gate import SHELL, Gate
+from regatta.host.containers.mounts import container_command, mounts_of
+from regatta.host.containers.program import START_S, Program
+from regatta.host.containers.usage import ContainerUsage
+from regatta.host.errors import HostError
+from regatta.host.measure import cpu_quota
+from regatta.host.measure.cgroup import TreeUsage
+from regatta.host.measure.limits import cores_of, limits_asked, quota_asked
+from regatta.host.measure.process import (
+    Launch,
+    Outcome,
+    StopSignals,
+)
+from regatta.host.measure.scratch import results_of, work_of
+
+_RESULTS_LABEL = "regatta.results"
+#: those that Docker can set; the address space is limited by the gate
+_ULIMITS = {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_CORE: "core"}
+_UNTOLD_RUSAGE = "wait4 tells of one's own children only; the rest is the control group's"
+
+
+@dataclass
+class Contained:
+    """What became of an invocation in a container."""
+
+    outcome: Outcome
+    tree: TreeUsage
+    #: the record's `rusage` and `isolation`
+    rusage: dict[str, Any]
+    isolation: dict[str, Any]
+
+
+def remove_left_containers(results_files: Iterable[str], needed: bool) -> int:
+    """Kill and remove containers that outlived a runner that was killed. The host's lock must be held.
+
+    Args:
+        results_files: what `REGATTA_RESULTS` named for them.
+        needed: whether this runner needs the engine, too; otherwise it may be gone, and they with it.
+
+    Raises:
+        HostError: it is needed, and does not answer.
+    """
+    count = 0
+    try:
+        engine = open_engine()
+        for file in dict.fromkeys(results_files):
+            found = engine.containers(f"{_RESULTS_LABEL}={file}")
+            for container in found:
+                engine.remove(container)
+            count += len(found)
+            _wait_until_none(engine, file)
+    except HostError:
+        if needed:
+            raise
+    return count
+
+
+def _wait_until_none(engine: Engine, results_file: str) -> None:
+    deadline = time.monotonic() + START_S
+    while engine.containers(f"{_RESULTS_LABEL}={results_file}"):
+        if time.monotonic() > deadline:
+            raise HostError(
+                f"Docker at {engine.path}", "containers of an earlier run to go", "some that stay",
+                f"docker ps -a --filter label={_RESULTS_LABEL}={results_file}",
+            )  # fmt: skip
+        time.sleep(0.02)
+
+
+class Containers:
+    """The containers of a segment, one after the other."""
+
+    def __init__(
+        self, header: Mapping[str, Any], scratch: Path, segment: int, cores: list[int], stop: StopSignals
+    ) -> None:
+        """Args:
+        header: of the plan.
+        scratch: folder of the working directory and of the results file's folder; these two are writable inside.
+        cores: CPUs to measure on; a cell may have fewer.
+
+        Raises:
+            HostError: no engine answers.
+        """
+        self.engine = open_engine()
+        self._scratch = scratch
+        self._writable = [work_of(scratch), results_of(scratch).parent]
+        self._cores = cores
+        self._stop = stop
+        self._labels = {
+            "regatta.experiment": str(header["experiment"]),
+            "regatta.host": str(header["host"]),
+            "regatta.segment": str(segment),
+            _RESULTS_LABEL: str(results_of(scratch)),
+        }
+        #: The control group that holds those of containers; "": Docker's own. Where that is not systemd's, all containers in it
+        #: weigh on the processor as much as one ordinary process does, so that each weighs less than a bare one beside others.
+        self._parent = ""
+        #: image id -> names of the variables that it sets
+        self._variables: dict[str, list[str]] = {}
+
+    def check(self, cells: list[dict[str, Any]], launch: Callable[[list[str]], Launch]) -> None:
+        """See that every image is the planned one and has what is asked of it, by a trial container of each.
+
+        Args:
+            cells: only those in containers.
+            launch: what to start a command with.
+
+        Raises:
+            HostError: what is missing.
+            Interrupted: the runner was told to stop.
+        """
+        self._check_engine(cells)
+        kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for cell in cells:
+            key = (cell["isolation"]["image"], cell["isolation"]["image_id"])
+            kinds.setdefault(key, []).append(cell)
+        for (name, image_id), group in kinds.items():
+            found = self.engine.image(name)
+            if found["Id"] != image_id:
+                raise HostError(
+                    f"Docker image {name}", f"{image_id[:19]} as planned", str(found["Id"])[:19],
+                    "it changed since the plan was made; `regatta run` plans again",
+                )  # fmt: skip
+            set_there = (found.get("Config") or {}).get("Env") or []
+            self._variables[image_id] = [str(each).partition("=")[0] for each in set_there]
+            self._try(name, group, launch)
+
+    def _check_engine(self, cells: list[dict[str, Any]]) -> None:
+        about = self.engine.ask("GET", "/info")
+        if about.get("CgroupDriver") == "cgroupfs":
+            self._parent = "/"
+        needs = {"CPUSet": "sets of CPUs"}
+        if any(cell["isolation"]["memory_mib"] for cell in cells):
+            needs["MemoryLimit"] = "limits of memory"
+        if any(quota_asked(cell) is not None for cell in cells):
+            needs["CpuCfsQuota"] = "quotas of processor time"
+        for key, what in needs.items():
+            if not about.get(key):
+                raise HostError(
+                    f"Docker at {self.engine.path}", f"an engine that can set {what}", "one that cannot",
+                    "mount the control groups cpu, cpuset and memory, and start dockerd again",
+                )  # fmt: skip
+
+    def _try(self, image: str, cells: list[dict[str, Any]], launch: Callable[[list[str]], Launch]) -> None:
+        """One container of an image, which looks for the programs that are to be there."""
+        programs = sorted({path for cell in cells for path in cell["isolation"]["programs"]})
+        looks = [SHELL, "-c", 'for each; do [ -x "$each" ] || echo "$each"; done', SHELL, *programs]
+        trial = {
+            **cells[0],
+            "files": [file for cell in cells for file in cell["files"]],
+            "isolation": {
+                **cells[0]["isolation"],
+                "programs": [SHELL],
+                "folders": sorted({path for cell in cells for path in cell["isolation"]["folders"]}),
+            },
+        }
+        outcome = self.run(trial, launch(looks)).outcome
+        said = outcome.stdout.kept.decode("utf-8", "replace").split()
+        if outcome.exit_code != 0:
+            got = outcome.stderr.kept.decode("utf-8", "replace").strip() or f"exit code {outcome.exit_code}"
+            raise HostError(f"Docker image {image}", f"{SHELL} in it to run", got, "another image")
+        if said:
+            raise HostError(
+                f"Docker image {image}", f"{', '.join(said)} in it", "none",
+                "an image that has them; programs that are found on PATH come from the image",
+            )  # fmt: skip
+
+    def run(
+        self,
+        cell: Mapping[str, Any],
+        launch: Launch,
+        let_go: Callable[[], None] = lambda: None,
+        ended: Callable[[], None] = lambda: None,
+    ) -> Contained:
+        """Run one command in a container of its own.
+
+        Args:
+            cell: for its image, its limits and its files.
+            launch: command, environment, directory, limits.
+            let_go, ended: called closely before the program is let go, and closely after its end.
+
+        Raises:
+            HostError: Docker does not do it, or is gone.
+            Interrupted: the runner was told to stop; the container is gone.
+        """
+        began_ns = time.monotonic_ns()
+        try:
+            gate = Gate(self._scratch / "gate")
+        except OSError as error:
+            raise HostError(str(self._scratch), "room for named pipes", str(error.strerror)) from error
+        try:
+            container = self.engine.create(f"regatta-{time.time_ns():x}", self._body(cell, launch, gate))
+        except Refusal as refusal:
+            gate.close()
+            raise self._refused(cell, refusal) from None
+        gone = False
+        try:
+            waiting = self.engine.wait_for_removal(container)
+            created_ns = time.monotonic_ns()
+            self.engine.ask("POST", f"/containers/{container}/start")
+            with Program(self.engine, container, gate, cell, cores_of(cell, self._cores)) as program:
+                started_ns = time.monotonic_ns()
+                outcome, usage = program.attend(launch, self._stop, let_go, ended)
+                released_ns = time.monotonic_ns()
+                code = waiting.finish()
+                gone = True
+                removed_ns = time.monotonic_ns()
+                program.complete(outcome, code)
+        except Refusal as refusal:
+            raise self._refused(cell, refusal) from None
+        finally:
+            gate.close()
+            if not gone:
+                self.engine.remove(container)
+        isolation = {
+            **{key: cell["isolation"][key] for key in ("kind", "image", "image_id", "network", "memory_mib")},
+            **limits_asked(cell),
+            **program.throttled(),
+            "engine": self.engine.version,
+            "create_ns": created_ns - began_ns,
+            "start_ns": started_ns - created_ns,
+            "remove_ns": removed_ns - released_ns,
+            "untold": {**dict.fromkeys(("max_rss_kib", "switches"), _UNTOLD_RUSAGE), **usage.untold},
+        }
+        tree = TreeUsage(usage.version, usage.cpu_ns, usage.memory_peak_bytes, usage.oom_kills)
+        return Contained(outcome, tree, _rusage(usage), isolation)
+
+    def _refused(self, cell: Mapping[str, Any], refusal: Refusal) -> HostError:
+        wanted = f"a container of {cell['isolation']['image']}"
+        return HostError(
+            f"Docker at {self.engine.path}", wanted, refusal.message, "see `isolation` in the spec"
+        )
+
+    def _body(self, cell: Mapping[str, Any], launch: Launch, gate: Gate) -> dict[str, Any]:
+        """What the engine is asked for."""
+        isolation = cell["isolation"]
+        limits = dict(launch.rlimits)
+        # A name without a value takes the variable away that the engine or the image would set.
+        others = {"HOSTNAME", *self._variables.get(isolation["image_id"], ())} - launch.environment.keys()
+        command = gate.argv(container_command(cell, launch.argv), limits.get(resource.RLIMIT_AS))
+        host: dict[str, Any] = {
+            "AutoRemove": True,
+            "NetworkMode": isolation["network"],
+            "CpusetCpus": ",".join(map(str, sorted(cores_of(cell, self._cores)))),
+            "CgroupParent": self._parent,
+            "Mounts": mounts_of(cell, self._writable, gate.directory),
+            "CapDrop": ["ALL"],
+            "CapAdd": list(isolation.get("capabilities", ())),
+            # Labels are of no use where nothing is writable but its own folders, and would keep it from reading what it is shown.
+            "SecurityOpt": ["no-new-privileges", "label=disable"],
+            "UsernsMode": "host",
+            "GroupAdd": [str(group) for group in os.getgroups()],
+            "LogConfig": {"Type": "none"},
+            "Ulimits": [_ulimit(which, limits.get(which)) for which in _ULIMITS],
+        }
+        if isolation["memory_mib"]:
+            # The same for both: no swap.
+            host["Memory"] = host["MemorySwap"] = isolation["memory_mib"] << 20
+        quota = quota_asked(cell)
+        if quota is not None:
+            host["CpuPeriod"], host["CpuQuota"] = cpu_quota.PERIOD_US, cpu_quota.quota_us(quota)
+        return {
+            "Image": isolation["image_id"],
+            "Entrypoint": command[:1],
+            "Cmd": command[1:],
+            "Env": [*(f"{name}={value}" for name, value in launch.environment.items()), *sorted(others)],
+            "WorkingDir": launch.directory,
+            "User": f"{os.getuid()}:{os.getgid()}",
+            "Hostname": "regatta",
+            "Healthcheck": {"Test": ["NONE"]},
+            "Labels": self._labels,
+            "HostConfig": host,
+        }
+
+
+def _ulimit(which: int, soft: int | None) -> dict[str, Any]:
+    """A limit as a process of the runner's own would get it."""
+    own_soft, hard = resource.getrlimit(which)
+    if soft is None:
+        soft = own_soft
+    elif hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    return {"Name": _ULIMITS[which], "Soft": soft, "Hard": hard}
+
+
+def _rusage(usage: ContainerUsage) -> dict[str, Any]:
+    return {
+        "user_s": usage.user_s,
+        "system_s": usage.system_s,
+        "max_rss_kib": None,
+        "minor_faults": usage.minor_faults,
+        "major_faults": usage.major_faults,
+        "voluntary_switches": None,
+        "involuntary_switches": None,
+    }

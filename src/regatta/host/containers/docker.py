@@ -1,0 +1,217 @@
+"""The Docker engine of this machine, by its HTTP API on its socket.
+
+Not the `docker` command: that is a large program whose start takes 30 ms and whose attached client would run, and wake up,
+beside the measured process. A leaf: standard library only, because the runner carries it to the hosts.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from regatta.host.errors import HostError
+
+DEFAULT_SOCKET = "/var/run/docker.sock"
+#: how the images are called that `docker/base` makes
+_OWN_IMAGES = "regatta-base:"
+#: the API of Docker 20.10; a later engine that has it no more is spoken to in the oldest that it has
+_API = (1, 41)
+#: creating and starting take some 100 ms; an engine that takes so long is not one to measure with
+PATIENCE_S = 120.0
+
+
+class Refusal(Exception):
+    """The engine answered, and said no."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP over a socket of the file system."""
+
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__("localhost", timeout=timeout_s)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class Waiting:
+    """An open question to the engine that it answers when a container has ended and is removed."""
+
+    def __init__(self, engine: Engine, connection: _Connection, response: http.client.HTTPResponse) -> None:
+        self._engine = engine
+        self._connection = connection
+        self._response = response
+
+    def finish(self) -> int:
+        """Wait for the answer; returns the container's exit code.
+
+        Raises:
+            HostError: the engine went, or does not answer in `PATIENCE_S`.
+        """
+        try:
+            answer = json.loads(self._response.read())
+            return int(answer["StatusCode"])
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+            raise self._engine.gone(error) from error
+        finally:
+            self._connection.close()
+
+
+class Engine:
+    """One engine, reached by its socket; each question has a connection of its own, which costs 50 us."""
+
+    def __init__(self, path: str) -> None:
+        """Args:
+        path: of the socket.
+
+        Raises:
+            HostError: nobody answers there.
+        """
+        self.path = path
+        self._prefix = ""
+        about = self.ask("GET", "/version")
+        try:
+            least = _numbers(about["MinAPIVersion"])
+            self.version = str(about["Version"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self.gone(error) from error
+        self._prefix = "/v{}.{}".format(*max(_API, least))
+
+    def gone(self, error: object) -> HostError:
+        """The error that says that the engine does not answer as it should."""
+        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return HostError(
+            f"Docker at {self.path}", "an engine that answers", text,
+            "start dockerd, let this user use its socket, or take `isolation: cgroup`",
+        )  # fmt: skip
+
+    def _send(self, method: str, path: str, body: object) -> tuple[_Connection, http.client.HTTPResponse]:
+        connection = _Connection(self.path, PATIENCE_S)
+        try:
+            content = None if body is None else json.dumps(body).encode()
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            connection.request(method, self._prefix + path, content, headers)
+            return connection, connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise self.gone(error) from error
+
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """One question; returns the JSON of the answer, or None where there is none.
+
+        Raises:
+            Refusal: the engine says no.
+            HostError: it does not answer.
+        """
+        connection, response = self._send(method, path, body)
+        try:
+            content = response.read()
+            value = json.loads(content) if content.strip() else None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise self.gone(error) from error
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise Refusal(response.status, _message(value))
+        return value
+
+    def image(self, name: str) -> dict[str, Any]:
+        """What the engine knows of an image that it has.
+
+        Raises:
+            HostError: it has none of this name.
+        """
+        try:
+            found = self.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
+        except Refusal as refusal:
+            own = name.startswith(_OWN_IMAGES)
+            make = f"make it: `docker/base --name {name}`" if own else f"`docker pull {name}`, or build it"
+            raise HostError(f"Docker image {name}", "an image on this host", refusal.message, make) from None
+        if not isinstance(found, dict) or not isinstance(found.get("Id"), str):
+            raise self.gone("an answer about an image that has no Id")
+        return found
+
+    def create(self, name: str, body: object) -> str:
+        """Create a container; returns its id.
+
+        Raises:
+            Refusal: not like this.
+        """
+        answer = self.ask("POST", f"/containers/create?{urlencode({'name': name})}", body)
+        return str(answer["Id"])
+
+    def wait_for_removal(self, container: str) -> Waiting:
+        """Ask to be told when a container has ended and is removed."""
+        connection, response = self._send("POST", f"/containers/{container}/wait?condition=removed", None)
+        if response.status >= 400:
+            message = response.read().decode("utf-8", "replace")
+            connection.close()
+            raise Refusal(response.status, message)
+        return Waiting(self, connection, response)
+
+    def remove(self, container: str) -> None:
+        """Kill and remove a container; one that is gone, or going, is right."""
+        try:
+            self.ask("DELETE", f"/containers/{container}?force=1&v=1")
+        except Refusal as refusal:
+            if refusal.status not in (404, 409):
+                raise self.gone(refusal.message) from refusal
+
+    def containers(self, label: str) -> list[str]:
+        """Ids of all containers, running or not, with a label `key=value`."""
+        filters = json.dumps({"label": [label]})
+        found = self.ask("GET", f"/containers/json?{urlencode({'all': 1, 'filters': filters})}")
+        return [str(each["Id"]) for each in found]
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return int(major), int(minor)
+
+
+def _message(value: object) -> str:
+    message = value.get("message") if isinstance(value, dict) else None
+    return str(message or "no reason given").strip()
+
+
+def open_engine() -> Engine:
+    """The engine of this machine: where `DOCKER_HOST` says, or at its usual place.
+
+    Raises:
+        HostError: it does not answer, or is reached by a network.
+    """
+    given = os.environ.get("DOCKER_HOST", "")
+    scheme, _, path = given.partition("://")
+    if given and (scheme != "unix" or not path):
+        raise HostError(
+            "DOCKER_HOST", "the socket of an engine on this machine, such as unix:///var/run/docker.sock", given,
+            "unset it: what is measured runs where the runner runs",
+        )  # fmt: skip
+    return Engine(path or DEFAULT_SOCKET)
+
+
+def image_ids(names: Iterable[str]) -> dict[str, str]:
+    """Name to id of images on this machine.
+
+    Raises:
+        HostError: there is no engine, or it lacks an image.
+    """
+    found: dict[str, str] = {}
+    engine: Engine | None = None
+    for name in names:
+        engine = engine or open_engine()
+        found[name] = str(engine.image(name)["Id"])
+    return found

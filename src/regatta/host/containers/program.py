@@ -1,0 +1,143 @@
+"""The program of a container from the gate to its end: let go, waited for, its numbers read before the container goes."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from regatta.host.containers.docker import Engine
+from regatta.host.containers.exit import ending_by_kernel, ending_by_word
+from regatta.host.containers.gate import SHELL, Gate
+from regatta.host.containers.limits import ContainerLimits
+from regatta.host.containers.usage import ContainerGroups, ContainerUsage
+from regatta.host.errors import HostError
+from regatta.host.measure.capture import REST_BYTES, Capture
+from regatta.host.measure.process import (
+    GRACE_S,
+    Interrupted,
+    Launch,
+    Outcome,
+    StopSignals,
+    children_of,
+    wait_for_end,
+)
+
+#: some tenths of a second, if the machine is not stuck
+START_S = 60.0
+
+
+class Program:
+    """The program of a container that has been started: it stands at the gate."""
+
+    def __init__(
+        self, engine: Engine, container: str, gate: Gate, cell: Mapping[str, Any], cores: list[int]
+    ) -> None:
+        self._gate = gate
+        self._fds: list[int] = []
+        if not gate.wait(time.monotonic() + START_S):
+            got = "it did not come so far"
+            raise HostError(f"Docker image {cell['isolation']['image']}", f"{SHELL} to reach the gate", got)
+        self._holder_pid = int(engine.ask("GET", f"/containers/{container}/json")["State"]["Pid"])
+        try:
+            self.groups = ContainerGroups(self._holder_pid, container)
+            (self._pid,) = children_of(self._holder_pid)
+            for pid in (self._holder_pid, self._pid):
+                self._fds.append(os.pidfd_open(pid))
+            self._limits = ContainerLimits(f"Docker at {engine.path}", cell, self._holder_pid, cores)
+        except (LookupError, ValueError, OSError) as error:
+            self._close()
+            raise HostError(
+                f"Docker at {engine.path}", "the container's processes on this machine, to be seen", str(error),
+                "an engine on the machine where the runner runs",
+            ) from error  # fmt: skip
+        self._holder, self._main = self._fds
+        try:
+            self._limits.check()
+        except HostError:
+            self._close()
+            raise
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if hasattr(self, "groups"):
+            self.groups.close()
+        for fd in self._fds:
+            os.close(fd)
+        self._fds = []
+
+    def throttled(self) -> dict[str, Any]:
+        """What the record says of a quota, once the program has ended."""
+        return self._limits.throttled()
+
+    def attend(
+        self, launch: Launch, stop: StopSignals, let_go: Callable[[], None], ended: Callable[[], None]
+    ) -> tuple[Outcome, ContainerUsage]:
+        """Let it go, wait for its end or its timeout, read what it used, and let the container end."""
+        stdout = Capture(self._gate.stdout, launch.output_bytes, launch.hash_stdout)
+        stderr = Capture(self._gate.stderr, launch.output_bytes, False)
+        if stop.received:
+            raise Interrupted
+        let_go()
+        self.groups.begin()
+        self._limits.begin()
+        utc_ns, start_ns = time.time_ns(), time.monotonic_ns()
+        self._gate.release()
+        end_ns = wait_for_end(self._main, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr)
+        timed_out = not end_ns
+        if timed_out:
+            end_ns = time.monotonic_ns()
+            self._ask_to_end()
+            grace_ns = time.monotonic_ns() + int(GRACE_S * 1e9)
+            wait_for_end(self._main, grace_ns, stop, stdout, stderr)
+        ended()
+        usage = self.groups.finish()
+        self._limits.finish()
+        self._word = self._gate.exit_word(GRACE_S if timed_out else START_S)
+        self._ending = ending_by_kernel(self._main)
+        left_behind = len(set(self.groups.processes()) - {self._holder_pid, self._pid})
+        if timed_out:
+            self._end_all()
+        self._gate.let_go()
+        spent = resource.struct_rusage((usage.user_s, usage.system_s) + (0,) * 14)
+        outcome = Outcome(
+            utc_ns, start_ns, end_ns - start_ns, None, None, timed_out, spent, left_behind, stdout, stderr
+        )
+        return outcome, usage
+
+    def complete(self, outcome: Outcome, container_code: int) -> None:
+        """Once the container is gone: how the program ended, and the rest of what it printed."""
+        ending = self._ending or ending_by_kernel(self._main)
+        word = container_code if self._word is None else self._word
+        outcome.exit_code, outcome.signal = ending or ending_by_word(word)
+        outcome.stdout.drain(REST_BYTES)
+        outcome.stderr.drain(REST_BYTES)
+
+    def _ask_to_end(self) -> None:
+        """SIGTERM to the program and its descendants."""
+        for pid in _descendants(self._pid):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._main, signal.SIGTERM)
+
+    def _end_all(self) -> None:
+        """Kill the first process, and the kernel every other one of the container."""
+        with suppress(OSError):
+            signal.pidfd_send_signal(self._holder, signal.SIGKILL)
+
+
+def _descendants(pid: int) -> list[int]:
+    found = children_of(pid)
+    for each in found:
+        found += children_of(each)
+    return found

@@ -1,0 +1,82 @@
+"""From the numbers of a block group to its comparisons, as the rules of stopping take them. Standard library only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from regatta.host.journal.round_values import CellRounds
+from regatta.host.journal.stopping import Pair
+
+
+def pairs_of(
+    group: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], rounds: Mapping[str, CellRounds]
+) -> list[Pair]:
+    """The comparisons of a group, each series of the metric apart.
+
+    Args:
+        group: as `plan.json` holds it under `stopping`: `cells` and `pairs`, by index.
+        cells: of the plan.
+        rounds: what is recorded (`read_rounds`).
+    """
+    found: list[Pair] = []
+    for a, b in group["pairs"]:
+        if b is None:
+            found += _alone(cells[a], rounds[cells[a]["cell_id"]])
+        else:
+            found += _paired(cells[a], cells[b], rounds[cells[a]["cell_id"]], rounds[cells[b]["cell_id"]])
+    return found
+
+
+def pilots_of(
+    group: Mapping[str, Any],
+    cells: Sequence[Mapping[str, Any]],
+    rounds: Mapping[str, CellRounds],
+    pilot: range,
+) -> dict[str, list[float]]:
+    """Alternative (and parameters, where it has several series) -> logs of its values in the rounds of the pilot."""
+    found = {}
+    for index in group["cells"]:
+        for (_, parameters), values in rounds[cells[index]["cell_id"]].values.items():
+            chosen = [value for round_, value in values.items() if round_ in pilot]
+            if min(chosen, default=0.0) > 0:
+                found[f"{cells[index]['label']} {parameters}".rstrip()] = [math.log(v) for v in chosen]
+    return found
+
+
+def _alone(cell: Mapping[str, Any], of: CellRounds) -> Iterator[Pair]:
+    for key, values in of.values.items():
+        problem = _no_logs(values.values(), cell)
+        yield Pair(cell["cell_id"], "", key[1], [] if problem else _logs(values.values()), problem)
+    if not of.values:
+        yield Pair(cell["cell_id"], "", "", (), _nothing(cell))
+
+
+def _paired(a: Mapping[str, Any], b: Mapping[str, Any], of_a: CellRounds, of_b: CellRounds) -> Iterator[Pair]:
+    for key in dict.fromkeys([*of_a.values, *of_b.values]):
+        problem = ""
+        for cell, of in ((a, of_a), (b, of_b)):
+            problem = problem or _no_logs(of.values.get(key, {}).values(), cell)
+        differences: list[float] = []
+        if not problem:
+            left, right = of_a.by_block.get(key, {}), of_b.by_block.get(key, {})
+            common = sorted((block for block in left if block in right), key=lambda block: block[1])
+            differences = [math.log(left[block]) - math.log(right[block]) for block in common]
+        yield Pair(a["cell_id"], b["cell_id"], key[1], differences, problem)
+    if not of_a.values and not of_b.values:
+        yield Pair(a["cell_id"], b["cell_id"], "", (), _nothing(a))
+
+
+def _no_logs(values: Any, cell: Mapping[str, Any]) -> str:
+    if not values:
+        return _nothing(cell)
+    return "" if min(values) > 0 else f"{cell['label']} has a value that is not positive"
+
+
+def _nothing(cell: Mapping[str, Any]) -> str:
+    return f"{cell['label']} has no valid invocation"
+
+
+def _logs(values: Any) -> list[float]:
+    return [math.log(value) for value in values]

@@ -1,0 +1,101 @@
+"""Deciding on the host, at a segment's end, how many rounds each block group needs, and leaving word of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from regatta.host.errors import StoreError
+from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
+from regatta.host.journal.decided import (
+    DECISIONS,
+    DECISIONS_VERSION,
+    groups_of,
+    needed_rounds,
+    read_decisions,
+)
+from regatta.host.journal.host_folder import write_durably
+from regatta.host.journal.plan_files import HostPlan, Row
+from regatta.host.journal.round_values import read_rounds
+from regatta.host.journal.stopping import Rule, decide
+
+_ON_THE_HOST = "; decided by the last half of the iterations: change points are looked for in the analysis"
+
+
+class Deciding:
+    """The block groups of a host's plan, and what is decided about them."""
+
+    def __init__(self, plan: HostPlan, journal: Path) -> None:
+        self._header = plan.header
+        self._stopping = plan.header["stopping"]
+        self._groups = groups_of(plan.header)
+        self._discarded = int(plan.header["discarded_rounds"])
+        self._journal = journal
+        self._path = journal / DECISIONS
+        self._decisions = read_decisions(self._path)
+
+    def wants(self, row: Row) -> bool:
+        """Whether the row is to be run: its group needs the round, or nobody knows yet."""
+        needed = needed_rounds(self._groups[row.block], self._decisions)
+        return needed is None or row.round < self._discarded + needed
+
+    def decide(self, before_round: int) -> None:
+        """Decide about the groups that have no decision, by the rounds before this one; a decision is never changed.
+
+        Where the pilot is not wholly recorded nothing is decided.
+
+        Raises:
+            StoreError: the decisions cannot be written.
+            OSError: the journal cannot be read.
+        """
+        open_ = [group for group in self._groups if needed_rounds(group, self._decisions) is None]
+        rule = Rule.from_plan(self._stopping)
+        seen = before_round - self._discarded
+        if not open_ or seen < rule.pilot:
+            return
+        if rule.name == "stein":
+            seen = rule.pilot
+        made = self._made(open_, rule, range(self._discarded, self._discarded + seen))
+        if made:
+            self._decisions.update(made)
+            _write(self._path, {"v": DECISIONS_VERSION, "groups": self._decisions})
+
+    def _made(self, groups: list[dict[str, Any]], rule: Rule, rounds: range) -> dict[str, dict[str, Any]]:
+        cells = self._header["cells"]
+        wanted = {cells[i]["cell_id"]: cells[i] for group in groups for i in group["cells"]}
+        recorded = read_rounds(self._journal, wanted, rounds, self._stopping["steady"])
+        made = {}
+        for group in groups:
+            ids = [cells[index]["cell_id"] for index in group["cells"]]
+            if not all(recorded[cell_id].recorded >= set(rounds) for cell_id in ids):
+                continue
+            pilots = pilots_of(group, cells, recorded, rounds[: rule.pilot])
+            decision = decide(rule, pairs_of(group, cells, recorded), pilots, len(rounds))
+            entry = asdict(decision)
+            if self._stopping["steady"]["method"] == "changepoints":
+                entry["reason"] += _ON_THE_HOST
+            made[group["key"]] = {
+                "cell_ids": ids,
+                **{
+                    key: self._stopping[key]
+                    for key in ("rule", "pilot", "maximum", "target_percent", "level")
+                },
+                "seed": self._header["seed"],
+                "plan_id": self._header["plan_id"],
+                "discarded_rounds": self._discarded,
+                "seen": len(rounds),
+                **entry,
+            }
+        return made
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    """What is decided outlives the machine, for the rounds to come rest on it."""
+    try:
+        write_durably(path, value)
+    except OSError as error:
+        raise StoreError(
+            str(path), "room for the decisions", str(error.strerror or error),
+            "make room; everything is recorded, and the same command goes on",
+        ) from error  # fmt: skip

@@ -1,0 +1,96 @@
+"""Reading the journal: the only truth about what was measured. Standard library only, for the runner resumes from it.
+
+A journal is `journal/<host>/<segment>.jsonl` in an experiment's folder. A last line without its end is torn and is no
+record; a whole line with a wrong checksum, or with values of other types, is damaged and is no record either, but is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from regatta.host.journal.record import DamagedLine, decode_record, id_in_line
+
+#: A record holds two capped outputs and its iterations; a line beyond this is not one of ours.
+MAXIMUM_LINE_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A line that is no record: where it is and why."""
+
+    path: Path
+    #: counted from 1
+    line: int
+    #: offset of its first byte
+    offset: int
+    reason: str
+    torn: bool = False
+
+    @property
+    def host(self) -> str:
+        """Whose journal it is in."""
+        return self.path.parent.name
+
+
+def journal_files(experiment_dir: Path) -> list[Path]:
+    """All journal files of an experiment, by host and segment."""
+    return sorted((experiment_dir / "journal").glob("*/*.jsonl"))
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    """Number from 1, offset and bytes of each line. A torn line is the last, although the rest of it may arrive by now."""
+    offset = 0
+    number = 0
+    while line := file.readline(MAXIMUM_LINE_BYTES):
+        number += 1
+        yield number, offset, line
+        if not line.endswith(b"\n") and len(line) < MAXIMUM_LINE_BYTES:
+            return
+        offset += len(line)
+
+
+def read_file(path: Path) -> Iterator[dict[str, Any] | Damage]:
+    """Read one journal file in order: records, and a `Damage` for each line that is none.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        for number, offset, line in _lines(file):
+            if not line.endswith(b"\n"):
+                yield Damage(path, number, offset, "the line has no end", torn=True)
+                continue
+            try:
+                yield decode_record(line)
+            except DamagedLine as error:
+                yield Damage(path, number, offset, str(error))
+
+
+def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[dict[str, Any]]:
+    """The whole records of some invocations in one journal file; the lines of others are passed over undecoded.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        for _, _, line in _lines(file):
+            if line.endswith(b"\n") and id_in_line(line) in invocation_ids:
+                with suppress(DamagedLine):
+                    yield decode_record(line)
+
+
+def read_journal(experiment_dir: Path) -> Iterator[dict[str, Any] | Damage]:
+    """Read all journal files of an experiment, by host, segment and sequence."""
+    for path in journal_files(experiment_dir):
+        yield from read_file(path)
+
+
+def read_records(experiment_dir: Path) -> Iterator[dict[str, Any]]:
+    """All whole records of an experiment. Damaged lines are passed over here; `regatta verify` names them."""
+    for item in read_journal(experiment_dir):
+        if not isinstance(item, Damage):
+            yield item

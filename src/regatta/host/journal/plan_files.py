@@ -1,0 +1,133 @@
+"""The plan of one host as the runner reads it: `plan.json` and `rows.i32` (docs/protocol.md section 4)."""
+
+from __future__ import annotations
+
+import array
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regatta.host.cache import stream_sha256
+from regatta.host.contents import contents_sha256
+from regatta.host.errors import HostError, StoreError
+
+PLAN_VERSION = 1
+_ROW_BYTES = 16
+
+
+def invocation_id_of(cell_id: str, round_: int) -> str:
+    """The id of the invocation of a cell in a round."""
+    return f"{cell_id}-r{round_}"
+
+
+@dataclass
+class Row:
+    """One planned invocation."""
+
+    index: int
+    round: int
+    block: int
+    position: int
+    cell: dict[str, Any]
+
+    @property
+    def invocation_id(self) -> str:
+        """Unique on its host."""
+        return invocation_id_of(self.cell["cell_id"], self.round)
+
+
+@dataclass
+class HostPlan:
+    """All of `plan.json`, and where the rows are."""
+
+    header: dict[str, Any]
+    rows_path: Path
+
+    @property
+    def segments(self) -> list[list[int]]:
+        """`[first_row, end_row]` of each segment."""
+        return list(self.header["segments"])
+
+    def blocks(self, segment: int) -> list[list[Row]]:
+        """The rows of a segment in their order, cut into blocks (neighbours of one round and block).
+
+        Raises:
+            StoreError: the segment does not exist, or the file is shorter than it says.
+        """
+        try:
+            first, end = self.segments[segment]
+        except IndexError:
+            raise StoreError(
+                str(self.rows_path.parent),
+                f"a segment below {len(self.segments)}",
+                str(segment),
+                "make the plan again",
+            ) from None
+        numbers = array.array("i")
+        with self.rows_path.open("rb") as file:
+            file.seek(first * _ROW_BYTES)
+            data = file.read((end - first) * _ROW_BYTES)
+            file.seek(0)
+            digest = stream_sha256(file)
+        if digest != self.header["rows_sha256"] or len(data) != (end - first) * _ROW_BYTES:
+            raise StoreError(
+                str(self.rows_path),
+                "the rows that plan.json names",
+                "others",
+                f"remove {self.rows_path.parent}",
+            )
+        numbers.frombytes(data)
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        cells = self.header["cells"]
+        blocks: list[list[Row]] = []
+        last = None
+        for offset in range(end - first):
+            round_, block, position, cell = numbers[4 * offset : 4 * offset + 4]
+            if (round_, block) != last:
+                blocks.append([])
+                last = (round_, block)
+            blocks[-1].append(Row(first + offset, round_, block, position, cells[cell]))
+        return blocks
+
+
+def read_plan(directory: Path) -> HostPlan:
+    """Read the plan of a host.
+
+    Raises:
+        StoreError: it is missing, not JSON, or of another version.
+    """
+    path = directory / "plan.json"
+    try:
+        header = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise StoreError(str(path), "the plan of a host", str(error), "run `regatta plan`") from error
+    if header.get("v") != PLAN_VERSION:
+        raise StoreError(str(path), f"version {PLAN_VERSION}", str(header.get("v")), "make the plan again")
+    return HostPlan(header, directory / "rows.i32")
+
+
+def check_files(cells: list[dict[str, Any]]) -> None:
+    """Compare every file that the cells execute or read with what was planned, each once.
+
+    Raises:
+        HostError: one is missing or is not what was planned; results of two builds are never mixed.
+    """
+    seen: dict[str, str] = {}
+    for cell in cells:
+        for file in cell.get("files", ()):
+            seen[file["path"]] = file["sha256"]
+    for path, expected in seen.items():
+        try:
+            digest = contents_sha256(Path(path))
+        except OSError as error:
+            raise HostError(
+                path, "a file of the plan", error.strerror or str(error), "run `regatta run` again"
+            ) from error
+        if digest != expected:
+            raise HostError(
+                path, f"SHA-256 {expected[:12]} as planned", digest[:12],
+                "it changed since the plan was made; `regatta run` plans again",
+            )  # fmt: skip

@@ -1,0 +1,114 @@
+"""The record of one invocation as one checked line of JSON. No I/O; standard library only, for the runner carries it.
+
+`docs/protocol.md` section 3 is the reference of the keys.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from typing import Any
+
+from regatta.host.journal.record_shape import shape_problem
+
+RECORD_VERSION = 1
+
+#: statuses that say something went wrong with the program (not with its surroundings)
+FAILURES = ("failed", "timeout", "oom", "crashed", "skipped")
+
+_CRC_KEY = b',"crc32":"'
+_TAIL_LENGTH = len(_CRC_KEY) + 8 + len(b'"}')
+
+_BEGINNING = re.compile(rb'\{"v":%d,"invocation_id":"([^"\\]+)"' % RECORD_VERSION)
+#: a lone or paired surrogate, escaped or as its bytes
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
+#: `json.loads` makes a guess at the encoding first
+_decode = json.JSONDecoder().decode
+
+
+class DamagedLine(ValueError):
+    """A line of a journal that is not what was written."""
+
+
+def without_surrogates(value: Any) -> Any:
+    """The value with lone surrogates in its text, keys included, as `\\udcff`: UTF-8 and readers of JSON have none."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_surrogates(item) for item in value]
+    return value
+
+
+def encode_record(record: dict[str, Any]) -> bytes:
+    """Make the line of a record, its checksum last, its newline included, lone surrogates as text.
+
+    Args:
+        record: JSON values only; no key `crc32`; must not be empty.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    try:
+        body = _encode(record).encode()[:-1]
+    except UnicodeEncodeError:
+        body = _encode(without_surrogates(record)).encode()[:-1]
+    return b'%b%b%08x"}\n' % (body, _CRC_KEY, zlib.crc32(body))
+
+
+def check_line(line: bytes) -> bytes:
+    """Check a line (with or without its newline) against its checksum and return its body, without brace and checksum.
+
+    Raises:
+        DamagedLine: it is too short, has no checksum, or the checksum differs.
+    """
+    line = line.rstrip(b"\n")
+    body, tail = line[:-_TAIL_LENGTH], line[-_TAIL_LENGTH:]
+    if not tail.startswith(_CRC_KEY) or not tail.endswith(b'"}'):
+        raise DamagedLine("no checksum at its end")
+    if tail[len(_CRC_KEY) : -2] != b"%08x" % zlib.crc32(body):
+        raise DamagedLine("its checksum differs")
+    return body
+
+
+def id_in_line(line: bytes) -> str:
+    """The invocation id of a record's line, neither checked nor decoded; empty when the line does not begin as a record does."""
+    match = _BEGINNING.match(line)
+    return match.group(1).decode("ascii", "replace") if match else ""
+
+
+def decode_line(line: bytes) -> dict[str, Any]:
+    """Check a line of a journal, of records or of events, and read it.
+
+    Raises:
+        DamagedLine: see `check_line`; also when the line is not a JSON object of this version.
+    """
+    body = check_line(line)
+    try:
+        value = _decode((body + b"}").decode("utf-8", "surrogatepass"))
+        # The two bytes that begin one: the pattern itself is as slow as the parser.
+        if (b"\\" in body or b"\xed" in body) and _SURROGATE.search(body):
+            value = without_surrogates(value)
+    except ValueError as error:
+        raise DamagedLine(f"not JSON: {error}") from error
+    except RecursionError:
+        raise DamagedLine("nested too deeply") from None
+    if not isinstance(value, dict) or value.get("v") != RECORD_VERSION:
+        raise DamagedLine(f"not a record of version {RECORD_VERSION}")
+    return value
+
+
+def decode_record(line: bytes) -> dict[str, Any]:
+    """Check a line and read the record that it is, whose values have the types of `regatta.host.journal.record_shape`.
+
+    Raises:
+        DamagedLine: see `decode_line`; also when a value is missing or has another type.
+    """
+    record = decode_line(line)
+    problem = shape_problem(record)
+    if problem:
+        raise DamagedLine(problem)
+    return record

@@ -1,0 +1,132 @@
+"""What the journal of one host says of cells, round by round: numbers to decide by. Standard library only, for the runner carries it.
+
+The same choices as the analysis makes (`analysis/samples.py`): the last attempt of an invocation counts, perturbed and
+failed ones give no number, and blocks whose parts were measured far apart are no blocks.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regatta.host.journal.invocation_value import invocation_values
+from regatta.host.journal.journal import read_records_of
+
+#: what makes two values partners: plan, round, block
+BlockKey = tuple[str, int, int]
+
+#: as in the analysis: more than this, and more than four times what the block's processes took, from the block's middle is far
+CLOSE_NS = 600_000_000_000
+CLOSE_TIMES = 4
+
+
+@dataclass
+class CellRounds:
+    """One cell: the series of its own metric, and which rounds have a record of whatever status."""
+
+    #: (unit, parameters) -> round -> number
+    values: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
+    #: (unit, parameters) -> block -> number, of those that were measured close to their block
+    by_block: dict[tuple[str, str], dict[BlockKey, float]] = field(default_factory=dict)
+    recorded: set[int] = field(default_factory=set)
+
+
+@dataclass
+class _Last:
+    """The last attempt of one invocation."""
+
+    attempt: int
+    status: str
+    block: BlockKey | None
+    started_ns: int
+    elapsed_ns: int
+    numbers: dict[tuple[str, str], float]
+
+
+class InvocationsOf:
+    """The invocation ids of some cells in some rounds, without a list of them."""
+
+    def __init__(self, cells: Container[str], rounds: range) -> None:
+        self._cells, self._rounds = cells, rounds
+
+    def __contains__(self, invocation_id: object) -> bool:
+        cell_id, _, round_ = str(invocation_id).rpartition("-r")
+        return cell_id in self._cells and round_.isdigit() and int(round_) in self._rounds
+
+
+def read_rounds(
+    journal: Path, cells: Mapping[str, Mapping[str, Any]], rounds: range, steady: Mapping[str, Any]
+) -> dict[str, CellRounds]:
+    """Read the numbers of some cells in some rounds.
+
+    Args:
+        journal: folder of one host's journal files.
+        cells: cell id -> the cell as a plan holds it, of which `metric` and `summary` are read.
+        rounds: as the plan counts them, those that are discarded included.
+        steady: how iterations become one number (`invocation_values`).
+
+    Returns:
+        Every cell that was asked for, with what there is.
+
+    Raises:
+        OSError: a journal file cannot be read.
+    """
+    last: dict[str, dict[int, _Last]] = {cell_id: {} for cell_id in cells}
+    wanted = InvocationsOf(cells, rounds)
+    for path in sorted(journal.glob("*.jsonl")):
+        for record in read_records_of(path, wanted):
+            attempts = last[record["cell_id"]]
+            before = attempts.get(record["round"])
+            if before is None or record["attempt"] >= before.attempt:
+                attempts[record["round"]] = _last(record, cells[record["cell_id"]], steady)
+    close = _close_blocks(last)
+    found = {}
+    for cell_id, attempts in last.items():
+        cell = found[cell_id] = CellRounds(recorded=set(attempts))
+        for round_, one in sorted(attempts.items()):
+            for key, number in one.numbers.items():
+                cell.values.setdefault(key, {})[round_] = number
+                blocks = cell.by_block.setdefault(key, {})
+                if one.block is not None and _is_close(one, close[one.block]):
+                    blocks[one.block] = number
+    return found
+
+
+def _last(record: Mapping[str, Any], cell: Mapping[str, Any], steady: Mapping[str, Any]) -> _Last:
+    numbers = {}
+    if record["status"] == "ok":
+        summary = cell.get("summary", "mean")
+        numbers = invocation_values(record["iterations"], cell["metric"], steady, summary)
+    return _Last(
+        record["attempt"],
+        record["status"],
+        # Back to back, the invocations of one round are hours apart: they are no block.
+        None if record["order"] == "back-to-back" else (record["plan_id"], record["round"], record["block"]),
+        record["started_utc_ns"],
+        record["elapsed_ns"],
+        numbers,
+    )
+
+
+def _close_blocks(last: Mapping[str, Mapping[int, _Last]]) -> dict[BlockKey, tuple[float, float]]:
+    """Block -> its middle in time, and how far from it is still close, in ns."""
+    members: dict[BlockKey, list[_Last]] = {}
+    for attempts in last.values():
+        for one in attempts.values():
+            if one.block is not None and one.status in ("ok", "perturbed"):
+                members.setdefault(one.block, []).append(one)
+    return {
+        block: (
+            statistics.median(one.started_ns for one in ones),
+            max(CLOSE_NS, CLOSE_TIMES * sum(one.elapsed_ns for one in ones)),
+        )
+        for block, ones in members.items()
+    }
+
+
+def _is_close(one: _Last, block: tuple[float, float]) -> bool:
+    middle, reach = block
+    return abs(one.started_ns - middle) <= reach

@@ -1,0 +1,194 @@
+"""When a block group has been measured often enough. Pure; standard library only, for the runner carries it.
+
+All alternatives of a group stop together, on the differences that are compared: d = log a - log b within blocks. The rules:
+
+- `stein`: the pilot's standard deviation s says once and for all how many rounds give an interval as narrow as wanted.
+  Source: C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
+  Mathematical Statistics 16 (1945).
+- `javastats`: looks again after each segment, and stops as soon as every interval is narrow enough.
+  Source: Georges, Buytaert and Eeckhout, Statistically Rigorous Java Performance Evaluation (OOPSLA 2007), section 4.3.
+
+Rounds here are rounds that count: those discarded at the start are not among them.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regatta.host.journal.modes import modes_in
+
+#: fewer common blocks tell too little of the spread to stop by
+LEAST_BLOCKS = 3
+#: a range of logs below this is rounding, not spread: 8 units in the last place of logs as large as 64
+_ROUNDING = 8 * 64 * sys.float_info.epsilon
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of stopping with its numbers."""
+
+    name: str
+    pilot: int
+    maximum: int
+    #: wanted half-width of each ratio's interval, in per cent
+    target_percent: float
+    #: two-sided quantiles of Student's t for 1, 2, ... degrees of freedom
+    t: Sequence[float]
+
+    @classmethod
+    def from_plan(cls, stopping: Mapping[str, Any]) -> Rule:
+        """The rule that `plan.json` holds under `stopping`."""
+        return cls(*(stopping[key] for key in ("rule", "pilot", "maximum", "target_percent", "t")))
+
+    @property
+    def width(self) -> float:
+        """The wanted half-width on logs."""
+        return math.log1p(self.target_percent / 100)
+
+    def quantile(self, df: int) -> float:
+        """t for `df` degrees of freedom, at least 1; beyond the table its last, which is larger: on the safe side."""
+        return self.t[min(df, len(self.t)) - 1]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One comparison of a group. `b` is empty where a group has one alternative, which is then judged by its own mean.
+
+    `differences`: log a - log b of the blocks that both have, in order of rounds (for one alternative: its logs).
+    `problem`: why there are none that could ever be compared; such a pair has no say.
+    """
+
+    a: str
+    b: str
+    series: str
+    differences: Sequence[float]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class PairDecision:
+    """What one comparison asks for. `needed` is None where it asks for more rounds, nobody knows yet how many."""
+
+    a: str
+    b: str
+    series: str
+    #: blocks it was judged by
+    n: int
+    #: standard deviation of the differences of logs; None: unknown
+    sd: float | None
+    #: half-width of the ratio's interval in per cent: after `needed` rounds (`stein`), or as it is now (`javastats`)
+    half_width_percent: float | None
+    needed: int | None
+    met: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class GroupDecision:
+    """What a block group needs: rounds in all that count; None: undecided, look again after the next segment."""
+
+    needed: int | None
+    #: whether every comparison is expected to reach the target by then
+    met: bool
+    #: alternatives whose pilot shows several modes
+    modes: tuple[str, ...]
+    pairs: tuple[PairDecision, ...]
+    reason: str
+
+
+def decide(
+    rule: Rule, pairs: Sequence[Pair], pilots: Mapping[str, Sequence[float]], seen: int
+) -> GroupDecision:
+    """Decide for one block group.
+
+    Args:
+        rule: and its numbers.
+        pairs: every comparison of the group, over the first `seen` rounds (`stein`: over the pilot).
+        pilots: alternative -> logs of its valid values in the pilot, one series after the other under names of their own.
+        seen: rounds that were run, at least the pilot.
+
+    Returns:
+        How many rounds are needed, at most the rule's maximum, and why.
+    """
+    judged = tuple(_judge(rule, pair, seen) for pair in pairs)
+    asking = [pair for pair, given in zip(judged, pairs) if not given.problem]
+    modes = tuple(name for name, logs in pilots.items() if modes_in(logs, rule.width))
+    met = bool(asking) and all(pair.met for pair in asking)
+    if not asking:
+        why = next((pair.problem for pair in pairs), "no comparison")
+        return GroupDecision(rule.pilot, False, modes, judged, f"nothing can be compared: {why}")
+    if modes:
+        reason = f"several modes in the first {rule.pilot} rounds: all {rule.maximum} rounds are run"
+        return GroupDecision(rule.maximum, met, modes, judged, reason)
+    if any(pair.needed is None for pair in asking):
+        return GroupDecision(
+            None, False, modes, judged, f"target {_percent(rule)} not met after {seen} rounds"
+        )
+    worst = max(asking, key=lambda pair: (pair.needed or 0, not pair.met, pair.half_width_percent or 0.0))
+    return GroupDecision(worst.needed, met, modes, judged, worst.reason)
+
+
+def rounds_for(rule: Rule, sd: float, df: int) -> int:
+    """Pairs that Stein's rule asks for: (t s / w)^2, rounded up, at least 2; neither pilot nor maximum are applied.
+
+    Args:
+        rule: gives t and the wanted half-width w.
+        sd: standard deviation of the differences of logs.
+        df: degrees of freedom it was estimated with, at least 1.
+    """
+    return max(2, math.ceil((rule.quantile(df) * sd / rule.width) ** 2))
+
+
+def percent_of(half_width: float) -> float:
+    """The half-width of a ratio's interval in per cent, from that on logs."""
+    return 100 * math.expm1(half_width)
+
+
+def _judge(rule: Rule, pair: Pair, seen: int) -> PairDecision:
+    n = len(pair.differences)
+
+    def decided(
+        needed: int | None, met: bool, reason: str, sd: float | None = None, half: float | None = None
+    ) -> PairDecision:
+        width = None if half is None else percent_of(half)
+        return PairDecision(pair.a, pair.b, pair.series, n, sd, width, needed, met, reason)
+
+    if pair.problem:
+        return decided(None, False, f"left out: {pair.problem}")
+    if n < LEAST_BLOCKS:
+        what = "blocks hold both sides" if pair.b else "valid invocations"
+        if rule.name == "javastats" and seen < rule.maximum:
+            return decided(None, False, f"only {n} {what} after {seen} rounds, too few to stop by")
+        reason = f"only {n} {what}, too few to stop by: all {rule.maximum} rounds are run"
+        return decided(rule.maximum, False, reason)
+    sd = statistics.stdev(pair.differences)
+    if max(pair.differences) - min(pair.differences) <= _ROUNDING:
+        return decided(max(seen, rule.pilot), True, f"all {n} blocks agree: no spread to stop by", 0.0)
+    t = rule.quantile(n - 1)
+    if rule.name == "javastats":
+        half = t * sd / math.sqrt(n)
+        if half <= rule.width:
+            return decided(seen, True, f"target {_percent(rule)} met after {seen} rounds", sd, half)
+        if seen < rule.maximum:
+            return decided(None, False, f"target {_percent(rule)} not met after {seen} rounds", sd, half)
+        return decided(rule.maximum, False, _not_met(rule, half), sd, half)
+    lost = rule.pilot - n
+    wanted = max(rule.pilot, rounds_for(rule, sd, n - 1) + lost)
+    needed = min(wanted, rule.maximum)
+    half = t * sd / math.sqrt(needed - lost)
+    if needed < wanted:
+        return decided(needed, False, f"{_not_met(rule, half)}; it would take {wanted}", sd, half)
+    return decided(needed, True, f"target {_percent(rule)} met by {needed} rounds", sd, half)
+
+
+def _not_met(rule: Rule, half: float) -> str:
+    return f"target {_percent(rule)} not met: {rule.maximum} rounds give {percent_of(half):.2g} %"
+
+
+def _percent(rule: Rule) -> str:
+    return f"{rule.target_percent:g} %"

@@ -1,0 +1,425 @@
+"""One invocation: the process, what it reported, its surroundings, and the record of it all."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import regatta
+from regatta.host.contents import place
+from regatta.host.journal.plan_files import Row
+from regatta.host.journal.record import RECORD_VERSION
+from regatta.host.journal.record_shape import shape_problem
+from regatta.host.journal.state_file import end_orphans
+from regatta.host.measure.cgroup import TreeAccounting, TreeUsage
+from regatta.host.measure.host_state import HostState
+from regatta.host.measure.kept import keep_files
+from regatta.host.measure.limits import cores_of, isolation_kind, limits_asked, set_quota
+from regatta.host.measure.perturbation import find_perturbation
+from regatta.host.measure.process import Launch, Outcome, StopSignals, run_process
+from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
+from regatta.host.measure.verdict import adapter_file, judge, report_of
+
+if TYPE_CHECKING:
+    from regatta.host.containers.container import Containers
+
+_MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
+_PADDING_LETTER = "x"
+#: starting a container and looking for some programs in it takes less than a second
+_TRIAL_S = 60.0
+
+_RLIMITS = {
+    "address_space_mib": (resource.RLIMIT_AS, 1 << 20),
+    "open_files": (resource.RLIMIT_NOFILE, 1),
+    "processes": (resource.RLIMIT_NPROC, 1),
+    "core_mib": (resource.RLIMIT_CORE, 1 << 20),
+}
+
+
+def in_containers(cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of some cells that run in containers."""
+    return [cell for cell in cells if isolation_kind(cell) == "docker"]
+
+
+@dataclass
+class Run:
+    """One run of a cell's command, with the host's state closely before and after it."""
+
+    outcome: Outcome
+    tree: TreeUsage | None
+    before: dict[str, Any]
+    after: dict[str, Any]
+    ended_ns: int
+    #: the record's `isolation`
+    isolation: dict[str, Any]
+    #: the record's `rusage` where `wait4` does not tell it
+    rusage: dict[str, Any] | None = None
+
+
+def _throttled(accounting: TreeAccounting, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """How long a quota held the invocation up, where its cell has one."""
+    return {"throttled_ns": accounting.throttled_ns()} if "cpu_quota" in limits_asked(cell) else {}
+
+
+class Bench:
+    """What all invocations of a segment share: the empty directory, the environment, cores, accounting, host state."""
+
+    def __init__(
+        self,
+        header: Mapping[str, Any],
+        scratch: Path,
+        measured: list[int] | None,
+        accounting: TreeAccounting | None,
+        stop: StopSignals,
+        kept: Path | None = None,
+    ) -> None:
+        self.header = header
+        #: folder of the files that are kept beside records; None: none are
+        self.kept = kept
+        self.cores = measured
+        self.cpus = os.cpu_count() or 1
+        self.all_cores = sorted(os.sched_getaffinity(0))
+        told_of_the_tree = (
+            accounting is not None
+            and accounting.tells_oom_kills
+            and all(isolation_kind(cell) != "none" for cell in header.get("cells", ()))
+        )
+        self.state = HostState(measured or self.all_cores, oom_kills=not told_of_the_tree)
+        self.accounting = accounting
+        self.containers: Containers | None = None
+        self.stop = stop
+        self.directory = work_of(scratch)
+        #: whether processes that leave their group are lost: `become_subreaper` said why
+        self.strays = False
+        self._scratch = scratch
+        self.work = EmptyDirectory(self.directory)
+        results_path = results_of(scratch)
+        self._results = EmptyDirectory(results_path.parent)
+        self._results_name = str(results_path)
+        self._rlimits = [
+            (_RLIMITS[name][0], int(value) * _RLIMITS[name][1])
+            for name, value in header["rlimits"].items()
+            if value is not None
+        ]
+        environment = header["environment"]
+        self._environment = dict(environment["set"])
+        self._environment.update(
+            HOME=str(self.directory),
+            TMPDIR=str(self.directory),
+            REGATTA_RESULTS=self._results_name,
+            REGATTA_SEED=str(header["seed"]),
+        )
+        self._padding_bound = environment["padding_bytes"]
+        scratch.mkdir(parents=True, exist_ok=True)
+
+    def cores_of(self, cell: Mapping[str, Any]) -> list[int]:
+        """CPUs that a cell's processes are allowed to use."""
+        return cores_of(cell, self.cores if self.cores is not None else self.all_cores)
+
+    def clear(self) -> None:
+        """Make the working directory and the folder of the results file empty."""
+        self._results.make()
+        self.work.make()
+
+    def close(self) -> None:
+        """Close the descriptors of both, and of the host's state."""
+        self._results.close()
+        self.work.close()
+        self.state.close()
+
+    def environment_for(self, cell: Mapping[str, Any], invocation_id: str, attempt: int) -> dict[str, str]:
+        """The whole environment of one invocation; its padding is drawn from seed, invocation and attempt."""
+        environment = {**self._environment, **cell["environment"], "REGATTA_INVOCATION": invocation_id}
+        if self._padding_bound:
+            draw = random.Random(f"{self.header['seed']} {self.header['host']} {invocation_id} {attempt}")
+            environment["REGATTA_PADDING"] = _PADDING_LETTER * draw.randrange(self._padding_bound + 1)
+        return environment
+
+    def read_results(self, file: str = "") -> tuple[bytes | None, str]:
+        """What the workload wrote, or None and why it is refused ("" when there is nothing).
+
+        Args:
+            file: name of a file in the working directory; "": the one that `REGATTA_RESULTS` names.
+        """
+        called = file or "REGATTA_RESULTS"
+        folder, name = (self.work, file) if file else (self._results, os.path.basename(self._results_name))
+        try:
+            with open(folder.open_file(name), "rb") as stream:
+                size = os.fstat(stream.fileno()).st_size
+                if size > _MAXIMUM_RESULTS_BYTES:
+                    allowed_mib = _MAXIMUM_RESULTS_BYTES >> 20
+                    return None, f"{called}: expected at most {allowed_mib} MiB, got {size >> 20} MiB"
+                return stream.read(_MAXIMUM_RESULTS_BYTES), ""
+        except FileNotFoundError:
+            return None, ""
+        except NotPlain:
+            return None, f"{called}: expected a plain file, got something else"
+        except OSError as error:
+            return None, f"{called}: {error.strerror}"
+
+    def contain(self, cells: list[dict[str, Any]], segment: int) -> None:
+        """Make ready for cells in containers: the engine, their images and what is asked of them are looked at.
+
+        Raises:
+            HostError: what is missing.
+            Interrupted: the runner was told to stop.
+        """
+        # Only here, for it brings an HTTP client along.
+        from regatta.host.containers.container import Containers
+
+        cores = self.cores if self.cores is not None else self.all_cores
+        self.containers = Containers(self.header, self._scratch, segment, cores, self.stop)
+        self.clear()
+        self.containers.check(
+            cells,
+            lambda argv: Launch(argv, self._environment, str(self.directory), _TRIAL_S, 8192, self._rlimits),
+        )
+
+    def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> Run:
+        """Run the cell's command once, measured."""
+        cores = self.cores_of(cell)
+        launch = Launch(
+            argv=cell["argv"],
+            environment=environment,
+            directory=str(self.directory),
+            timeout_s=cell["timeout_s"],
+            output_bytes=int(cell.get("output_kib", self.header["output_kib"])) * 1024,
+            rlimits=self._rlimits,
+            # Where they are all the same is nothing to set.
+            cores=frozenset(cores) if self.cores is not None or cores != self.all_cores else None,
+            hash_stdout=bool(cell["expect"].get("stdout_sha256")),
+        )
+        kind = isolation_kind(cell)
+        if kind == "docker":
+            return self._run_contained(cell, launch)
+        accounting = self.accounting if kind == "cgroup" else None
+        if kind == "cgroup":
+            set_quota(cell, accounting)
+        before = self.state.read()
+        if accounting is None:
+            outcome, tree = run_process(launch, self.stop), None
+        else:
+            outcome = run_process(launch, self.stop, accounting.begin, accounting.started)
+            tree = accounting.finish()
+        ended_ns = time.monotonic_ns()
+        if self.strays:
+            # Nobody brings them back here, so that they are looked for in every process' environment.
+            outcome.left_behind += end_orphans(self._results_name)
+        isolation: dict[str, Any] = {"kind": kind, **limits_asked(cell)}
+        if kind == "cgroup" and accounting is None:
+            isolation.update(kind="none", asked=kind)
+        if accounting is not None:
+            isolation.update(_throttled(accounting, cell))
+        return Run(outcome, tree, before, self.state.read(), ended_ns, isolation)
+
+    def _run_contained(self, cell: Mapping[str, Any], launch: Launch) -> Run:
+        assert self.containers is not None  # `contain` comes first
+        states: list[dict[str, Any]] = []
+        ends: list[int] = []
+
+        def ended() -> None:
+            ends.append(time.monotonic_ns())
+            states.append(self.state.read())
+
+        done = self.containers.run(cell, launch, lambda: states.append(self.state.read()), ended)
+        before, after = states
+        return Run(done.outcome, done.tree, before, after, ends[0], done.isolation, done.rusage)
+
+    def check(self, cell: Mapping[str, Any], environment: dict[str, str]) -> str:
+        """Run the cell's check command, not measured; returns why the output is wrong, or nothing."""
+        launch = Launch(
+            cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True
+        )
+        if isolation_kind(cell) == "docker" and self.containers is not None:
+            outcome = self.containers.run(cell, launch).outcome
+        else:
+            outcome = run_process(launch, self.stop)
+        if outcome.timed_out:
+            return f"wrong output: the check was still running after {cell['timeout_s']:g} s"
+        if outcome.exit_code != 0:
+            how = f"signal {outcome.signal}" if outcome.signal else f"exit code {outcome.exit_code}"
+            return f"wrong output: the check ended with {outcome.start_error or how}"
+        expected = cell["expect"].get("check_sha256")
+        if expected and outcome.stdout.sha256 != expected:
+            return (
+                f"wrong output: the check printed {str(outcome.stdout.sha256)[:16]}, expected {expected[:16]}"
+            )
+        return ""
+
+
+def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any]:
+    """Run one invocation and make its record (without `sequence`, which the journal gives).
+
+    Raises:
+        Interrupted: the runner was told to stop; there is no record.
+        OSError: the working directory cannot be made ready.
+    """
+    entered_ns = time.monotonic_ns()
+    cell, header = row.cell, bench.header
+    invocation_id = row.invocation_id
+    bench.clear()
+    for name, source in cell.get("arrange", {}).items():
+        place(Path(source), bench.directory / name)
+    environment = bench.environment_for(cell, invocation_id, attempt)
+    run = bench.run(cell, environment)
+    outcome, tree, before, after = run.outcome, run.tree, run.before, run.after
+    usage = outcome.usage
+    results, refused = bench.read_results(adapter_file(cell))
+    max_rss_kib = peak_rss_kib(usage) if run.rusage is None else None
+    reported = report_of(cell, outcome, results, refused, max_rss_kib)
+    oom_kills = ((tree.oom_kills if tree else None) or 0) + _difference(before, after, "oom_kills")
+    status, reason = judge(cell, outcome, reported, oom_kills)
+    if status == "ok" and cell.get("check"):
+        wrong = bench.check(cell, environment)
+        if wrong:
+            status, reason = "failed", wrong
+    perturbation: list[dict[str, Any]] = []
+    if status == "ok":
+        own_cpu_s = usage.ru_utime + usage.ru_stime
+        if tree is not None and tree.cpu_ns is not None:
+            own_cpu_s = max(own_cpu_s, tree.cpu_ns / 1e9)
+        perturbation = find_perturbation(
+            header["limits"], before, after, outcome.elapsed_ns / 1e9, own_cpu_s, bench.cpus
+        )
+        if perturbation:
+            status = "perturbed"
+            reason = "; ".join(f"{p['limit']} {p['measured']:g} > {p['allowed']:g}" for p in perturbation)
+    record = _unmeasured(header, row, attempt, segment)
+    record.update(
+        started_utc_ns=outcome.started_utc_ns,
+        started_monotonic_ns=outcome.started_monotonic_ns,
+        elapsed_ns=outcome.elapsed_ns,
+        status=status,
+        reason=reason,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        rusage=run.rusage
+        or {
+            "user_s": usage.ru_utime,
+            "system_s": usage.ru_stime,
+            "max_rss_kib": max_rss_kib,
+            "minor_faults": usage.ru_minflt,
+            "major_faults": usage.ru_majflt,
+            "voluntary_switches": usage.ru_nvcsw,
+            "involuntary_switches": usage.ru_nivcsw,
+        },
+        cgroup=None
+        if tree is None
+        else {
+            "version": tree.version,
+            "cpu_ns": tree.cpu_ns,
+            "memory_peak_bytes": tree.memory_peak_bytes,
+            "oom_kills": tree.oom_kills,
+        },
+        isolation=run.isolation,
+        left_behind=outcome.left_behind,
+        iterations=reported.iterations,
+        digest=reported.digests[-1] if reported.digests else outcome.stdout.sha256,
+        info=reported.info,
+        host_before=before,
+        host_after=after,
+        perturbation=perturbation,
+        cores=bench.cores_of(cell),
+        padding_bytes=len(environment.get("REGATTA_PADDING", "")),
+        stdout=outcome.stdout.to_json(),
+        stderr=outcome.stderr.to_json(),
+        runner={
+            "version": regatta.__version__,
+            "before_ns": outcome.started_monotonic_ns - entered_ns,
+            "after_ns": time.monotonic_ns() - run.ended_ns,
+        },
+    )
+    if cell.get("keep") and bench.kept is not None:
+        folder = bench.kept / f"{invocation_id}-a{attempt}"
+        record["kept"] = keep_files(bench.work, cell["keep"], folder)
+    problem = shape_problem(record)
+    if problem:
+        # No reader would believe it, and the invocation would be run again for ever.
+        unreadable, record = record, _unmeasured(header, row, attempt, segment)
+        record.update(
+            started_utc_ns=unreadable["started_utc_ns"],
+            elapsed_ns=unreadable["elapsed_ns"],
+            runner=unreadable["runner"],
+            status="failed",
+            reason=f"a record that cannot be read again: {problem}",
+        )
+    return record
+
+
+def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> dict[str, Any]:
+    """Make the record of an invocation that is not run (without `sequence`). Nothing is started.
+
+    Args:
+        header: of the plan.
+        row: which invocation; it has no record yet.
+        segment: the number of the segment.
+        reason: for people.
+    """
+    record = _unmeasured(header, row, 0, segment)
+    record.update(status="skipped", reason=reason)
+    return record
+
+
+def _unmeasured(header: Mapping[str, Any], row: Row, attempt: int, segment: int) -> dict[str, Any]:
+    """A record with every key in its order, of an invocation of which nothing is measured."""
+    nothing = {"bytes": 0, "head": ""}
+    return {
+        "v": RECORD_VERSION,
+        "invocation_id": row.invocation_id,
+        "attempt": attempt,
+        "cell_id": row.cell["cell_id"],
+        "experiment": header["experiment"],
+        "host": header["host"],
+        "platform": header["platform"],
+        "plan_id": header["plan_id"],
+        "seed": header["seed"],
+        "order": header["order"],
+        "segment": segment,
+        "round": row.round,
+        "block": row.block,
+        "position": row.position,
+        "planned_index": row.index,
+        "sequence": 0,
+        "started_utc_ns": time.time_ns(),
+        "started_monotonic_ns": time.monotonic_ns(),
+        "elapsed_ns": 0,
+        "status": "",
+        "reason": None,
+        "exit_code": None,
+        "signal": None,
+        "rusage": {},
+        "cgroup": None,
+        "isolation": {},
+        "left_behind": 0,
+        "iterations": [],
+        "digest": None,
+        "info": {},
+        "host_before": {},
+        "host_after": {},
+        "perturbation": [],
+        "cores": [],
+        "padding_bytes": 0,
+        "stdout": nothing,
+        "stderr": nothing,
+        "runner": {"version": regatta.__version__},
+    }
+
+
+def peak_rss_kib(usage: resource.struct_rusage) -> int | None:
+    """The process' peak resident memory; None where it cannot be told.
+
+    Linux hands a process' peak on through fork and exec, so that no child shows less than the runner's own.
+    """
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return usage.ru_maxrss if usage.ru_maxrss > own else None
+
+
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any], key: str) -> int:
+    a, b = before.get(key), after.get(key)
+    return 0 if a is None or b is None else int(b - a)

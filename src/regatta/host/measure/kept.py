@@ -1,0 +1,82 @@
+"""Files that a process leaves in its working directory and that are kept beside its record, such as a flight recording."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from regatta.host.measure.scratch import EmptyDirectory, NotPlain, remove_tree
+
+_CHUNK_BYTES = 1 << 20
+#: of one file; a larger one is not kept, for results must go on to have room
+_MAXIMUM_BYTES = 1 << 30
+
+
+def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list[dict[str, Any]]:
+    """Move the plain files among `names` from `work` to `target`, durably, before the record that names them.
+
+    Args:
+        work: the working directory, in which the process may have done anything.
+        names: of files in it; one that is not there is left out.
+        target: folder of this invocation and attempt; what a killed runner left in it is replaced.
+
+    Returns:
+        For each file that was there its `name`, and `bytes` and `sha256`, or `error`: why it is not kept. That is no reason to
+        lose the invocation.
+    """
+    kept: list[dict[str, Any]] = []
+    for name in names:
+        try:
+            opened = work.open_file(name)
+        except FileNotFoundError:
+            continue
+        except NotPlain as error:
+            kept.append({"name": name, "error": f"expected a plain file, got {error}"})
+            continue
+        except OSError as error:
+            kept.append({"name": name, "error": _why(error)})
+            continue
+        try:
+            kept.append({"name": name, **_kept(work, name, opened, target, first=not kept)})
+        finally:
+            os.close(opened)
+    return kept
+
+
+def _why(error: OSError) -> str:
+    return str(error.strerror or error)
+
+
+def _kept(work: EmptyDirectory, name: str, opened: int, target: Path, first: bool) -> dict[str, Any]:
+    size = os.fstat(opened).st_size
+    if size > _MAXIMUM_BYTES:
+        return {"error": f"expected at most {_MAXIMUM_BYTES >> 20} MiB, got {size >> 20} MiB"}
+    try:
+        if first and target.exists():
+            remove_tree(target)
+        target.mkdir(parents=True, exist_ok=True)
+        work.move_file(name, opened, target / name)
+        os.chmod(target / name, 0o600)
+        made = _made_durable(target / name)
+        for directory in (target, target.parent):
+            fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        return made
+    except OSError as error:
+        return {"error": _why(error)}
+
+
+def _made_durable(path: Path) -> dict[str, Any]:
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        for chunk in iter(lambda: file.read(_CHUNK_BYTES), b""):
+            digest.update(chunk)
+            size += len(chunk)
+        os.fdatasync(file.fileno())
+    return {"bytes": size, "sha256": digest.hexdigest()}

@@ -1,0 +1,357 @@
+"""One fresh process from start to end: limits, timeout, its whole tree killed, nothing left behind.
+
+The runner must have made itself a child subreaper (`become_subreaper`), so that daemons which leave the process group
+come back to it when their parents die, and are found and killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from regatta.host.measure.capture import REST_BYTES, Capture
+
+#: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to go
+GRACE_S = 1.0
+REAP_S = 10.0
+
+#: two pipes, a pidfd, and one to spare
+_START_DESCRIPTORS = 6
+_PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>, the same on every architecture
+#: Whoever started the runner may have had any of them ignored, which exec would hand on. One that is left out costs a
+#: question to the kernel at every start.
+_RESET_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+
+
+class Interrupted(Exception):
+    """The runner was asked to stop while a process ran; its tree has been killed."""
+
+
+@dataclass
+class Launch:
+    """What to start. `argv[0]` is an absolute path; `rlimits` are pairs (resource, soft limit)."""
+
+    argv: list[str]
+    environment: dict[str, str]
+    directory: str
+    timeout_s: float
+    output_bytes: int
+    rlimits: list[tuple[int, int]] = field(default_factory=list)
+    cores: frozenset[int] | None = None
+    hash_stdout: bool = False
+
+
+@dataclass
+class Outcome:
+    """What became of it. Exactly one of `exit_code` and `signal` is set, unless it could not be started."""
+
+    started_utc_ns: int
+    started_monotonic_ns: int
+    elapsed_ns: int
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    usage: resource.struct_rusage
+    left_behind: int
+    stdout: Capture
+    stderr: Capture
+    #: why it could not be started; empty when it was
+    start_error: str = ""
+
+
+def become_subreaper() -> str:
+    """Make orphaned descendants children of this process.
+
+    Returns:
+        Why not, where the system cannot (an emulated processor, whose emulator does not know the call); empty where it can.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        return f"prctl(PR_SET_CHILD_SUBREAPER): {os.strerror(ctypes.get_errno())}"
+    return ""
+
+
+def keep_descriptors() -> None:
+    """Hand on to measured processes none of the files that whoever started this process left open."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            # The one that lists the directory is closed by now.
+            with suppress(OSError):
+                os.set_inheritable(int(name), False)
+
+
+def reserve_descriptors() -> list[int]:
+    """Take low numbers before many files are opened for good, to be closed for `run_process`.
+
+    A limit on open files holds for the numbers of the pipes that a process is started with.
+    """
+    return [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) for _ in range(_START_DESCRIPTORS)]
+
+
+#: what tells a runner to stop, and how far apart it and what it measures may hear of it
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_TOGETHER_S = 0.5
+
+
+class StopSignals:
+    """SIGINT, SIGTERM and SIGHUP as something `poll` can wait for. A context manager; restores the handlers."""
+
+    def __init__(self) -> None:
+        self.received = False
+        self._before: dict[int, Any] = {}
+        self.fd, self._write_fd = os.pipe()
+        os.set_blocking(self.fd, False)
+        os.set_blocking(self._write_fd, False)
+
+    def _handle(self, number: int, frame: object) -> None:
+        self.received = True
+
+    def __enter__(self) -> StopSignals:
+        signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        for number in _STOPS:
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        signal.set_wakeup_fd(-1)
+        for number, handler in self._before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        os.close(self.fd)
+        os.close(self._write_fd)
+
+
+def _nothing() -> None:
+    pass
+
+
+def run_process(
+    launch: Launch,
+    stop: StopSignals,
+    before_start: Callable[[], None] = _nothing,
+    after_start: Callable[[], None] = _nothing,
+) -> Outcome:
+    """Start a process, wait for its end or its timeout, and kill whatever is left of its tree.
+
+    Args:
+        launch: what to start.
+        stop: signals that end it early.
+        before_start, after_start: called closely around the start; for accounting that the child inherits.
+
+    Raises:
+        Interrupted: the runner was told to stop; the tree is gone.
+    """
+    out_read, out_write = os.pipe()
+    err_read, err_write = os.pipe()
+    stdout = Capture(out_read, launch.output_bytes, launch.hash_stdout)
+    stderr = Capture(err_read, launch.output_bytes, False)
+    try:
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, out_write, 1),
+            (os.POSIX_SPAWN_DUP2, err_write, 2),
+        ]
+        utc_ns = time.time_ns()
+        try:
+            pid, start_ns = _start(launch, actions, before_start, after_start)
+        except OSError as error:
+            usage = resource.struct_rusage((0.0, 0.0) + (0,) * 14)
+            return Outcome(
+                utc_ns, time.monotonic_ns(), 0, None, None, False, usage, 0, stdout, stderr,
+                start_error=f"cannot start {launch.argv[0]}: {error.strerror}",
+            )  # fmt: skip
+        finally:
+            os.close(out_write)
+            os.close(err_write)
+        return _attend(pid, launch, stop, utc_ns, start_ns, stdout, stderr)
+    finally:
+        os.close(out_read)
+        os.close(err_read)
+
+
+def _start(
+    launch: Launch,
+    actions: list[tuple[Any, ...]],
+    before_start: Callable[[], None],
+    after_start: Callable[[], None],
+) -> tuple[int, int]:
+    """Start the process; returns its number and the time (monotonic ns).
+
+    posix_spawn is three times as fast as fork and exec from an interpreter, but sets neither limits nor cores nor
+    directory; the runner has one thread, so it sets them on itself for that moment and takes them back.
+    """
+    saved = [(which, resource.getrlimit(which)) for which, _ in launch.rlimits]
+    affinity = os.sched_getaffinity(0) if launch.cores is not None else None
+    os.chdir(launch.directory)
+    try:
+        for (which, soft), (_, (_, hard)) in zip(launch.rlimits, saved):
+            resource.setrlimit(which, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
+        if launch.cores is not None:
+            os.sched_setaffinity(0, launch.cores)
+        before_start()
+        try:
+            start_ns = time.monotonic_ns()
+            pid = os.posix_spawn(
+                launch.argv[0],
+                launch.argv,
+                launch.environment,
+                file_actions=actions,
+                setpgroup=0,
+                setsigmask=[],
+                setsigdef=_RESET_SIGNALS,
+            )
+        finally:
+            after_start()
+        return pid, start_ns
+    finally:
+        if affinity is not None:
+            os.sched_setaffinity(0, affinity)
+        for which, limits in saved:
+            resource.setrlimit(which, limits)
+        os.chdir("/")
+
+
+def _attend(
+    pid: int, launch: Launch, stop: StopSignals, utc_ns: int, start_ns: int, stdout: Capture, stderr: Capture
+) -> Outcome:
+    end_ns = 0
+    timed_out = False
+    try:
+        end_ns = _wait(pid, start_ns + int(launch.timeout_s * 1e9), stop, stdout, stderr)
+        if not end_ns:
+            timed_out = True
+            end_ns = time.monotonic_ns()
+            _terminate(pid, stop, stdout, stderr)
+    finally:
+        # The main process is not reaped yet, so its group's number is still its own.
+        _kill_group(pid)
+        _, wait_status, usage = os.wait4(pid, 0)
+        left_behind = reap_descendants()
+    stdout.drain(REST_BYTES)
+    stderr.drain(REST_BYTES)
+    code = os.waitstatus_to_exitcode(wait_status)
+    if not timed_out and _stopped_together(code, stop):
+        raise Interrupted
+    return Outcome(
+        utc_ns,
+        start_ns,
+        end_ns - start_ns,
+        code if code >= 0 else None,
+        -code if code < 0 else None,
+        timed_out,
+        usage,
+        left_behind,
+        stdout,
+        stderr,
+    )
+
+
+def _stopped_together(code: int, stop: StopSignals) -> bool:
+    """Whether the process was told to stop with the runner, as Slurm tells everything in a job: its end says nothing of itself.
+
+    The runner may hear of it a moment later than the process. A JVM and a shell exit with 128 + the signal's number.
+    """
+    if not stop.received and (-code in _STOPS or code - 128 in _STOPS):
+        select.select([stop.fd], [], [], _TOGETHER_S)
+    return stop.received
+
+
+def _wait(pid: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
+    pidfd = os.pidfd_open(pid)
+    try:
+        return wait_for_end(pidfd, deadline_ns, stop, stdout, stderr)
+    finally:
+        os.close(pidfd)
+
+
+def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
+    """Sleep until the process ends; returns when that was (monotonic ns), or 0 when the deadline came first.
+
+    Raises:
+        Interrupted: the runner was told to stop; nothing is killed yet.
+    """
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    poll.register(stop.fd, select.POLLIN)
+    captures = {stdout.fd: stdout, stderr.fd: stderr}
+    for fd in captures:
+        poll.register(fd, select.POLLIN)
+    while True:
+        remaining_ms = (deadline_ns - time.monotonic_ns()) / 1e6
+        events = poll.poll(max(remaining_ms, 0))
+        now_ns = time.monotonic_ns()
+        ready = {fd for fd, _ in events}
+        if pidfd in ready:
+            return now_ns
+        if stop.received:
+            raise Interrupted
+        for fd in ready & captures.keys():
+            if not captures[fd].drain():
+                poll.unregister(fd)
+        if now_ns >= deadline_ns:
+            return 0
+
+
+def _terminate(pid: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> None:
+    """Ask the group to end, and give it `GRACE_S` while its pipes are kept empty."""
+    try:
+        os.killpg(pid, signal.SIGTERM)
+    except OSError:
+        return
+    _wait(pid, time.monotonic_ns() + int(GRACE_S * 1e9), stop, stdout, stderr)
+
+
+def _kill_group(pid: int) -> None:
+    with suppress(OSError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def children_of(pid: int) -> list[int]:
+    """Direct children of a process, from /proc; empty when it is gone."""
+    found: list[int] = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/children", "rb") as file:
+                found += [int(word) for word in file.read().split()]
+    except OSError:
+        return found
+    return found
+
+
+def reap_descendants() -> int:
+    """Kill and reap every process that is or becomes a child of this one; returns how many had to be killed."""
+    count = 0
+    deadline = time.monotonic() + REAP_S
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return count
+        if pid:
+            # One that ended by itself, and that its parent never asked about, did not outlive anybody.
+            count += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+            continue
+        for child in children_of(os.getpid()):
+            _kill_tree(child)
+        if time.monotonic() > deadline:
+            # Only a process in uninterruptible sleep outlives SIGKILL; it cannot be waited for here.
+            return count
+        time.sleep(0.001)
+
+
+def _kill_tree(pid: int) -> None:
+    """Kill a process and its descendants, the children first so that none is missed."""
+    try:
+        os.kill(pid, signal.SIGSTOP)
+        for child in children_of(pid):
+            _kill_tree(child)
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass

@@ -1,0 +1,395 @@
+"""The loop over a segment: every planned invocation that has no final record yet, in plan order."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from regatta.host.errors import HostError, StoreError
+from regatta.host.journal.attempts import History
+from regatta.host.journal.decisions import Deciding
+from regatta.host.journal.journal import read_records_of
+from regatta.host.journal.journal_writer import JournalWriter
+from regatta.host.journal.plan_files import HostPlan, Row, check_files, invocation_id_of, read_plan
+from regatta.host.journal.round_values import InvocationsOf
+from regatta.host.journal.runner_state import read_state
+from regatta.host.journal.state_file import StateFile, end_orphans
+from regatta.host.measure.cgroup import end_stale_groups, open_accounting
+from regatta.host.measure.host_lock import HostLock
+from regatta.host.measure.invocation import Bench, in_containers, measure, skip
+from regatta.host.measure.limits import check_limits, wants_quota
+from regatta.host.measure.pauses import Pauses
+from regatta.host.measure.process import (
+    Interrupted,
+    StopSignals,
+    become_subreaper,
+    keep_descriptors,
+    reserve_descriptors,
+)
+from regatta.host.measure.scratch import results_of
+from regatta.host.measure.topology import choose_cores, read_topology
+from regatta.host.ready.facts import changes, fingerprint, local_facts
+
+
+@dataclass
+class Paths:
+    """Where a segment's things lie."""
+
+    plan: Path
+    journal: Path
+    state: Path
+    scratch: Path
+    lock: Path
+    #: who measures, for those who wait for the host: `user@machine`
+    holder: str = ""
+
+
+def lock_host(
+    path: Path,
+    scratch: Path,
+    experiment: str,
+    segment: int,
+    holder: str = "",
+    contained: bool = False,
+    waiting: Callable[[dict[str, str]], None] = lambda holder: None,
+) -> HostLock:
+    """Take the host's lock, leaving word where the processes to be measured can be told from others.
+
+    Args:
+        contained: whether some of them will be in containers.
+        waiting: see `HostLock`.
+    """
+    return HostLock(
+        path,
+        {"experiment": experiment, "segment": segment, **({"holder": holder} if holder else {})},
+        {"results_file": str(results_of(scratch)), "contained": contained},
+        waiting=waiting,
+    )
+
+
+def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) -> int:
+    """End processes that outlived a runner that was killed: this experiment's, and those of this user's last
+    holder of the lock.
+
+    Hold the host's lock and the journal's.
+
+    Args:
+        contained: whether this experiment's may be in containers.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        HostError: there may be containers, and Docker does not answer.
+    """
+    own, before = str(results_of(scratch)), lock.previous.get("results_file")
+    # Where version 0.1.0 had it.
+    older = str(scratch / "results.jsonl")
+    files = [own, older, *([before] if isinstance(before, str) and before else [])]
+    ended = end_stale_groups()
+    if contained or lock.previous.get("contained"):
+        # Only here, for it brings an HTTP client along.
+        from regatta.host.containers.container import remove_left_containers
+
+        ended += remove_left_containers(files, contained)
+    return ended + sum(end_orphans(file) for file in files)
+
+
+def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose the CPUs for measured processes and for the runner.
+
+    Returns:
+        `topology`, `measured` and `runner` (None: all CPUs).
+
+    Raises:
+        HostError: there are too few.
+    """
+    topology = read_topology()
+    try:
+        measured, own = choose_cores(header["cores"], topology, os.sched_getaffinity(0))
+    except ValueError as error:
+        raise HostError(
+            f"{header['host']}: cores", "CPUs to measure on", str(error), "see `cores` in the spec"
+        ) from error
+    return {"topology": topology, "measured": measured, "runner": own}
+
+
+def check_host(header: Mapping[str, Any]) -> None:
+    """Compare this host with what the plan was made for.
+
+    Raises:
+        HostError: its kernel, microcode or the like changed; one comparison never has both.
+    """
+    planned = header.get("host_fingerprint")
+    changed = changes(planned, fingerprint(local_facts())) if planned else []
+    if changed:
+        raise HostError(
+            f"host {header['host']}", "to be as it was when the plan was made", "; ".join(changed),
+            "run the same command again: it plans again, and measures what is new",
+        )  # fmt: skip
+
+
+class SegmentRun:
+    """One segment, from the lock to the receipt."""
+
+    def __init__(self, paths: Paths, segment: int, retry_failed: bool, pauses: Pauses | None = None) -> None:
+        self.paths = paths
+        self.pauses = pauses or Pauses()
+        self.segment = segment
+        self.retry_failed = retry_failed
+        self.plan: HostPlan = read_plan(paths.plan)
+        self.blocks = self.plan.blocks(segment)
+        #: planned invocations that no comparison needs any more
+        self.not_needed = 0
+        #: records that this run wrote without running anything
+        self.skipped_now = 0
+        self.counts: dict[str, int] = {}
+        #: why there is no control group; empty when there is
+        self.no_accounting = ""
+        #: why processes that leave their group do not come back to the runner; empty when they do
+        self.no_subreaper = ""
+
+    def run(self) -> dict[str, Any]:
+        """Measure what is due; returns the receipt.
+
+        Raises:
+            HostError, StoreError: see `check_files`, `JournalWriter`, `HostLock`.
+            Interrupted: told to stop; the records so far are whole.
+        """
+        header = self.plan.header
+        paths = self.paths
+        contained = bool(in_containers(header.get("cells", ())))
+        lock = lock_host(
+            paths.lock,
+            paths.scratch,
+            header["experiment"],
+            self.segment,
+            paths.holder,
+            contained,
+            self._say_that_it_waits,
+        )
+        try:
+            if lock.waited_for:
+                self._say_that_it_waits(None)
+            # First: a runner that holds this journal under another host lock measures, and its process is no orphan.
+            journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
+            try:
+                orphans = end_what_was_left(lock, self.paths.scratch, contained)
+                deciding = Deciding(self.plan, self.paths.journal) if header.get("stopping") else None
+                if deciding is None or not self.blocks:
+                    return self._measure(journal, orphans)
+                first, end = self.blocks[0][0].round, self.blocks[-1][0].round + 1
+                # The runner of the segment before may have been killed between its last record and its decision.
+                deciding.decide(first)
+                self._leave_out(deciding)
+                receipt = self._measure(journal, orphans)
+                deciding.decide(end)
+                return receipt
+            finally:
+                journal.close()
+        finally:
+            lock.release()
+
+    def _say_that_it_waits(self, holder: dict[str, str] | None) -> None:
+        """Write into the state file for whom it waits for the host; None: no more."""
+        told = read_state(self.paths.state)
+        if told and told["alive"] and told["pid"] != os.getpid():
+            return  # that runner measures, and says so itself
+        with contextlib.suppress(OSError):
+            state = self._state_file(sum(len(block) for block in self.blocks))
+            self._state(state, None, **({} if holder is None else {"waiting_for": holder}))
+            state.close()
+        if holder is not None:
+            # It costs the run that measures less than the start of this runner did.
+            self.pauses.offer(("waiting", *holder.values()))
+
+    def _state_file(self, total: int) -> StateFile:
+        header = self.plan.header
+        return StateFile(
+            self.paths.state,
+            {
+                "experiment": header["experiment"], "host": header["host"], "segment": self.segment,
+                "started_utc_s": int(time.time()), "total": total,
+            },
+        )  # fmt: skip
+
+    def _leave_out(self, deciding: Deciding) -> None:
+        """Leave out the blocks of rounds that their comparisons do not need."""
+        planned = sum(len(block) for block in self.blocks)
+        self.blocks = [block for block in self.blocks if deciding.wants(block[0])]
+        self.not_needed = planned - sum(len(block) for block in self.blocks)
+
+    def _history(self, journal: JournalWriter) -> History:
+        """What the host's whole journal has of this segment's invocations: its rounds may have been cut otherwise before.
+
+        The first invocations of its cells belong to it as well, and where those of a cell all failed, all others of the
+        cell: they decide whether it is given up.
+        """
+        give_up_after = self.plan.header.get("give_up_after")
+        ids = {row.invocation_id for block in self.blocks for row in block}
+        cells = {row.cell["cell_id"] for block in self.blocks for row in block}
+        first = range(give_up_after or 0)
+        ids |= {invocation_id_of(cell_id, round_) for cell_id in cells for round_ in first}
+        paths = [path for path in sorted(self.paths.journal.glob("*.jsonl")) if path != journal.path]
+        records = chain(journal.records, chain.from_iterable(read_records_of(p, ids) for p in paths))
+        history = History(records, self.plan.header["limits"]["retries"], self.retry_failed, give_up_after)
+        failing = {cell_id for cell_id in cells if history.given_up(cell_id)}
+        if failing:
+            wanted = InvocationsOf(failing, range(self.plan.header["rounds"]))
+            for record in chain.from_iterable(read_records_of(path, wanted) for path in paths):
+                history.add(record)
+        return history
+
+    def _measure(self, journal: JournalWriter, orphans: int) -> dict[str, Any]:
+        header = self.plan.header
+        self.history = self._history(journal)
+        self.total = sum(len(block) for block in self.blocks)
+        due_cells = {
+            row.cell["cell_id"]: row.cell
+            for block in self.blocks
+            for row in block
+            if self._due(row) or self.history.disturbed(row.invocation_id)
+        }
+        started_with = journal.sequence
+        if due_cells:
+            check_host(header)
+            check_files(list(due_cells.values()))
+            self._with_bench(journal, list(due_cells.values()))
+        else:
+            for block in self.blocks:
+                for row in block:
+                    self._skip(row, journal)
+        statuses: dict[str, int] = {}
+        for block in self.blocks:
+            for row in block:
+                status = self.history.status(row.invocation_id)
+                statuses[status] = statuses.get(status, 0) + 1
+        return {
+            "experiment": header["experiment"],
+            "host": header["host"],
+            "segment": self.segment,
+            "plan_id": header["plan_id"],
+            "planned": self.total,
+            "not_needed": self.not_needed,
+            "measured_now": journal.sequence - started_with - self.skipped_now,
+            "statuses": statuses,
+            "torn_bytes_dropped": journal.torn_bytes,
+            "orphans_ended": orphans,
+            "no_accounting": self.no_accounting,
+            "no_subreaper": self.no_subreaper,
+        }
+
+    def _with_bench(self, journal: JournalWriter, cells: list[dict[str, Any]]) -> None:
+        header = self.plan.header
+        place = place_on_cores(header)
+        # Beside the journal, for it tells where its records were made, and receipts come and go.
+        write_receipt(self.paths.journal / "cores.json", place)
+        measured, own = place["measured"], place["runner"]
+        self.no_subreaper = become_subreaper()
+        keep_descriptors()
+        reserved = reserve_descriptors()
+        accounting, self.no_accounting = open_accounting(wants_quota(cells))
+        state = self._state_file(self.total)
+        try:
+            kept = self.paths.journal / "kept"
+            with (
+                StopSignals() as stop,
+                contextlib.closing(
+                    Bench(header, self.paths.scratch, measured, accounting, stop, kept)
+                ) as bench,
+            ):
+                bench.clear()
+                bench.strays = bool(self.no_subreaper)
+                for fd in reserved:
+                    os.close(fd)
+                check_limits(
+                    cells, bench.all_cores if measured is None else measured, accounting, self.no_accounting
+                )
+                if own is not None:
+                    os.sched_setaffinity(0, own)
+                contained = in_containers(cells)
+                if contained:
+                    bench.contain(contained, self.segment)
+                for block in self.blocks:
+                    self._walk(block, bench, journal, state)
+                bench.clear()
+        finally:
+            self.pauses.close()
+            self._state(state, None)
+            state.close()
+            if accounting is not None:
+                accounting.close()
+
+    def _walk(self, block: list[Row], bench: Bench, journal: JournalWriter, state: StateFile) -> None:
+        """One block: what is due, then what was disturbed."""
+        if bench.stop.received:
+            raise Interrupted
+        for row in block:
+            if self._due(row):
+                self._one(row, bench, journal, state)
+            else:
+                self._skip(row, journal)
+        while True:
+            disturbed = [row for row in block if self.history.disturbed(row.invocation_id)]
+            if not disturbed:
+                return
+            for row in disturbed:
+                self._one(row, bench, journal, state)
+
+    def _due(self, row: Row) -> bool:
+        """Whether the row is to be run: its cell is not given up."""
+        return self.history.due(row.invocation_id) and not self.history.given_up(row.cell["cell_id"])
+
+    def _skip(self, row: Row, journal: JournalWriter) -> None:
+        """Record that a row is not run, where its cell is given up and the row has no record."""
+        reason = self.history.given_up(row.cell["cell_id"])
+        if reason and not self.history.status(row.invocation_id):
+            record = skip(self.plan.header, row, self.segment, reason)
+            journal.append(record)
+            self.history.add(record)
+            self.skipped_now += 1
+
+    def _one(self, row: Row, bench: Bench, journal: JournalWriter, state: StateFile) -> None:
+        self._state(state, row)
+        paused_ns = self.pauses.offer((row.round, row.block), bench.stop)
+        if bench.stop.received:
+            raise Interrupted
+        record = measure(bench, row, self.history.next_attempt(row.invocation_id), self.segment)
+        record["runner"]["before_ns"] += paused_ns
+        journal.append(record)
+        self.history.add(record)
+        self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
+
+    def _state(self, state: StateFile, row: Any, **more: Any) -> None:
+        state.write(
+            cell=row.cell["label"] if row else None,
+            index=row.index if row else None,
+            since_utc_s=round(time.time(), 3),
+            counts=self.counts,
+            **more,
+        )
+
+
+def write_receipt(path: Path, receipt: dict[str, Any]) -> None:
+    """Write the receipt, temporary then rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
+    try:
+        temporary.write_text(json.dumps(receipt) + "\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise StoreError(
+            str(path),
+            "room for a receipt",
+            str(error.strerror),
+            "make room; everything is recorded, and the same command goes on",
+        ) from error

@@ -1,0 +1,123 @@
+"""From what became of a process and what it reported to the status of its record."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+from regatta.host.adapters import ADAPTERS
+from regatta.host.adapters.result import Left, Reported
+from regatta.host.measure.process import Outcome
+
+#: what a JVM prints when its heap is too small, at its start or later
+_OOM_MARKS = (
+    b"java.lang.OutOfMemoryError",
+    b"Terminating due to java.lang.OutOfMemoryError",
+    b"Could not reserve enough space",
+    b"Too small maximum heap",
+    b"Too small initial heap",
+    b"Too small heap",
+    b"There is insufficient memory for the Java Runtime Environment",
+)
+
+
+def adapter_file(cell: Mapping[str, Any]) -> str:
+    """Name of the file in the working directory that the cell's adapter reads; "": the one that `REGATTA_RESULTS` names."""
+    return str(cell["adapter"].get("options", {}).get("file", ""))
+
+
+def report_of(
+    cell: Mapping[str, Any],
+    outcome: Outcome,
+    results: bytes | None,
+    refused: str,
+    max_rss_kib: int | None,
+) -> Reported:
+    """Let the cell's adapter read what was left."""
+    left = Left(
+        elapsed_ns=outcome.elapsed_ns,
+        user_s=outcome.usage.ru_utime,
+        system_s=outcome.usage.ru_stime,
+        max_rss_kib=max_rss_kib,
+        results=results,
+        refused=refused,
+        stdout=outcome.stdout.kept,
+        stdout_cut=outcome.stdout.cut,
+        stderr=outcome.stderr.kept,
+        stderr_cut=outcome.stderr.cut,
+    )
+    return ADAPTERS[cell["adapter"]["name"]](left, cell["adapter"].get("options", {}))
+
+
+def _ran_out_of_memory(cell: Mapping[str, Any], outcome: Outcome, oom_kills: int) -> str:
+    if outcome.signal == signal.SIGKILL and oom_kills:
+        return "killed by the kernel for lack of memory"
+    if cell.get("kind") == "java" and (outcome.exit_code or outcome.signal):
+        text = outcome.stderr.kept + b"\n" + outcome.stdout.kept
+        for mark in _OOM_MARKS:
+            if mark in text:
+                line = next(line for line in text.split(b"\n") if mark in line)
+                return line.decode("utf-8", "replace").strip()[:300]
+    return ""
+
+
+def _wrong_count(cell: Mapping[str, Any], reported: Reported) -> str:
+    """A workload that was told how many iterations to do and reports fewer would have its cold ones taken for steady."""
+    asked = cell.get("iterations")
+    if asked is None:
+        return ""
+    seen: dict[str, set[int]] = {}
+    for iteration, metric, _, _, _, parameters in reported.iterations:
+        if metric == cell["metric"]:
+            seen.setdefault(str(parameters), set()).add(iteration)
+    wrong = next((len(found) for found in seen.values() if len(found) != asked), None if seen else 0)
+    return "" if wrong is None else f"expected {asked} iterations of {cell['metric']}, got {wrong}"
+
+
+def _wrong_output(cell: Mapping[str, Any], outcome: Outcome, reported: Reported) -> str:
+    expect = cell.get("expect", {})
+    digest = expect.get("digest")
+    if digest:
+        if not reported.digests:
+            return f"wrong output: no digest reported, expected {digest[:16]}"
+        wrong = next((d for d in reported.digests if d != digest), None)
+        if wrong:
+            return f"wrong output: digest {wrong[:16]}, expected {digest[:16]}"
+    elif len(set(reported.digests)) > 1:
+        return "wrong output: iterations of one invocation differ in their digests"
+    if expect.get("stdout_sha256") and outcome.stdout.sha256 != expect["stdout_sha256"]:
+        return f"wrong output: stdout hashes to {str(outcome.stdout.sha256)[:16]}, expected {expect['stdout_sha256'][:16]}"
+    return ""
+
+
+def judge(
+    cell: Mapping[str, Any], outcome: Outcome, reported: Reported, oom_kills: int
+) -> tuple[str, str | None]:
+    """The status and its reason, before perturbation and the check command are looked at.
+
+    Returns:
+        `("ok", None)` or one of `timeout`, `oom`, `crashed`, `failed` with a sentence for people.
+    """
+    if outcome.start_error:
+        return "failed", outcome.start_error
+    if outcome.timed_out:
+        return "timeout", f"still running after {cell['timeout_s']:g} s"
+    memory = _ran_out_of_memory(cell, outcome, oom_kills)
+    if memory:
+        return "oom", memory
+    if outcome.signal is not None:
+        return "crashed", f"ended by signal {outcome.signal} ({signal.strsignal(outcome.signal)})"
+    if reported.error and not reported.error.startswith("no result"):
+        return "failed", reported.error
+    if outcome.exit_code:
+        return "failed", f"exit code {outcome.exit_code}{_last_words(outcome)}"
+    if reported.error:
+        return "failed", reported.error
+    wrong = _wrong_output(cell, outcome, reported) or _wrong_count(cell, reported)
+    return ("failed", wrong) if wrong else ("ok", None)
+
+
+def _last_words(outcome: Outcome) -> str:
+    lines = [line for line in outcome.stderr.kept.split(b"\n") if line.strip()]
+    return ": " + lines[-1].decode("utf-8", "replace").strip()[:200] if lines else ""

@@ -1,0 +1,358 @@
+"""The full crossing of an experiment on one host, less what is excluded and what cannot exist."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from regatta.host.errors import Problem, SpecError
+from regatta.host.values.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
+from regatta.host.values.digest import digest_of
+from regatta.host.values.experiment import (
+    PROGRAM,
+    USER_FILE,
+    Benchmark,
+    Collector,
+    Exclude,
+    Experiment,
+    Heap,
+    Modifier,
+    Runtime,
+)
+from regatta.host.values.isolation import CellIsolation
+from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
+from regatta.host.values.template import fill, placeholders, scalar_text
+
+#: (benchmark label, runtime name) -> minheap in MiB
+Minheaps = Mapping[tuple[str, str], int]
+
+#: increased whenever the meaning of a record's numbers changes, so that old ones are not taken for new ones
+IDENTITY_VERSION = 1
+
+
+@dataclass
+class Crossing:
+    """The cells of a host, in the order of the spec, and those that are left out with the reason."""
+
+    cells: list[Cell] = field(default_factory=list)
+    #: cells that cannot exist: (label, reason)
+    impossible: list[tuple[str, str]] = field(default_factory=list)
+    #: number of cells that the spec excludes
+    excluded: int = 0
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """One point of the crossing before its command is made."""
+
+    benchmark: Benchmark
+    runtime: Runtime
+    collector: Collector | None
+    modifiers: tuple[Modifier, ...]
+    heap: Heap | None
+
+    @property
+    def modifiers_name(self) -> str:
+        return "+".join(m.name for m in self.modifiers) or NO_MODIFIERS
+
+    @property
+    def collector_name(self) -> str:
+        return self.collector.name if self.collector else ""
+
+
+def _choices(experiment: Experiment) -> Iterator[_Choice]:
+    for benchmark in experiment.benchmarks:
+        java = benchmark.kind == "java"
+        collectors: tuple[Collector | None, ...] = (experiment.collectors or (None,)) if java else (None,)
+        heaps: tuple[Heap | None, ...] = (experiment.heaps or (None,)) if java else (None,)
+        for heap in heaps:
+            for runtime in experiment.runtimes:
+                if runtime.kind != benchmark.kind:
+                    continue
+                for collector in collectors:
+                    for modifiers in experiment.modifiers or ((),):
+                        yield _Choice(benchmark, runtime, collector, modifiers, heap)
+
+
+def _matches(exclude: Exclude, choice: _Choice, heap_mib: int | None, host: str) -> bool:
+    heap = choice.heap
+    names = (
+        choice.benchmark.label,
+        choice.benchmark.name,
+        f"{choice.benchmark.suite}/{choice.benchmark.name}",
+    )
+    return (
+        (exclude.benchmark is None or exclude.benchmark in names)
+        and exclude.runtime in (None, choice.runtime.name)
+        and exclude.collector in (None, choice.collector_name)
+        and exclude.modifiers in (None, choice.modifiers_name)
+        and (exclude.heap_factor is None or (heap is not None and heap.factor == exclude.heap_factor))
+        and exclude.heap_mib in (None, heap_mib)
+        and exclude.host in (None, host)
+    )
+
+
+def _refusal(choice: _Choice, host: ResolvedHost) -> str:
+    """Why this cell cannot exist on the host; empty when it can."""
+    runtime = choice.runtime
+    if runtime.name not in host.runtimes:
+        return host.missing_runtimes.get(runtime.name, "the runtime is not on this host")
+    refused = host.refused_benchmarks.get((choice.benchmark.label, runtime.name), "")
+    if refused:
+        return refused
+    for modifier in choice.modifiers:
+        refused = _modifier_refusal(modifier, choice, host)
+        if refused:
+            return f"{modifier.name}: {refused}"
+    collector = choice.collector
+    if collector is None:
+        return ""
+    if runtime.name in collector.refused_by:
+        return collector.refused_by[runtime.name]
+    return host.runtimes[runtime.name].collectors.get(collector.name, "the runtime was not asked")
+
+
+def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -> str:
+    if choice.runtime.name in modifier.refused_by:
+        return modifier.refused_by[choice.runtime.name]
+    if choice.benchmark.kind == "native":
+        return "its flags are a JVM's" if modifier.flags and not modifier.environment else ""
+    if modifier.training and any(m.training and m is not modifier for m in choice.modifiers):
+        return "one training run a command; another modifier of the set has one too"
+    return host.runtimes[choice.runtime.name].modifiers.get(modifier.name, "")
+
+
+def heap_flags(heap_mib: int | None) -> list[str]:
+    """A heap of one fixed size: growing and shrinking would be one more thing that differs."""
+    return [] if heap_mib is None else [f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"]
+
+
+def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Crossing:
+    """Make all cells of an experiment on a host.
+
+    Args:
+        experiment: the validated experiment.
+        host: what is there.
+        minheaps: needed for every java benchmark and runtime when heaps are factors.
+
+    Raises:
+        SpecError: a minheap is missing (with the command that measures it), or two cells are the same measurement.
+    """
+    crossing = Crossing()
+    seen: dict[str, Cell] = {}
+    problems: dict[str, Problem] = {}
+    for choice in _choices(experiment):
+        refusal = _refusal(choice, host)
+        factor = choice.heap.factor if choice.heap else None
+        heap_mib: int | None = choice.heap.size_mib if choice.heap else None
+        key = (choice.benchmark.label, choice.runtime.name)
+        if factor is not None and key in minheaps:
+            heap_mib = math.ceil(round(factor * minheaps[key], 6))
+        if any(_matches(e, choice, heap_mib, host.name) for e in experiment.excludes):
+            crossing.excluded += 1
+            continue
+        label = cell_label(
+            choice.benchmark.label,
+            choice.runtime.name,
+            choice.collector_name,
+            choice.modifiers_name,
+            factor,
+            heap_mib,
+        )
+        if refusal:
+            crossing.impossible.append((label, refusal))
+            continue
+        if factor is not None and heap_mib is None:
+            problems[" ".join(key)] = Problem(
+                f"{experiment.spec_path}: heap.factors",
+                f"a measured minheap of {key[0]} on {key[1]}",
+                "none",
+                f"regatta minheap {experiment.spec_path}",
+            )
+            continue
+        cell = _make(experiment, host, choice, heap_mib)
+        twin = seen.get(cell.cell_id)
+        if twin is None:
+            seen[cell.cell_id] = cell
+            crossing.cells.append(cell)
+        elif (
+            twin.heap_factor != factor
+            and twin.collector == cell.collector
+            and twin.modifiers == cell.modifiers
+        ):
+            crossing.impossible.append((label, f"the same heap as {twin.heap_factor:g}x: {heap_mib} MiB"))
+        else:
+            problems[cell.cell_id] = Problem(
+                experiment.spec_path, "alternatives that differ", f"{twin.label} and {cell.label} run the same command",
+                "remove one of them",
+            )  # fmt: skip
+    if problems:
+        raise SpecError(list(problems.values()))
+    return crossing
+
+
+def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib: int | None) -> Cell:
+    benchmark, runtime = choice.benchmark, host.runtimes[choice.runtime.name]
+    plain = [
+        *choice.runtime.flags,
+        *(choice.collector.flags if choice.collector else ()),
+        *heap_flags(heap_mib),
+    ]
+    flags = [*plain, *(flag for modifier in choice.modifiers for flag in modifier.flags)]
+    training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
+    named = named_files(benchmark, host)
+    values = template_values(experiment, benchmark, named)
+    templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
+    used = {name: named[name] for t in templates for name in placeholders(t) if name in named}
+    # What lies beside a file that the user brings has no name in a template.
+    used.update({name: file for name, file in named.items() if name.partition("/")[0] in used})
+
+    def expand(command: tuple[str, ...], flags: list[str] = flags) -> list[str]:
+        return expand_command(command, runtime, flags, values, host)
+
+    files = [*runtime.files, *used.values()]
+    files += [
+        host.programs[c[0]] for c in (benchmark.command, benchmark.check) if c and c[0] in host.programs
+    ]
+    isolation = _isolation(experiment, host, choice, runtime, files)
+    # What the image brings is known by the image's digest.
+    files = [file for file in files if file.path not in isolation.programs]
+    environment = {**benchmark.environment}
+    for modifier in choice.modifiers:
+        environment.update(modifier.environment)
+    identity = {
+        "version": IDENTITY_VERSION,
+        "benchmark": [benchmark.label, benchmark.command, benchmark.adapter, dict(benchmark.adapter_options)],
+        "parameters": dict(benchmark.parameters),
+        "check": [benchmark.check, dict(benchmark.arrange)],
+        "expect": [benchmark.expect.digest, benchmark.expect.stdout_sha256, benchmark.expect.check_sha256],
+        "files": sorted((n, file.sha256) for n, file in used.items() if file.path not in isolation.programs),
+        "programs": sorted(f.sha256 for f in files),
+        "runtime": runtime.identity,
+        "flags": flags,
+        "environment": [environment, dict(host.environment)],
+        "padding": experiment.environment.padding_bytes,
+        "iterations": experiment.steady.iterations,
+        "seed": experiment.seed,
+        "limits": vars(experiment.rlimits),
+        "cores": vars(host.cores),
+        "host_class": host.host_class,
+        # A kernel that was updated in mid-run makes other cells: no comparison straddles that.
+        "host_fingerprint": dict(host.fingerprint),
+    }
+    if isolation.identity():
+        identity["isolation"] = isolation.identity()
+    run = None
+    if training is not None:
+        # How the file is made is what it is: two runs of one command do not leave the same bytes.
+        identity["training"] = [training.flags, training.output]
+        own = (m.training.flags if m.training else m.flags for m in choice.modifiers)
+        trained = [*plain, *(flag for given in own for flag in given)]
+        run = TrainingRun(tuple(expand(benchmark.command, trained)), training.output)
+    return Cell(
+        cell_id=digest_of(identity),
+        host=host.name,
+        platform=host.platform,
+        benchmark=benchmark,
+        runtime=choice.runtime.name,
+        collector=choice.collector_name,
+        modifiers=choice.modifiers_name,
+        heap_factor=choice.heap.factor if choice.heap else None,
+        heap_mib=heap_mib,
+        argv=tuple(expand(benchmark.command)),
+        environment=environment,
+        arrange={name: fill(source, values) for name, source in benchmark.arrange.items()},
+        check=tuple(expand(benchmark.check)),
+        files=tuple(_unique(files)),
+        keep=tuple(dict.fromkeys([*benchmark.keep, *(f for m in choice.modifiers for f in m.keep)])),
+        training=run,
+        isolation=isolation,
+    )
+
+
+def _isolation(
+    experiment: Experiment,
+    host: ResolvedHost,
+    choice: _Choice,
+    runtime: ResolvedRuntime,
+    files: Sequence[File],
+) -> CellIsolation:
+    """How a cell that needs these files is isolated.
+
+    Raises:
+        SpecError: nobody has looked for its image.
+    """
+    wanted = experiment.isolation_under(choice.modifiers)
+    if wanted.kind != "docker":
+        return CellIsolation(wanted.kind, processors=wanted.processors, cpu_quota=wanted.cpu_quota)
+    image = wanted.image_of(choice.runtime.name, choice.runtime.image)
+    if image not in host.images:
+        raise SpecError(
+            [Problem(f"host {host.name}", f"the Docker image {image}", "none", "make it, or name another")]
+        )
+    # One with a folder in its name is brought, like everything else; it is a file of this host, not of any system.
+    on_path = {file.path for name, file in host.programs.items() if "/" not in name}
+    return CellIsolation(
+        "docker",
+        image,
+        host.images[image],
+        wanted.network,
+        wanted.memory_mib,
+        tuple(sorted({file.path for file in files if file.path in on_path})),
+        tuple(sorted({folder for file in runtime.files if (folder := _runtime_folder(file.path))})),
+        wanted.processors,
+        wanted.cpu_quota,
+        wanted.capabilities,
+    )
+
+
+def _runtime_folder(path: str) -> str:
+    """The folder of a JVM, which one of the files that identify it lies in; "" for the others."""
+    for end in ("/lib/modules", "/release"):
+        if path.endswith(end):
+            return path[: -len(end)]
+    return ""
+
+
+def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
+    """What `{build.output}`, `{input.name}`, `{file.name}` and `{program.name}` of a benchmark's templates stand for."""
+    named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
+    named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
+    named.update({USER_FILE + f: file for f, file in host.files.get(benchmark.label, {}).items()})
+    named.update({PROGRAM + p: host.programs[p] for p in benchmark.programs if p in host.programs})
+    return named
+
+
+def template_values(
+    experiment: Experiment, benchmark: Benchmark, named: Mapping[str, File]
+) -> dict[str, str]:
+    """Name to text of everything that a benchmark's templates may name."""
+    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
+    values.update(
+        benchmark=benchmark.name, iterations=str(experiment.steady.iterations), seed=str(experiment.seed)
+    )
+    return values | {name: file.path for name, file in named.items()}
+
+
+def expand_command(
+    command: Sequence[str],
+    runtime: ResolvedRuntime,
+    flags: Sequence[str],
+    values: Mapping[str, str],
+    host: ResolvedHost,
+) -> list[str]:
+    """A command template as it is executed."""
+    argv: list[str] = []
+    for argument in command:
+        if argument == "{runtime}":
+            argv += [runtime.program, *flags] if runtime.program else []
+        else:
+            argv.append(fill(argument, values))
+    if argv and argv[0] in host.programs:
+        argv[0] = host.programs[argv[0]].path
+    return argv
+
+
+def _unique(files: list[File]) -> list[File]:
+    return list({file.path: file for file in files}.values())

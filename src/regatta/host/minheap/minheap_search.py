@@ -1,0 +1,130 @@
+"""The search for a minheap on this host: attempts at heap sizes, run by the runner's own code and recorded like any invocation."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from regatta.host.journal.journal_writer import JournalWriter
+from regatta.host.journal.plan_files import Row
+from regatta.host.measure.cgroup import open_accounting
+from regatta.host.measure.host_lock import DEFAULT_LOCK
+from regatta.host.measure.invocation import Bench, measure
+from regatta.host.measure.process import Interrupted, StopSignals, become_subreaper, keep_descriptors
+from regatta.host.measure.segment import end_what_was_left, lock_host, place_on_cores
+from regatta.host.minheap.header import constant_header, with_plan_id
+from regatta.host.minheap.minheap import Attempt
+from regatta.host.minheap.searching import Attempts, NotMeasured, attempt_of
+from regatta.host.values.experiment import Benchmark, Experiment, Runtime
+from regatta.host.values.resolved import ResolvedHost
+
+
+def search_here(attempts: Attempts) -> int:
+    """The minheap (MiB); attempts are made where none is recorded.
+
+    Raises:
+        HostError: no heap is enough.
+        KeyboardInterrupt: told to stop.
+    """
+    try:
+        return attempts.known()
+    except NotMeasured:
+        pass
+    with AttemptRunner(attempts) as runner:
+
+        def ask(collector: str, heap_mib: int, nth: int) -> Attempt:
+            record = attempts.remembered(collector, heap_mib, nth)
+            if record is None:
+                runner.run(collector, heap_mib)
+                record = attempts.remembered(collector, heap_mib, nth)
+                assert record is not None
+                _tell(attempts, collector, heap_mib, record)
+            return attempt_of(record)
+
+        return attempts.search(ask)
+
+
+def answer_search(
+    directory: str, experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime
+) -> dict[str, Any]:
+    """The same, asked from elsewhere: the minheap and the file of all attempts."""
+    attempts = Attempts(Path(directory), experiment, host, benchmark, runtime)
+    return {"heap_mib": search_here(attempts), "attempts": str(attempts.path)}
+
+
+def _tell(attempts: Attempts, collector: str, heap_mib: int, record: dict[str, Any]) -> None:
+    what = f"{attempts.benchmark.label} on {attempts.runtime.name} {collector}"
+    print(
+        f"minheap  {what}  {heap_mib} MiB: {record['status']} ({record['elapsed_ns'] / 1e9:.1f} s)",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+class AttemptRunner:
+    """A context in which attempts for one benchmark and runtime can be made; it holds the host's lock."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        self.attempts = attempts
+        self._stack = ExitStack()
+
+    def __enter__(self) -> AttemptRunner:
+        attempts = self.attempts
+        # The runner is in another directory after each process; paths of this command are relative to its own.
+        self._stack.callback(os.chdir, os.getcwd())
+        # Always the same place: so what a killed search left running is found by the next one.
+        self._scratch = attempts.path.parent.resolve() / "scratch"
+        lock = lock_host(Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), self._scratch, "minheap", 0)
+        self._stack.callback(lock.release)
+        self._journal = JournalWriter(attempts.path)
+        self._stack.callback(self._journal.close)
+        end_what_was_left(lock, self._scratch)
+        become_subreaper()
+        keep_descriptors()
+        self._accounting, _ = open_accounting()
+        if self._accounting is not None:
+            self._stack.callback(self._accounting.close)
+        self._stop = self._stack.enter_context(StopSignals())
+        self._number = self._journal.sequence
+        # Another search may have gone on while this one waited for the host.
+        attempts.read_again(self._journal.records)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def run(self, collector: str, heap_mib: int) -> None:
+        """Make one attempt and record it.
+
+        Raises:
+            KeyboardInterrupt: told to stop.
+            StoreError: the record cannot be written.
+        """
+        attempts = self.attempts
+        cell = attempts.cell(collector, heap_mib)
+        experiment = attempts.narrowed(collector, heap_mib)
+        header = with_plan_id({**constant_header(experiment, attempts.host), "cell": cell.cell_id})
+        timeout_s = attempts.timeout_s(collector)
+        measured = place_on_cores(header)["measured"]
+        bench = Bench(header, self._scratch, measured, self._accounting, self._stop)
+        planned = cell.to_json(timeout_s, experiment.steady.iterations)
+        # The least heap is a property of the program: it is looked for without the cost of containers.
+        planned.pop("isolation", None)
+        try:
+            record = measure(bench, Row(self._number, self._number, 0, 0, planned), 0, 0)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+        finally:
+            bench.close()
+        self._number += 1
+        self._journal.append(record)
+        attempts.add(record)

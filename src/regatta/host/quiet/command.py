@@ -1,0 +1,106 @@
+"""The zipapp's verb `quiet`: look at the host, make it quiet, put everything back. Prints one JSON object."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.quiet.engine import KEYS, NAMES, apply, restore, status
+from regatta.host.quiet.groups import partition_entry
+from regatta.host.quiet.host import QuietHost
+from regatta.host.quiet.state import StateFolder
+from regatta.host.values.cpu_list import parse_cpu_list
+
+_UNFIT = 3
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the verb; returns 0, or 3 when a knob that exists could not be set.
+
+    Args:
+        argv: what follows `quiet` in the command line.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        host = QuietHost(arguments.root.resolve(), arguments.cpus, arguments.housekeeping, arguments.isolate)
+        if arguments.verb == "enter":
+            return _enter(host, arguments.command)
+        folder = StateFolder(arguments.state, KEYS)
+        if arguments.verb == "status":
+            outcome = status(host, folder, arguments.leave)
+        else:
+            with folder.locked():
+                if arguments.verb == "apply":
+                    outcome = apply(host, folder, arguments.leave)
+                else:
+                    outcome = restore(host, folder)
+    except RegattaError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"error: {error.filename or 'the host'}: {error.strerror}", file=sys.stderr)
+        return _UNFIT
+    print(json.dumps(outcome.to_json()))
+    return _UNFIT if outcome.failed else 0
+
+
+def _enter(host: QuietHost, command: Sequence[str]) -> int:
+    """Become a command inside the partition of the measured CPUs; returns only where that failed."""
+    entry = partition_entry(host)
+    if entry is None:
+        raise HostError(
+            "quiet enter", "a partition of the measured CPUs", "none", "make the host quiet with --isolate"
+        )
+    host.write(entry, str(os.getpid()))
+    os.execvp(command[0], list(command))
+
+
+def _cpus(text: str) -> list[int]:
+    try:
+        return parse_cpu_list(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected CPU numbers and ranges, such as 2-5,8, got {text!r}"
+        ) from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="regatta quiet", description="Makes this host quiet to measure on, and puts everything back."
+    )
+    parser.set_defaults(isolate=False, cpus=[], housekeeping=[], leave=[])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for name, what in (
+        ("status", "look, and change nothing"),
+        ("apply", "make quiet; what was there is kept first"),
+        ("restore", "put back what was there"),
+    ):
+        verb = verbs.add_parser(name, help=what, description=what)
+        verb.add_argument(
+            "--state", type=Path, required=True, help="folder on this host for what was there before"
+        )
+        verb.add_argument("--root", type=Path, default=Path("/"), help="where proc and sys lie")
+        if name != "restore":
+            verb.add_argument("--cpus", type=_cpus, default=[], help="CPUs to measure on, such as 2-5,8")
+            verb.add_argument("--housekeeping", type=_cpus, default=[], help="CPUs for the rest [all others]")
+            verb.add_argument("--isolate", action="store_true", help="a partition that processes must enter")
+            verb.add_argument(
+                "--leave",
+                action="append",
+                default=[],
+                choices=NAMES,
+                help="a knob not to touch; may be repeated",
+            )
+    enter = verbs.add_parser("enter", help="run a command on the CPUs that --isolate keeps apart")
+    enter.add_argument("--root", type=Path, default=Path("/"), help="where proc and sys lie")
+    enter.add_argument("command", nargs="+", help="the command and its arguments")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,271 @@
+"""The three verbs over all knobs: look, make quiet, put back."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Collection, Mapping
+
+from regatta.host.quiet.groups import Services
+from regatta.host.quiet.host import QuietHost
+from regatta.host.quiet.interrupts import Interrupts, KernelThreads, WorkQueues
+from regatta.host.quiet.kernel import (
+    Aslr,
+    HugePages,
+    PageCache,
+    Swappiness,
+    TimerMigration,
+    Watchdogs,
+)
+from regatta.host.quiet.knob import Found, Item, Knob
+from regatta.host.quiet.processor import Boost, Governor, Siblings
+from regatta.host.quiet.report import KnobReport, Outcome, Place, Problem, report_of
+from regatta.host.quiet.state import Before, StateFolder
+from regatta.host.quiet.swap import Swap
+from regatta.host.quiet.units import Units
+
+#: in the order of setting; putting back goes the other way. Units come first, for some of them set what others set too.
+#: Hardware threads go last and come back first: what hangs on a CPU is lost to sight while that is off.
+KNOBS: tuple[Knob, ...] = (
+    Units(), Governor(), Boost(), Aslr(), HugePages(), Swap(), Swappiness(), Watchdogs(), TimerMigration(),
+    Interrupts(), WorkQueues(), KernelThreads(), Services(), PageCache(), Siblings(),
+)  # fmt: skip
+NAMES = tuple(knob.name for knob in KNOBS)
+KEYS = {knob.name: knob.keys for knob in KNOBS}
+
+_NEVER_HERE = (errno.EPERM, errno.EACCES, errno.EROFS)
+
+
+def status(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> Outcome:
+    """Look, and change nothing. Raises StoreError."""
+    before = folder.load()
+    restarted = before is not None and before.boot_id != host.boot_id
+    kept = Before(host.boot_id) if before is None or restarted else before
+    reports = []
+    for knob in KNOBS:
+        if knob.name in left:
+            reports.append(report_of(knob, "left"))
+            continue
+        found = knob.find(host, kept.of(knob.name))
+        reports.append(_look(host, knob, found, kept))
+    return Outcome("status", host.measured, host.housekeeping, reports, before is not None, restarted)
+
+
+def apply(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> Outcome:
+    """Make the host quiet. What is kept already stays as it is, so that a second time changes nothing.
+
+    Args:
+        left: names of knobs not to touch.
+
+    Raises:
+        StoreError: what is kept cannot be read.
+        OSError: nothing can be kept; nothing was changed then.
+    """
+    before = folder.load()
+    restarted = before is not None and before.boot_id != host.boot_id
+    if before is None or restarted:
+        before = Before(host.boot_id)
+    asked = (host.measured, host.named_housekeeping, host.isolate)
+    earlier: Outcome | None = None
+    if (before.cpus, before.housekeeping, before.isolate) != asked:
+        if before.values:
+            earlier = restore(host, folder)
+            host.look_again()
+            before = folder.load() or Before(host.boot_id)
+        before.cpus, before.housekeeping, before.isolate = asked
+    chosen = [knob for knob in KNOBS if knob.name not in left]
+    for knob in chosen:
+        _remember(before, knob, knob.find(host, before.of(knob.name)))
+    folder.save(before)
+    reports, refused = [], dict[str, list[str]]()
+    for knob in KNOBS:
+        if knob not in chosen:
+            reports.append(report_of(knob, "left"))
+        elif isinstance(knob, PageCache):
+            reports.append(_drop_once(host, folder, knob, before))
+        else:
+            reports.append(_apply_one(host, knob, before, refused))
+    if refused != before.refused:
+        before.refused = refused
+        folder.save(before)
+    if earlier is not None:
+        for report, one in zip(reports, earlier.knobs):
+            report.changed += one.changed
+    return Outcome("apply", host.measured, host.housekeeping, reports, True, restarted)
+
+
+def restore(host: QuietHost, folder: StateFolder) -> Outcome:
+    """Put back what is kept. After a restart of the host all of it is back already, for no knob changes what outlives one.
+
+    Raises:
+        StoreError: what is kept cannot be read.
+    """
+    before = folder.load()
+    if before is None or before.boot_id != host.boot_id:
+        restarted = before is not None
+        folder.forget()
+        words = "back by restart" if restarted else "nothing kept"
+        reports = [report_of(knob, words) for knob in KNOBS]
+        return Outcome("restore", host.measured, host.housekeeping, reports, False, restarted)
+    reports_by_name: dict[str, KnobReport] = {}
+    gone: dict[str, dict[str, str]] = {}
+    left: dict[str, dict[str, str]] = {}
+    for knob in reversed(KNOBS):
+        report = reports_by_name[knob.name] = report_of(knob, "restored")
+        _restore_one(host, knob, before.of(knob.name), report, gone, left)
+    reports = [reports_by_name[name] for name in NAMES]
+    if left:
+        # What is out of sight may come back with what could not be put back.
+        for name, places in gone.items():
+            left.setdefault(name, {}).update(places)
+        # In the order in which they were kept, which is that of setting.
+        before.values = {
+            name: {key: value for key, value in before.of(name).items() if key in left[name]}
+            for name in before.values
+            if name in left
+        }
+        folder.save(before)
+    else:
+        folder.forget()
+    return Outcome("restore", host.measured, host.housekeeping, reports, bool(left))
+
+
+def _remember(before: Before, knob: Knob, found: Found) -> None:
+    """Keep what will be changed, but never in place of what is kept."""
+    for item in found.items:
+        if item.now != item.wanted:
+            before.values.setdefault(knob.name, {}).setdefault(item.key, item.now)
+
+
+def _place(host: QuietHost, knob: Knob, item: Item, now: str, saved: Mapping[str, str]) -> Place:
+    return Place(knob.describe(host, item.key), saved.get(item.key, ""), now, item.wanted)
+
+
+def _look(host: QuietHost, knob: Knob, found: Found, before: Before) -> KnobReport:
+    report = report_of(knob)
+    report.told = [*([found.missing] if found.missing else []), *found.told]
+    if found.missing:
+        report.state = "not available" if found.asked else "not asked"
+    elif isinstance(knob, PageCache):
+        report.state = "quiet" if before.dropped else "noisy"
+    else:
+        refused = before.refused.get(knob.name, [])
+        for item in found.items:
+            if item.now != item.wanted and item.key in refused:
+                report.refused.append(f"{knob.describe(host, item.key)} stays on CPU {item.now}")
+            elif item.now != item.wanted:
+                report.state = "noisy"
+    report.places = [_place(host, knob, item, item.now, before.of(knob.name)) for item in found.items]
+    return report
+
+
+def _apply_one(host: QuietHost, knob: Knob, before: Before, refused: dict[str, list[str]]) -> KnobReport:
+    saved = before.of(knob.name)
+    found = knob.find(host, saved)
+    report = _look(host, knob, found, before)
+    if found.missing:
+        return report
+    report.state = "quiet"
+    report.places, report.refused = [], []
+    for item in found.items:
+        now = item.now
+        # What appeared since it was kept is left for the next time: nothing is changed that is not kept.
+        if now != item.wanted and item.key in saved:
+            now = _set(host, knob, item, report, refused)
+        report.places.append(_place(host, knob, item, now, saved))
+    if not report.problems and report.state != "not available":
+        report.told += knob.after_setting(host)
+    if report.problems:
+        report.state = "noisy"
+    return report
+
+
+def _set(host: QuietHost, knob: Knob, item: Item, report: KnobReport, refused: dict[str, list[str]]) -> str:
+    """Set one place and read it back; returns what is there now."""
+    reason, code = _try(host, knob, item.key, item.wanted)
+    got = _get(host, knob, item.key)
+    where = knob.describe(host, item.key)
+    if got == item.wanted:
+        report.changed += 1
+    elif got is None:
+        report.told.append(f"{where} is gone")
+    elif knob.may_refuse:
+        report.refused.append(f"{where} stays on CPU {got}" + (f": {reason}" if reason else ""))
+        refused.setdefault(knob.name, []).append(item.key)
+    elif code in _NEVER_HERE and os.geteuid() == 0:
+        report.state = "not available"
+        report.told.append(f"{where}: {reason}")
+    else:
+        report.problems.append(Problem(where, item.wanted, f"{got} ({reason})" if reason else got))
+    return got if got is not None else item.now
+
+
+def _drop_once(host: QuietHost, folder: StateFolder, knob: PageCache, before: Before) -> KnobReport:
+    found = knob.find(host, {})
+    if found.missing or before.dropped:
+        return _look(host, knob, found, before)
+    report = report_of(knob)
+    try:
+        knob.drop(host)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in _NEVER_HERE and os.geteuid() == 0:
+            report.state, report.told = "not available", [reason]
+        else:
+            report.state = "noisy"
+            report.problems.append(Problem("the page cache", "dropped", reason))
+        return report
+    before.dropped = True
+    folder.save(before)
+    report.changed = 1
+    return report
+
+
+def _restore_one(
+    host: QuietHost,
+    knob: Knob,
+    saved: Mapping[str, str],
+    report: KnobReport,
+    gone: dict[str, dict[str, str]],
+    left: dict[str, dict[str, str]],
+) -> None:
+    keys = list(saved) if knob.restore_forward else list(reversed(list(saved)))
+    if not keys:
+        report.state = "nothing kept"
+    for key in keys:
+        value, where = saved[key], knob.describe(host, key)
+        now = _get(host, knob, key)
+        reason = ""
+        if now is not None and now != value:
+            reason, _ = _try(host, knob, key, value)
+            got = _get(host, knob, key)
+            report.changed += got == value
+        else:
+            got = now
+        if got is None:
+            report.told.append(f"{where} is gone")
+            gone.setdefault(knob.name, {})[key] = value
+        elif got != value and knob.may_refuse:
+            report.refused.append(f"{where} stays on CPU {got}" + (f": {reason}" if reason else ""))
+        elif got != value:
+            report.problems.append(Problem(where, value, f"{got} ({reason})" if reason else got))
+            left.setdefault(knob.name, {})[key] = value
+        report.places.append(Place(where, value, got or "", value))
+    if report.problems:
+        report.state = "noisy"
+
+
+def _try(host: QuietHost, knob: Knob, key: str, value: str) -> tuple[str, int | None]:
+    """Set a place; returns why it was refused ("": it was not) and the kernel's number for that."""
+    try:
+        knob.put(host, key, value)
+    except OSError as error:
+        return error.strerror or str(error), error.errno
+    return "", None
+
+
+def _get(host: QuietHost, knob: Knob, key: str) -> str | None:
+    try:
+        return knob.get(host, key)
+    except OSError:
+        return None

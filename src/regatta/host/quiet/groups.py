@@ -1,0 +1,280 @@
+"""Services and other people's processes off the measured CPUs, by control groups.
+
+Version 2: the groups of services get the housekeeping CPUs; or, where the host is to isolate, the measured CPUs become a
+partition of their own that nothing else can use. Version 1: processes of the root cpuset move to a cpuset of ours.
+
+Groups from which measurements may come keep all CPUs: that by which this command came, those of people who are logged in,
+of Slurm and of Docker.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from regatta.host.quiet.host import QuietHost
+from regatta.host.quiet.interrupts import allowed_cpus, is_kernel_thread
+from regatta.host.quiet.knob import Found, Item, Knob, of_cpus
+from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list
+
+#: groups, and on version 1 programs, from which measurements may come
+SPARED = ("user.slice", "ssh*", "slurm*", "docker*", "containerd*")
+_DEEPEST = 3
+
+_CPUS = "cpuset.cpus"
+_CONTROL = "cgroup.subtree_control"
+_PARTITION = "regatta-measured"
+_OTHERS = "regatta-others"
+_ABSENT = "absent"
+_ALL = "all"
+
+
+class Services(Knob):
+    """Keys: `enable:FOLDER` (the controller for its children), `cpus:FOLDER`, `partition:FOLDER`, `others:FOLDER`."""
+
+    name = "services"
+    aim = "services on the housekeeping CPUs"
+    effect = "other processes may run on measured CPUs whenever the scheduler likes"
+    level = "fair"
+    keys = re.compile(r"(enable|cpus|partition|others):(?!.*\.\.)[^/].*")
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        nothing = of_cpus(host)
+        if nothing:
+            return nothing
+        mounts = _mounts(host)
+        own = _own_path(host)
+        for version, folder in mounts:
+            if version == 2 and "cpuset" not in (host.read(f"{folder}/cgroup.controllers") or "").split():
+                continue
+            reason = host.why_fixed(f"{folder}/cgroup.procs")
+            if reason:
+                return Found(missing=reason)
+            return self._version_2(host, folder, own) if version == 2 else self._version_1(host, folder)
+        return Found(missing="no control groups with cpusets are mounted")
+
+    def _version_2(self, host: QuietHost, base: str, own: PurePosixPath) -> Found:
+        found = Found()
+        if host.isolate:
+            found.items = self._items(
+                host,
+                {
+                    f"enable:{base}": "yes",
+                    f"partition:{base}/{_PARTITION}": f"isolated {cpu_list_text(host.measured)}",
+                },
+            )
+            return found
+        wanted: dict[str, str] = {}
+        for group in _confined(host, base, base, own, found.told):
+            for above in reversed(PurePosixPath(group).relative_to(base).parents):
+                wanted.setdefault(f"enable:{PurePosixPath(base) / above}", "yes")
+            wanted[f"cpus:{group}"] = self._confined_to(host, f"cpus:{group}", found.told)
+        found.items = self._items(host, wanted)
+        if not found.items:
+            found.told.append("there is no group of services to confine")
+        return found
+
+    def _version_1(self, host: QuietHost, base: str) -> Found:
+        found = Found()
+        if host.isolate:
+            found.told.append("a partition needs control groups of version 2: services are confined instead")
+        wanted = {}
+        for group in sorted(_descendants(host, base), key=lambda key: -key.count("/")):
+            relative = PurePosixPath(group).relative_to(base)
+            ours_or_spared = relative.parts[0] == _OTHERS or any(map(_is_spared, relative.parts))
+            if not ours_or_spared and self.get(host, f"cpus:{group}") != _ALL:
+                wanted[f"cpus:{group}"] = self._confined_to(host, f"cpus:{group}", found.told)
+        wanted[f"others:{base}/{_OTHERS}"] = cpu_list_text(host.housekeeping)
+        found.items = self._items(host, wanted)
+        return found
+
+    def _confined_to(self, host: QuietHost, key: str, told: list[str]) -> str:
+        """The CPUs that a group shall have: all but the noisy of those it has; a group with no others is left."""
+        now = self.get(host, key) or _ALL
+        if now == _ALL:
+            return cpu_list_text(host.housekeeping)
+        rest = set(parse_cpu_list(now)) - host.noisy
+        if not rest:
+            told.append(f"/{key.partition(':')[2]} was given CPU {now} alone, and keeps it")
+        return cpu_list_text(rest) or now
+
+    def _items(self, host: QuietHost, wanted: Mapping[str, str]) -> list[Item]:
+        return [Item(key, self.get(host, key) or _ABSENT, value) for key, value in wanted.items()]
+
+    def get(self, host: QuietHost, key: str) -> str | None:
+        kind, _, folder = key.partition(":")
+        if kind == "partition":
+            return _partition_state(host, folder)
+        if kind == "others":
+            cpus = host.read(f"{folder}/{_CPUS}")
+            return _ABSENT if cpus is None else cpu_list_text(parse_cpu_list(cpus))
+        if not (host.root / folder).is_dir():
+            return None
+        if kind == "enable":
+            return "yes" if "cpuset" in (host.read(f"{folder}/{_CONTROL}") or "").split() else "no"
+        return cpu_list_text(parse_cpu_list(host.read(f"{folder}/{_CPUS}") or "")) or _ALL
+
+    def describe(self, host: QuietHost, key: str) -> str:
+        kind, _, folder = key.partition(":")
+        return f"/{folder}" + (" (cpusets of its groups)" if kind == "enable" else "")
+
+    def put(self, host: QuietHost, key: str, value: str) -> None:
+        kind, _, folder = key.partition(":")
+        if kind == "enable":
+            host.write(f"{folder}/{_CONTROL}", "+cpuset" if value == "yes" else "-cpuset")
+        elif kind == "cpus":
+            host.write(f"{folder}/{_CPUS}", "" if value == _ALL else value)
+        elif value == _ABSENT:
+            _remove_group(host, folder)
+        elif kind == "partition":
+            host.make_folder(folder)
+            host.write(f"{folder}/{_CPUS}", value.partition(" ")[2])
+            host.write(f"{folder}/cpuset.cpus.partition", "isolated")
+        else:
+            host.make_folder(folder)
+            base = str(PurePosixPath(folder).parent)
+            host.write(f"{folder}/cpuset.mems", host.read(f"{base}/cpuset.mems") or "0")
+            host.write(f"{folder}/{_CPUS}", value)
+
+    def after_setting(self, host: QuietHost) -> list[str]:
+        """Version 1: move what runs in the root cpuset into ours, but for those by which measurements come."""
+        for version, base in _mounts(host):
+            folder = f"{base}/{_OTHERS}"
+            if version == 1 and (host.root / folder).is_dir():
+                return _move_processes(host, base, folder)
+        return []
+
+
+def partition_entry(root: QuietHost) -> str | None:
+    """The file by which a process enters the partition of the measured CPUs; None: there is none."""
+    for version, base in _mounts(root):
+        folder = f"{base}/{_PARTITION}"
+        if version == 2 and _partition_state(root, folder) not in (None, _ABSENT):
+            return f"{folder}/cgroup.procs"
+    return None
+
+
+def _partition_state(host: QuietHost, folder: str) -> str | None:
+    state = host.read(f"{folder}/cpuset.cpus.partition")
+    if state is None:
+        return _ABSENT if not (host.root / folder).is_dir() else "member"
+    cpus = cpu_list_text(parse_cpu_list(host.read(f"{folder}/{_CPUS}") or ""))
+    return f"{state} {cpus}"
+
+
+def _remove_group(host: QuietHost, folder: str) -> None:
+    """Put its processes back where they came from, the group above it, and remove it."""
+    if not (host.root / folder).is_dir():
+        return
+    if host.read(f"{folder}/cpuset.cpus.partition") not in (None, "member"):
+        host.write(f"{folder}/cpuset.cpus.partition", "member")
+    above = f"{PurePosixPath(folder).parent}/cgroup.procs"
+    for _ in range(100):
+        members = (host.read(f"{folder}/cgroup.procs") or "").split()
+        for pid in members:
+            with contextlib.suppress(ProcessLookupError):
+                host.write(above, pid)
+        if not members:
+            break
+    host.remove_folder(folder)
+
+
+def _move_processes(host: QuietHost, base: str, folder: str) -> list[str]:
+    spared = _ancestors(host) | {"1"}
+    everywhere = cpu_list_text(parse_cpu_list(host.read(f"{base}/{_CPUS}") or ""))
+    kept: list[str] = []
+    for pid in (host.read(f"{base}/cgroup.procs") or "").split():
+        if pid in spared or is_kernel_thread(host, pid):
+            continue
+        allowed, name = allowed_cpus(host, pid), host.read(f"proc/{pid}/comm") or ""
+        if allowed is None or not host.noisy.intersection(parse_cpu_list(allowed)):
+            continue
+        # One that chose its own CPUs would lose the choice by the move, for good on older kernels.
+        if _is_spared(name) or allowed != everywhere:
+            kept.append(name)
+            continue
+        try:
+            host.write(f"{base}/{_OTHERS}/cgroup.procs", pid)
+        except OSError as error:
+            if error.errno != errno.ESRCH:
+                kept.append(name)
+    return [f"these may still use measured CPUs: {', '.join(sorted(set(kept)))}"] if kept else []
+
+
+def _ancestors(host: QuietHost) -> set[str]:
+    """This process and those it descends from, but for the first: by their like the measurements will come."""
+    found: set[str] = set()
+    pid = str(os.getpid())
+    while pid not in found and pid not in ("0", "1"):
+        found.add(pid)
+        words = (host.read(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+        pid = words[1] if len(words) > 1 else "0"
+    return found
+
+
+def _mounts(host: QuietHost) -> list[tuple[int, str]]:
+    """(version, folder as a key) of the hierarchies that may have cpusets, version 2 first."""
+    found = []
+    for line in (host.read("proc/self/mounts") or "").splitlines():
+        _, point, kind, options, *_ = line.split()
+        folder = point.replace("\\040", " ").lstrip("/")
+        if kind == "cgroup2":
+            found.append((2, folder))
+        elif kind == "cgroup" and "cpuset" in options.split(","):
+            found.append((1, folder))
+    return sorted(found, reverse=True)
+
+
+def _own_path(host: QuietHost) -> PurePosixPath:
+    """This process' group of version 2, as a path below its mount."""
+    for line in (host.read("proc/self/cgroup") or "").splitlines():
+        if line.startswith("0::"):
+            return PurePosixPath(line[3:].lstrip("/"))
+    return PurePosixPath()
+
+
+def _is_spared(name: str) -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in SPARED)
+
+
+def _children(host: QuietHost, folder: str) -> list[str]:
+    try:
+        names = sorted(path.name for path in (host.root / folder).iterdir() if path.is_dir())
+    except OSError:
+        return []
+    return [f"{folder}/{name}" for name in names]
+
+
+def _descendants(host: QuietHost, folder: str) -> Iterator[str]:
+    for child in _children(host, folder):
+        yield child
+        yield from _descendants(host, child)
+
+
+def _confined(
+    host: QuietHost, base: str, folder: str, own: PurePosixPath, told: list[str], depth: int = 1
+) -> Iterator[str]:
+    """The groups to confine, each as high up as none that is spared lies in it."""
+    for child in _children(host, folder):
+        relative = PurePosixPath(child).relative_to(base)
+        if relative.name == _PARTITION:
+            continue
+        if _is_spared(relative.name) or relative == own:
+            told.append(f"{relative} keeps all CPUs, for measurements may come from there")
+        elif relative in own.parents or (depth < _DEEPEST and _holds_spared(host, child, depth)):
+            yield from _confined(host, base, child, own, told, depth + 1)
+        else:
+            yield child
+
+
+def _holds_spared(host: QuietHost, folder: str, depth: int) -> bool:
+    return any(
+        _is_spared(PurePosixPath(child).name)
+        or (depth + 1 < _DEEPEST and _holds_spared(host, child, depth + 1))
+        for child in _children(host, folder)
+    )

@@ -1,0 +1,159 @@
+"""The host as the knobs see it: files below a root, commands, affinities. Another root, or a subclass, in tests."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from regatta.host.errors import HostError
+from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list
+
+CPU = "sys/devices/system/cpu"
+#: what swapoff needs to bring some GiB back in from a slow disk
+_COMMAND_TIMEOUT_S = 600.0
+
+
+class QuietHost:
+    """One host, and the CPUs that shall be quiet there.
+
+    Attributes:
+        root: where `proc` and `sys` lie; commands are run only where it is the real one.
+        measured: CPUs to measure on; empty: not said.
+        siblings: hardware threads that share a core with these, and are neither measured on nor named for housekeeping.
+        shared: hardware threads beside measured ones that were asked for all the same.
+        housekeeping: CPUs for everything else; by default all that are neither measured on nor siblings.
+        isolate: whether the measured CPUs shall be a partition of their own, which a process must enter to use them.
+    """
+
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        measured: Iterable[int] = (),
+        housekeeping: Iterable[int] = (),
+        isolate: bool = False,
+    ) -> None:
+        """Raises:
+        HostError: a CPU is not there, or is to be measured on and to keep house.
+        """
+        self.root = root
+        self.is_real = root == Path("/")
+        self.isolate = isolate
+        self.measured = sorted(set(measured))
+        self.named_housekeeping = sorted(set(housekeeping))
+        self._check(self._present())
+        self.look_again()
+
+    def _present(self) -> list[int]:
+        return parse_cpu_list(self.read(f"{CPU}/present") or "") or sorted(os.sched_getaffinity(0))
+
+    def look_again(self) -> None:
+        """Find siblings and housekeeping CPUs among those that run now."""
+        online = parse_cpu_list(self.read(f"{CPU}/online") or "") or self._present()
+        beside = [
+            set(parse_cpu_list(self.read(f"{CPU}/cpu{cpu}/topology/thread_siblings_list") or "")) - {cpu}
+            for cpu in self.measured
+        ]
+        wanted = {*self.measured, *self.named_housekeeping}
+        self.siblings = sorted(set().union(*beside) - wanted)
+        self.shared = sorted(set().union(*beside) & wanted)
+        self.noisy = set(self.measured) | set(self.siblings)
+        self.housekeeping = self.named_housekeeping or sorted(set(online) - self.noisy)
+
+    def _check(self, present: Sequence[int]) -> None:
+        for name, cpus in (("--cpus", self.measured), ("--housekeeping", self.named_housekeeping)):
+            absent = sorted(set(cpus) - set(present))
+            if absent:
+                raise HostError(
+                    name, f"CPUs that are there ({cpu_list_text(present)})", f"CPU {absent[0]}",
+                    "correct regatta_cpus and regatta_housekeeping_cpus in the inventory",
+                )  # fmt: skip
+        both = sorted(set(self.measured) & set(self.named_housekeeping))
+        if both:
+            raise HostError(
+                "--housekeeping", "other CPUs than those to measure on", f"CPU {both[0]} in both lists",
+                "correct regatta_cpus and regatta_housekeeping_cpus in the inventory",
+            )  # fmt: skip
+
+    @property
+    def boot_id(self) -> str:
+        """What the kernel calls this start of it; volatile settings live as long."""
+        return self.read("proc/sys/kernel/random/boot_id") or "unknown"
+
+    def read(self, key: str) -> str | None:
+        """A file's text without white space around it; None where it is not there or cannot be read."""
+        try:
+            return (self.root / key).read_text(errors="replace").strip()
+        except OSError:
+            return None
+
+    def find(self, pattern: str) -> list[str]:
+        """Keys of the files that match, those with numbers in their order."""
+        found = (str(path.relative_to(self.root)) for path in self.root.glob(pattern))
+        return sorted(found, key=lambda key: [(len(part), part) for part in key.split("/")])
+
+    def why_fixed(self, key: str) -> str:
+        """Why a file can never be written here: it is not there, or its file system is read-only; "": it can."""
+        path = self.root / key
+        try:
+            status = os.statvfs(path)
+        except OSError:
+            return f"/{key} is not there"
+        return f"/{key} is read-only" if status.f_flag & os.ST_RDONLY else ""
+
+    def write(self, key: str, text: str) -> None:
+        """Write to a file that is there, in one piece as the kernel wants it.
+
+        Raises:
+            OSError: refused.
+        """
+        fd = os.open(self.root / key, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            os.write(fd, (text + "\n").encode())
+        finally:
+            os.close(fd)
+
+    def make_folder(self, key: str) -> None:
+        """Make a control group. Raises OSError."""
+        (self.root / key).mkdir(exist_ok=True)
+
+    def remove_folder(self, key: str) -> None:
+        """Remove a control group. Raises OSError."""
+        (self.root / key).rmdir()
+
+    def set_affinity(self, pid: int, cpus: Sequence[int]) -> None:
+        """Let a task run on these CPUs only. Raises OSError."""
+        if not self.is_real:
+            raise OSError(errno.EOPNOTSUPP, "tasks of another root are not touched")
+        os.sched_setaffinity(pid, cpus)
+
+    def has_program(self, name: str) -> bool:
+        """Whether a command can be run here."""
+        return self.is_real and shutil.which(name, path=_path()) is not None
+
+    def run(self, argv: Sequence[str]) -> str:
+        """Run a command; returns what it printed.
+
+        Raises:
+            OSError: it cannot be run, or failed: with its own words.
+        """
+        try:
+            done = subprocess.run(
+                list(argv), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                timeout=_COMMAND_TIMEOUT_S, env={"PATH": _path(), "LC_ALL": "C"}, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise OSError(errno.ETIMEDOUT, f"{argv[0]} took more than {_COMMAND_TIMEOUT_S:g} s") from None
+        if done.returncode != 0:
+            words = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+            refused = "not permitted" in words or "ermission denied" in words
+            raise OSError(errno.EPERM if refused else errno.EIO, words)
+        return done.stdout
+
+
+def _path() -> str:
+    """Where the system's own commands are, whatever the path of the user who became root."""
+    return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

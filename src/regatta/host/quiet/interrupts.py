@@ -1,0 +1,167 @@
+"""What the kernel itself runs on the measured CPUs: interrupts, work queues, threads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from regatta.host.quiet.host import QuietHost
+from regatta.host.quiet.knob import Found, Item, Knob, of_cpus
+from regatta.host.values.cpu_list import cpu_list_text, cpu_mask_text, parse_cpu_list, parse_cpu_mask
+
+_PF_NO_SETAFFINITY = 0x04000000  # linux/sched.h
+_PF_KTHREAD = 0x00200000
+_DEFAULT = "proc/irq/default_smp_affinity"
+
+
+class _Masks(Knob):
+    """Files with sets of CPUs, in either of the kernel's forms; values are kept in its list form."""
+
+    def is_mask(self, key: str) -> bool:
+        return True
+
+    def get(self, host: QuietHost, key: str) -> str | None:
+        text = host.read(key)
+        if not text:
+            return None
+        try:
+            return cpu_list_text(parse_cpu_mask(text) if self.is_mask(key) else parse_cpu_list(text))
+        except ValueError:
+            return None
+
+    def put(self, host: QuietHost, key: str, value: str) -> None:
+        host.write(key, cpu_mask_text(parse_cpu_list(value)) if self.is_mask(key) else value)
+
+    def off_the_noisy(self, host: QuietHost, keys: list[str]) -> Found:
+        """What touches the measured CPUs goes to those that keep house; the rest stays where it is."""
+        wanted = {}
+        for key in keys:
+            now = self.get(host, key)
+            if now is not None:
+                touches = host.noisy.intersection(parse_cpu_list(now))
+                wanted[key] = cpu_list_text(host.housekeeping) if touches else now
+        return self.found_files(host, wanted)
+
+
+class Interrupts(_Masks):
+    """Device interrupts, and where new ones will go."""
+
+    name = "interrupts"
+    aim = "device interrupts on the housekeeping CPUs"
+    effect = "a measured process is interrupted whenever a disk or the network has something to say"
+    level = "fair"
+    keys = re.compile(r"proc/irq/([0-9]+/smp_affinity_list|default_smp_affinity)")
+    may_refuse = True
+
+    def is_mask(self, key: str) -> bool:
+        return key == _DEFAULT
+
+    def describe(self, host: QuietHost, key: str) -> str:
+        number = key.split("/")[2]
+        if not number.isdigit():
+            return f"/{key}"
+        try:
+            names = sorted(
+                path.name for path in (host.root / f"proc/irq/{number}").iterdir() if path.is_dir()
+            )
+        except OSError:
+            names = []
+        return f"interrupt {number}" + (f" ({', '.join(names)})" if names else "")
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        return of_cpus(host) or self.off_the_noisy(
+            host, [_DEFAULT, *host.find("proc/irq/[0-9]*/smp_affinity_list")]
+        )
+
+
+class WorkQueues(_Masks):
+    """The kernel's unbound work queues. Those bound to a CPU serve what that CPU itself began."""
+
+    name = "workqueues"
+    aim = "unbound work of the kernel on the housekeeping CPUs"
+    effect = "the kernel does some of its own work, such as writing back, on measured CPUs"
+    level = "good"
+    keys = re.compile(r"sys/devices/virtual/workqueue/([\w-]+/)?cpumask")
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        folder = "sys/devices/virtual/workqueue"
+        return of_cpus(host) or self.off_the_noisy(
+            host, [*host.find(f"{folder}/cpumask"), *host.find(f"{folder}/*/cpumask")]
+        )
+
+
+class KernelThreads(Knob):
+    """Threads of the kernel that are not bound to a CPU by their nature. A key is the thread's number and its start."""
+
+    name = "kernel_threads"
+    aim = "movable kernel threads on the housekeeping CPUs"
+    effect = "threads of the kernel may run on measured CPUs"
+    level = "good"
+    keys = re.compile(r"thread:[0-9]+:[0-9]+")
+    may_refuse = True
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        nothing = of_cpus(host)
+        if nothing:
+            return nothing
+        found, bound, any_thread = Found(), 0, False
+        for pid, start, flags in _kernel_threads(host):
+            any_thread = True
+            key = f"thread:{pid}:{start}"
+            now = self.get(host, key)
+            if now is None:
+                continue
+            touches = bool(host.noisy.intersection(parse_cpu_list(now)))
+            if flags & _PF_NO_SETAFFINITY:
+                bound += touches
+            else:
+                found.items.append(Item(key, now, cpu_list_text(host.housekeeping) if touches else now))
+        if not any_thread:
+            found.missing = "threads of the kernel are not shown here"
+        elif bound:
+            found.told.append(f"{bound} kernel threads belong to a CPU by their nature and stay")
+        return found
+
+    def describe(self, host: QuietHost, key: str) -> str:
+        pid = key.split(":")[1]
+        return f"kernel thread {pid} ({host.read(f'proc/{pid}/comm') or 'gone'})"
+
+    def get(self, host: QuietHost, key: str) -> str | None:
+        _, pid, start = key.split(":")
+        identity = _identity(host, pid)
+        if identity is None or identity[0] != start:
+            return None
+        return allowed_cpus(host, pid)
+
+    def put(self, host: QuietHost, key: str, value: str) -> None:
+        host.set_affinity(int(key.split(":")[1]), parse_cpu_list(value))
+
+
+def allowed_cpus(host: QuietHost, pid: str) -> str | None:
+    """The CPUs a task may use, in list form; None: it is gone."""
+    for line in (host.read(f"proc/{pid}/status") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "Cpus_allowed_list":
+            return cpu_list_text(parse_cpu_list(value))
+    return None
+
+
+def is_kernel_thread(host: QuietHost, pid: str) -> bool:
+    """Whether it is a thread of the kernel, or gone."""
+    identity = _identity(host, pid)
+    return identity is None or bool(identity[1] & _PF_KTHREAD)
+
+
+def _identity(host: QuietHost, pid: str) -> tuple[str, int] | None:
+    """(start in ticks since boot, flags) of a process; None: it is gone."""
+    words = (host.read(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return (words[19], int(words[6])) if len(words) > 19 else None
+
+
+def _kernel_threads(host: QuietHost) -> Iterator[tuple[str, str, int]]:
+    """(number, start, flags) of each."""
+    for key in host.find("proc/[0-9]*"):
+        pid = key.split("/")[1]
+        identity = _identity(host, pid) if pid.isdigit() else None
+        if identity is not None and identity[1] & _PF_KTHREAD:
+            yield pid, *identity

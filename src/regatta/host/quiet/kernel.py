@@ -1,0 +1,108 @@
+"""Settings of the kernel that are one value each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import ClassVar
+
+from regatta.host.quiet.host import QuietHost
+from regatta.host.quiet.knob import Found, Knob
+
+_BRACKETS = re.compile(r"\[([^]]+)\]")
+
+
+class _Values(Knob):
+    """Files with one value each; those that are not there on this kernel are passed over."""
+
+    wanted: ClassVar[Mapping[str, str]] = {}
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        there = {key: value for key, value in self.wanted.items() if host.read(key) is not None}
+        return self.found_files(host, there or self.wanted)
+
+
+class Aslr(_Values):
+    """Random addresses. Without them a program's layout is one and the same, and so is the layout's effect on its speed."""
+
+    name = "aslr"
+    aim = "the same addresses in every process"
+    effect = "addresses differ from process to process, and caches with them: more invocations are needed"
+    level = "good"
+    keys = re.compile(r"proc/sys/kernel/randomize_va_space")
+    wanted: ClassVar[Mapping[str, str]] = {"proc/sys/kernel/randomize_va_space": "0"}
+
+
+class HugePages(_Values):
+    """Transparent huge pages for who asks for them: with `never` a runtime's own flag for them would do nothing."""
+
+    name = "thp"
+    aim = "transparent huge pages only for memory whose program asks for them"
+    effect = "the kernel chooses which memory gets huge pages, by what is free at that moment"
+    level = "fair"
+    keys = re.compile(r"sys/kernel/mm/transparent_hugepage/(enabled|defrag)")
+    wanted: ClassVar[Mapping[str, str]] = {
+        "sys/kernel/mm/transparent_hugepage/enabled": "madvise",
+        "sys/kernel/mm/transparent_hugepage/defrag": "madvise",
+    }
+
+    def get(self, host: QuietHost, key: str) -> str | None:
+        text = host.read(key)
+        chosen = _BRACKETS.search(text) if text is not None else None
+        return chosen[1] if chosen else text
+
+
+class Watchdogs(_Values):
+    """The watchdogs for locked-up CPUs: one takes a hardware counter, the other wakes every CPU each four seconds."""
+
+    name = "watchdogs"
+    aim = "no NMI watchdog, no soft lockup watchdog"
+    effect = "a watchdog interrupts every CPU each few seconds, and one of the hardware counters is taken"
+    level = "good"
+    keys = re.compile(r"proc/sys/kernel/(nmi_watchdog|soft_watchdog)")
+    wanted: ClassVar[Mapping[str, str]] = {
+        "proc/sys/kernel/nmi_watchdog": "0",
+        "proc/sys/kernel/soft_watchdog": "0",
+    }
+
+
+class TimerMigration(_Values):
+    """Timers armed on an idle CPU go to one that is busy, which is the measured one."""
+
+    name = "timer_migration"
+    aim = "timers stay on the CPU that armed them"
+    effect = "timers of idle CPUs may fire on the busy one, which is the one measured"
+    level = "good"
+    keys = re.compile(r"proc/sys/kernel/timer_migration")
+    wanted: ClassVar[Mapping[str, str]] = {"proc/sys/kernel/timer_migration": "0"}
+
+
+class Swappiness(_Values):
+    """How gladly the kernel swaps; 1, for 0 makes it kill processes before it swaps at all."""
+
+    name = "swappiness"
+    aim = "the kernel swaps only where it must"
+    effect = "memory of a measured process may be swapped out for the sake of the page cache"
+    level = "good"
+    keys = re.compile(r"proc/sys/vm/swappiness")
+    wanted: ClassVar[Mapping[str, str]] = {"proc/sys/vm/swappiness": "1"}
+
+
+class PageCache(Knob):
+    """The page cache, dropped once when the host is made quiet. There is nothing to put back."""
+
+    name = "page_cache"
+    aim = "the page cache as empty as after a start, once"
+    effect = "what earlier work left in memory may be used or must be evicted in the first invocations"
+    level = "good"
+    _FILE = "proc/sys/vm/drop_caches"
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        return Found(missing=host.why_fixed(self._FILE))
+
+    def drop(self, host: QuietHost) -> None:
+        """Write back what is dirty, then drop. Raises OSError."""
+        if host.is_real:
+            os.sync()
+        host.write(self._FILE, "3")

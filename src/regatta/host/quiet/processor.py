@@ -1,0 +1,100 @@
+"""Frequency, boost and hardware threads of the processor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from regatta.host.quiet.host import CPU, QuietHost
+from regatta.host.quiet.knob import Found, Item, Knob
+from regatta.host.values.cpu_list import cpu_list_text
+
+_POLICY = rf"{CPU}/cpufreq/policy[0-9]+"
+
+
+class Governor(Knob):
+    """The frequency governor of every policy, also of CPUs that only keep house: they share caches and the power budget."""
+
+    name = "governor"
+    aim = "the governor performance on every CPU"
+    effect = (
+        "the frequency follows the load, or whoever rules it outside: the same work takes different times"
+    )
+    level = "poor"
+    keys = re.compile(rf"{_POLICY}/scaling_governor")
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        wanted, told = {}, []
+        for key in host.find(f"{CPU}/cpufreq/policy*/scaling_governor"):
+            offered = (
+                host.read(key.replace("scaling_governor", "scaling_available_governors")) or ""
+            ).split()
+            if offered and "performance" not in offered:
+                told.append(f"/{key}: performance is not offered, only {', '.join(offered)}")
+            else:
+                wanted[key] = "performance"
+        if not wanted:
+            return Found(missing=told[0] if told else "the kernel shows no frequency scaling (cpufreq) here")
+        found = self.found_files(host, wanted)
+        found.told += told
+        return found
+
+
+class Boost(Knob):
+    """Turbo and boost, by whichever switch the driver has."""
+
+    name = "boost"
+    aim = "no frequency beyond the nominal one"
+    effect = "the frequency depends on temperature, power and on how many cores are busy"
+    level = "fair"
+    keys = re.compile(rf"{CPU}/(intel_pstate/no_turbo|cpufreq/boost|cpufreq/policy[0-9]+/boost)")
+    # Where there is a switch for all, a policy's own obeys only while that one is on.
+    restore_forward = True
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        wanted = {}
+        if host.read(f"{CPU}/intel_pstate/no_turbo") is not None:
+            wanted[f"{CPU}/intel_pstate/no_turbo"] = "1"
+        if host.read(f"{CPU}/cpufreq/boost") is not None:
+            wanted[f"{CPU}/cpufreq/boost"] = "0"
+        wanted.update((key, "0") for key in host.find(f"{CPU}/cpufreq/policy*/boost"))
+        if not wanted:
+            return Found(missing="the kernel shows no switch for turbo or boost here")
+        return self.found_files(host, wanted)
+
+
+class Siblings(Knob):
+    """The hardware threads beside the measured ones, one by one: `smt/control` would bring back more than was there."""
+
+    name = "smt"
+    aim = "no second hardware thread on a measured core"
+    effect = "what runs on the other thread of a core takes part of it: up to half of its speed, by chance"
+    level = "poor"
+    keys = re.compile(rf"{CPU}/cpu[0-9]+/online")
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        if not host.measured:
+            return Found(missing="no CPUs to measure on are named (regatta_cpus)", asked=False)
+        wanted = {f"{CPU}/cpu{cpu}/online": "0" for cpu in host.siblings}
+        # The kernel forgets whose sibling a CPU is while that is off.
+        wanted.update((key, "0") for key in saved if self.get(host, key) is not None)
+        shared = cpu_list_text(host.shared)
+        told = (
+            [f"CPU {shared}, as asked for, stays on beside measured ones on the same core"] if shared else []
+        )
+        if not wanted:
+            return Found(told=told or ["no measured core has a second thread that runs"])
+        found = self.found_files(host, wanted)
+        found.told += told
+        fixed = [cpu for cpu in host.siblings if host.why_fixed(f"{CPU}/cpu{cpu}/online")]
+        if fixed and found.items:
+            found.told.append(f"CPU {cpu_list_text(fixed)} cannot be turned off")
+        elif fixed:
+            found.missing = (
+                f"CPU {cpu_list_text(fixed)}, a second thread of a measured core, cannot be turned off"
+            )
+        return Found(_descending(found.items), found.told, found.missing)
+
+
+def _descending(items: list[Item]) -> list[Item]:
+    return sorted(items, key=lambda item: (len(item.key), item.key), reverse=True)

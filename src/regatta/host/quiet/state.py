@@ -1,0 +1,151 @@
+"""What was there before, kept on the host's disk: written and synced before the first change, replaced by renaming."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from re import Pattern
+from typing import Any
+
+from regatta.host.errors import HostError, StoreError
+
+_VERSION = 1
+_NAME = "before.json"
+_FIX = "restart the host, which brings its own settings back, and delete the file"
+
+
+@dataclass
+class Before:
+    """What was there, and for whom it was changed.
+
+    Attributes:
+        boot_id: the start of the kernel in which it was so.
+        cpus, housekeeping, isolate: what was asked for.
+        values: knob -> key -> value before the first change.
+        refused: knob -> keys of the places that did not take their value the last time, and need not.
+        dropped: the page cache has been dropped.
+    """
+
+    boot_id: str
+    cpus: list[int] = field(default_factory=list)
+    housekeeping: list[int] = field(default_factory=list)
+    isolate: bool = False
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    dropped: bool = False
+
+    def of(self, knob: str) -> Mapping[str, str]:
+        """Key -> value before, of one knob."""
+        return self.values.get(knob, {})
+
+
+class StateFolder:
+    """The folder on the host's disk."""
+
+    def __init__(self, folder: Path, keys: Mapping[str, Pattern[str]]) -> None:
+        """Args:
+        folder: made when something is kept.
+        keys: knob -> what its keys look like; a file that names anything else is refused.
+        """
+        self.folder = folder
+        self.path = folder / _NAME
+        self._keys = keys
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from changing this host at the same time.
+
+        Raises:
+            HostError: someone does, or the folder is another user's.
+            OSError: the folder cannot be made.
+        """
+        self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self._check_owner()
+        fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        try:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise HostError(
+                    str(self.folder), "one command at a time", "another one is at work", "wait for it"
+                ) from None
+            yield
+        finally:
+            os.close(fd)
+
+    def _check_owner(self) -> None:
+        """What is kept decides what is written as root: nobody else may have a hand in it."""
+        status = os.lstat(self.folder)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not os.path.isdir(self.folder):
+            raise HostError(
+                str(self.folder), "a folder that only the user who runs this may write",
+                f"one of user {status.st_uid} with mode {status.st_mode & 0o7777:o}",
+                "remove it, or name another one with --state",
+            )  # fmt: skip
+
+    def load(self) -> Before | None:
+        """What is kept; None: nothing.
+
+        Raises:
+            StoreError: it cannot be read, or is not what was written here.
+        """
+        try:
+            value = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise StoreError(str(self.path), "what was there before", str(error), _FIX) from None
+        problem = self._problem(value)
+        if problem:
+            raise StoreError(str(self.path), "what was there before", problem, _FIX)
+        return Before(**{name: value[name] for name in Before.__dataclass_fields__})
+
+    def _problem(self, value: Any) -> str:
+        if not isinstance(value, dict) or value.get("version") != _VERSION:
+            return f"not version {_VERSION} of it"
+        kinds = {
+            "boot_id": str, "cpus": list, "housekeeping": list, "isolate": bool, "values": dict, "refused": dict,
+            "dropped": bool,
+        }  # fmt: skip
+        for name, kind in kinds.items():
+            if not isinstance(value.get(name), kind):
+                return f"{name} is {value.get(name)!r:.50}"
+        if not all(isinstance(keys, list) for keys in value["refused"].values()):
+            return "refused holds no lists"
+        for knob, places in value["values"].items():
+            if knob not in self._keys or not isinstance(places, dict):
+                return f"an unknown knob {knob!r:.50}"
+            for key, before in places.items():
+                if not self._keys[knob].fullmatch(key) or not isinstance(before, str):
+                    return f"{knob}: an unknown place {key!r:.100}"
+        return ""
+
+    def save(self, before: Before) -> None:
+        """Keep it: on the disk when this returns. Raises OSError."""
+        data = json.dumps({"version": _VERSION, **asdict(before)}, indent=1).encode() + b"\n"
+        new = self.path.with_suffix(".new")
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(fd)
+        os.replace(new, self.path)
+        self._sync_folder()
+
+    def forget(self) -> None:
+        """Remove what was kept: all of it is back. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()
+            self._sync_folder()
+
+    def _sync_folder(self) -> None:
+        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

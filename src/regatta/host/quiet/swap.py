@@ -1,0 +1,80 @@
+"""Swap areas."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Mapping
+
+from regatta.host.quiet.host import QuietHost
+from regatta.host.quiet.knob import Found, Item, Knob
+
+#: a negative priority is the kernel's own choice: it falls with every area, and cannot be asked for
+_CHOSEN = "on"
+_OCTAL = re.compile(r"\\([0-7]{3})")
+#: of the memory that is free, so much stays so when swap comes back in
+_SPARE_KIB = 256 * 1024
+
+
+class Swap(Knob):
+    """Every swap area off, and back with its priority."""
+
+    name = "swap"
+    aim = "no swap"
+    effect = "a page that is swapped out costs milliseconds, and which one it is changes from run to run"
+    level = "fair"
+    keys = re.compile(r"swap:/.+")
+
+    def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
+        areas = _areas(host)
+        if areas is None:
+            return Found(missing="/proc/swaps is not there")
+        # Priorities that the kernel chooses fall in the order of swapon. Those that are left keep theirs where the lowest
+        # goes first, and what comes back in the reverse order gets its own.
+        items = [Item(f"swap:{path}", now, "off") for path, (now, _) in areas.items()]
+        items += [Item(key, "off", "off") for key in saved if key[5:] not in areas]
+        if items and not (host.has_program("swapoff") and host.has_program("swapon")):
+            return Found(missing="the commands swapoff and swapon are not here")
+        return Found(items, [] if items else ["this host has no swap"])
+
+    def get(self, host: QuietHost, key: str) -> str | None:
+        areas = _areas(host) or {}
+        return areas.get(key[5:], ("off", 0))[0]
+
+    def put(self, host: QuietHost, key: str, value: str) -> None:
+        path = key[5:]
+        if value == "off":
+            _check_room(host, path)
+            host.run(["swapoff", path])
+            return
+        host.run(["swapon", *(["-p", value.split()[-1]] if value != _CHOSEN else []), path])
+
+
+def _areas(host: QuietHost) -> dict[str, tuple[str, int]] | None:
+    """Path -> ("on" or "on, priority N", KiB used), the lowest priority first."""
+    text = host.read("proc/swaps")
+    if text is None:
+        return None
+    rows = [line.split() for line in text.splitlines()[1:]]
+    areas = [
+        (int(row[4]), _OCTAL.sub(lambda match: chr(int(match[1], 8)), row[0]), int(row[3]))
+        for row in rows
+        if len(row) == 5
+    ]
+    return {
+        path: (_CHOSEN if priority < 0 else f"{_CHOSEN}, priority {priority}", used)
+        for priority, path, used in sorted(areas)
+    }
+
+
+def _check_room(host: QuietHost, path: str) -> None:
+    """Raise OSError where what is swapped out would not fit into memory."""
+    used_kib = (_areas(host) or {}).get(path, ("", 0))[1]
+    for line in (host.read("proc/meminfo") or "").splitlines():
+        if line.startswith("MemAvailable:"):
+            free_kib = int(line.split()[1])
+            if used_kib and used_kib + _SPARE_KIB > free_kib:
+                raise OSError(
+                    errno.ENOMEM,
+                    f"{used_kib >> 10} MiB are swapped out and {free_kib >> 10} MiB of memory are free",
+                )

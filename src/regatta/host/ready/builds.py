@@ -1,0 +1,101 @@
+"""Workloads built, and inputs generated, in the cache: a build is named by its sources, so that an old one stays as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from regatta.host.cache import cache_folder, file_sha256, made_directory
+from regatta.host.errors import HostError
+from regatta.host.ready.commands import run_command
+from regatta.host.ready.sources import generator_files, source_files
+from regatta.host.values.experiment import Benchmark, Build, Input
+from regatta.host.values.resolved import File
+from regatta.host.values.template import fill, placeholders, scalar_text
+
+
+def build(build: Build, home: Path) -> dict[str, File]:
+    """Build in a copy of the sources, unless these sources were built before.
+
+    Returns:
+        Output name -> file.
+
+    Raises:
+        HostError: the directory or a program is missing, or the build fails.
+    """
+    where = f"build {build.name}"
+    sources = source_files(home, build.directory)
+    if not sources:
+        raise HostError(
+            where, f"sources in {home / build.directory}", "none", "correct `directory` in the suite"
+        )
+    missing = [program for program in build.needs if shutil.which(program) is None]
+    digest = hashlib.sha256(json.dumps([build.command, dict(build.outputs)]).encode())
+    for path in sources:
+        digest.update(
+            f"\0{path.relative_to(home / build.directory)}\0{path.stat().st_mode & 0o111:o}\0{path.stat().st_size}\0".encode()
+        )
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+
+    def make(directory: Path) -> None:
+        if missing:
+            raise HostError(
+                where, f"the programs {', '.join(build.needs)}", f"no {', '.join(missing)}", "install them"
+            )
+        print(f"building {build.name}", file=sys.stderr)
+        for path in sources:
+            target = directory / path.relative_to(home / build.directory)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+        run_command(build.command, where, directory=directory).succeeded()
+        for output in build.outputs.values():
+            if not (directory / output).is_file():
+                raise HostError(
+                    where, f"{output} to be made", "no such file", "correct `outputs` in the suite"
+                )
+
+    root = made_directory(cache_folder("builds") / f"{build.name}-{digest.hexdigest()[:24]}", make)
+    return {
+        name: File(str(root / output), file_sha256(root / output)) for name, output in build.outputs.items()
+    }
+
+
+def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -> File:
+    """Run the seeded program that makes an input, unless it was made before.
+
+    Raises:
+        HostError: the program fails, makes nothing, or makes another file than the suite expects.
+    """
+    where = f"input {source.name} of {benchmark.label}"
+    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
+    values["seed"] = str(seed)
+    used = {
+        name: values[name]
+        for argument in source.command
+        for name in placeholders(argument)
+        if name != "output"
+    }
+    scripts = generator_files(source.command, home)
+    key = json.dumps([source.command, used, [file_sha256(path) for path in scripts]])
+
+    def make(directory: Path) -> None:
+        output = directory / source.name
+        argv = [fill(argument, {**used, "output": str(output)}) for argument in source.command]
+        print(f"generating {where}", file=sys.stderr)
+        run_command(argv, where, directory=home).succeeded()
+        if not output.is_file():
+            raise HostError(where, "its {output} to be made", "no such file", "correct `inputs` in the suite")
+
+    name = f"{source.name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}"
+    path = made_directory(cache_folder("inputs") / name, make) / source.name
+    made = File(str(path), file_sha256(path))
+    expected = benchmark.expect.inputs.get(source.name, made.sha256)
+    if made.sha256 != expected:
+        fix = "correct the generator, or `expect.inputs` of the size if the file shall be another one"
+        raise HostError(where, f"SHA-256 {expected}", f"{made.sha256} ({path})", fix)
+    return made

@@ -1,0 +1,73 @@
+"""Running a helper program (a package manager, a build, a JVM that is asked something) and telling why it failed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from regatta.host.errors import HostError
+from regatta.host.printable import with_lines
+
+
+@dataclass(frozen=True)
+class Done:
+    """A program that ended: its exit code (negative: the signal), and its standard output and error in one."""
+
+    command: str
+    what: str
+    fix: str
+    returncode: int
+    text: str
+
+    def succeeded(self) -> str:
+        """What it printed, of a program that must succeed.
+
+        Raises:
+            HostError: it failed; the last lines of its output are told.
+        """
+        if self.returncode == 0:
+            return self.text
+        lines = [line for line in self.text.splitlines() if line.strip()]
+        got = with_lines(f"exit {self.returncode}", lines[-8:])
+        raise HostError(self.what, f"`{self.command}` to succeed", got, self.fix)
+
+
+def run_command(
+    argv: Sequence[str],
+    what: str,
+    directory: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    timeout_s: float = 1800,
+    fix: str = "",
+    inherited: bool = True,
+) -> Done:
+    """Run a program to its end, whatever that is; no shell reads its arguments.
+
+    `environment` is added to this process' own where that is `inherited`, and is the whole one where it is not.
+
+    Raises:
+        HostError: it cannot be started, or takes too long.
+    """
+    try:
+        done = subprocess.run(
+            list(argv),
+            cwd=directory,
+            env={**(os.environ if inherited else {}), **(environment or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout_s,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise HostError(
+            what, f"the program {argv[0]}", "it is not installed", fix or f"install {argv[0]}"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise HostError(what, f"`{argv[0]}` to end within {timeout_s:g} s", "it still ran", fix) from error
+    except OSError as error:
+        raise HostError(what, f"`{argv[0]}` to start", str(error.strerror), fix) from error
+    return Done(" ".join(argv), what, fix, done.returncode, done.stdout.decode("utf-8", "replace"))

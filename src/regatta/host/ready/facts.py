@@ -1,0 +1,225 @@
+"""What this machine is. Standard library only, for the zipapp carries it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from regatta.host.values.arm_processors import arm_processor
+from regatta.host.values.cpu_list import parse_cpu_list
+from regatta.host.values.digest import digest_of
+
+_ROOT = Path("/")
+_CPU = "sys/devices/system/cpu"
+_CACHE_SIZE = re.compile(r"(\d+)([KMG])")
+_CACHE_KIB = {"K": 1, "M": 1024, "G": 1024 * 1024}
+_CACHE_KINDS = {"Data": "d", "Instruction": "i"}
+
+
+def _values(text: str, key: str) -> list[str]:
+    """The values of the lines `key: value`, each once, in their order."""
+    pairs = (line.partition(":") for line in text.splitlines())
+    return list(dict.fromkeys(value.strip() for name, _, value in pairs if name.strip() == key))
+
+
+def _first(text: str, key: str) -> str:
+    return next(iter(_values(text, key)), "")
+
+
+def _os_name(root: Path) -> str:
+    for path in ("etc/os-release", "usr/lib/os-release"):
+        for line in _text(root / path).splitlines():
+            name, _, value = line.partition("=")
+            if name == "PRETTY_NAME":
+                return value.strip("\"'")
+    return platform.system()
+
+
+def cache_text(root: Path = _ROOT / _CPU / "cpu0") -> str:
+    """The caches of the first CPU, `L1d 48 KiB, L1i 32 KiB, L2 1 MiB, L3 32 MiB, lines of 64 bytes`; "" where the kernel tells none.
+
+    Args:
+        root: the kernel's folder of that CPU.
+    """
+    found = []
+    lines: list[int] = []
+    for index in root.glob("cache/index*"):
+        level, kind, size, line = (
+            _text(index / name) for name in ("level", "type", "size", "coherency_line_size")
+        )
+        match = _CACHE_SIZE.fullmatch(size)
+        # A virtual machine may show a cache without a size, or with one of 0.
+        if match is None or not int(match[1]) or not level.isdecimal():
+            continue
+        kib = int(match[1]) * _CACHE_KIB[match[2]]
+        text = f"{kib // 1024} MiB" if kib % 1024 == 0 else f"{kib} KiB"
+        found.append((f"L{level}{_CACHE_KINDS.get(kind, '')}", text))
+        lines += [int(line)] if line.isdecimal() and int(line) else []
+    texts = [f"{name} {text}" for name, text in sorted(set(found))]
+    return ", ".join([*texts, f"lines of {max(lines)} bytes"] if lines else texts)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip("\0 \t\n")
+    except OSError:
+        return ""
+
+
+def _processor(cpuinfo: str) -> str:
+    """The model's name, or on ARM the names of its kinds of cores."""
+    name = _first(cpuinfo, "model name")
+    if name:
+        return name
+    cores, maker = [], ""
+    for line in cpuinfo.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "CPU implementer":
+            maker = value.strip()
+        elif key.strip() == "CPU part":
+            cores.append(arm_processor(maker, value.strip()))
+    return " + ".join(core for core in dict.fromkeys(cores) if core)
+
+
+def _microcode(cpuinfo: str, root: Path) -> str:
+    """What the processor's own program is; ARM has none that is told, but a revision of the core."""
+    version = _first(cpuinfo, "microcode") or _text(root / _CPU / "cpu0/microcode/version")
+    variants, revisions = _values(cpuinfo, "CPU variant"), _values(cpuinfo, "CPU revision")
+    if version or len(variants) != 1 or len(revisions) != 1 or not variants[0].startswith("0x"):
+        return version
+    return f"r{int(variants[0], 16)}p{revisions[0]}"
+
+
+def _firmware(root: Path) -> str:
+    dmi = root / "sys/class/dmi/id"
+    return " ".join(
+        filter(None, (_text(dmi / name) for name in ("bios_vendor", "bios_version", "bios_date")))
+    )
+
+
+def _model(root: Path) -> str:
+    dmi = root / "sys/class/dmi/id"
+    named = " ".join(filter(None, (_text(dmi / name) for name in ("sys_vendor", "product_name"))))
+    return named or _text(root / "proc/device-tree/model")
+
+
+def _mitigations(root: Path) -> str:
+    """What the kernel does about the processor's faults: the first words of each that is not harmless here."""
+    found = []
+    for path in sorted((root / _CPU / "vulnerabilities").glob("*")):
+        state = _text(path)
+        if state and state != "Not affected":
+            found.append(f"{path.name} {state.replace('Mitigation: ', '').partition(';')[0]}")
+    if found:
+        return ", ".join(found)
+    return "none needed" if (root / _CPU / "vulnerabilities").is_dir() else ""
+
+
+def _cpus(root: Path) -> int:
+    """All that are there: those that are turned off to be quiet count too."""
+    try:
+        return len(parse_cpu_list(_text(root / _CPU / "present"))) or os.cpu_count() or 1
+    except ValueError:
+        return os.cpu_count() or 1
+
+
+def local_facts(root: Path = _ROOT) -> dict[str, str]:
+    """What lasts until parts or programs are changed: processor, caches, memory, firmware, kernel, system, kind of machine.
+
+    Args:
+        root: where `proc` and `sys` lie; another tree in tests.
+    """
+    cpuinfo = _text(root / "proc/cpuinfo")
+    memory_kib = _first(_text(root / "proc/meminfo"), "MemTotal").split(" ")[0]
+    facts = {
+        "cpu": _processor(cpuinfo) or platform.processor() or platform.machine(),
+        "cpus": str(_cpus(root)),
+        "caches": cache_text(root / _CPU / "cpu0"),
+        "memory": f"{int(memory_kib) / 2**20:.1f} GiB" if memory_kib.isdigit() else "unknown",
+        "kernel": _text(root / "proc/sys/kernel/osrelease") or platform.release(),
+        "os": _os_name(root),
+        "architecture": platform.machine(),
+        "machine": _kind(cpuinfo, root),
+        "model": _model(root),
+        "firmware": _firmware(root),
+        "microcode": _microcode(cpuinfo, root),
+        "mitigations": _mitigations(root),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+_X86_VENDORS = ("AMD", "Intel", "GenuineIntel")
+
+
+def _kind(cpuinfo: str, root: Path) -> str:
+    # What the kernel says is of the machine below: an emulator of user programs shows another architecture to these alone.
+    if not platform.machine().startswith(("x86", "i")) and _first(cpuinfo, "vendor_id").endswith(
+        _X86_VENDORS
+    ):
+        return "emulated"
+    if "hypervisor" in _first(cpuinfo, "flags").split() or _text(root / "sys/hypervisor/type"):
+        return "virtual machine"
+    return "bare metal or unknown"
+
+
+def _chosen(text: str) -> str:
+    """The word in brackets, as in `always [madvise] never`."""
+    return text.partition("[")[2].partition("]")[0] or text
+
+
+def tuning_facts(root: Path = _ROOT) -> dict[str, str]:
+    """How the host is tuned at this moment: governor, boost, hardware threads, huge pages, random addresses. What the kernel
+    does not show is left out.
+
+    Args:
+        root: as for `local_facts`.
+    """
+    cpu = root / _CPU
+    governors = {_text(path) for path in cpu.glob("cpufreq/policy*/scaling_governor")} - {""}
+    no_turbo, boost = _text(cpu / "intel_pstate/no_turbo"), _text(cpu / "cpufreq/boost")
+    on_off = {"0": "off", "1": "on"}
+    aslr = {"0": "off", "1": "on, but for the heap", "2": "on"}
+    facts = {
+        "governor": ", ".join(sorted(governors)),
+        "boost": {"0": "on", "1": "off"}.get(no_turbo, on_off.get(boost, "")),
+        "smt": on_off.get(_text(cpu / "smt/active"), ""),
+        "online": _text(cpu / "online"),
+        "thp": _chosen(_text(root / "sys/kernel/mm/transparent_hugepage/enabled")),
+        "aslr": aslr.get(_text(root / "proc/sys/kernel/randomize_va_space"), ""),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+#: facts by which measurements of before and after cannot be told apart from a change of what is measured
+_OF_THE_FINGERPRINT = ("cpu", "cpus", "microcode", "memory", "kernel", "firmware", "mitigations")
+
+
+def fingerprint(facts: Mapping[str, str]) -> dict[str, str]:
+    """Of a host's facts those whose change changes what is measured there."""
+    return {name: facts[name] for name in _OF_THE_FINGERPRINT if name in facts}
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What changed between two fingerprints, a sentence each.
+
+    Args:
+        before, now: from `fingerprint`, or with further parts such as runtime builds.
+    """
+    sentences = []
+    for name in dict.fromkeys([*before, *now]):
+        was, is_now = before.get(name), now.get(name)
+        if was is None:
+            sentences.append(f"{name} was not told before and is {is_now} now")
+        elif is_now is None:
+            sentences.append(f"{name} was {was} and is not told now")
+        elif was != is_now:
+            sentences.append(f"{name} was {was} and is {is_now} now")
+    return sentences
+
+
+def host_class(facts: dict[str, str]) -> str:
+    """Hash of what makes two hosts the same class of machine."""
+    return digest_of([facts["architecture"], facts["cpu"], facts["cpus"]])

@@ -1,0 +1,166 @@
+"""What is on this host for an experiment: runtimes, builds, programs, facts. Runs on the host itself, wherever that is.
+
+Plain standard library: it travels with the runner.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from regatta.host.cache import file_sha256
+from regatta.host.containers.docker import image_ids
+from regatta.host.errors import HostError, NotForThisHostError
+from regatta.host.printable import Lines
+from regatta.host.ready.builds import build
+from regatta.host.ready.facts import fingerprint, host_class, local_facts
+from regatta.host.ready.probes import probe_benchmarks
+from regatta.host.ready.runtimes import missing_package, provision
+from regatta.host.values.experiment import Build, Cores, Experiment
+from regatta.host.values.host import Host
+from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
+from regatta.host.values.supplies import Supplies
+
+#: where programs are found, by Regatta and by what it measures; a terminal's own PATH would differ from the next one's
+MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
+    """What must be brought to this host before it can be resolved: paths of supplies, packages and programs that are not there."""
+    found = [path for path in supplies.runtimes.values() if not os.path.exists(path)]
+    brought = (supplies.builds, supplies.inputs, supplies.files)
+    found += [file.path for part in brought for files in part.values() for file in files.values()]
+    lacks = [path for path in dict.fromkeys(found) if not os.path.exists(path)]
+    made_here = [b for name, b in wanted_builds(experiment).items() if name not in supplies.builds]
+    if made_here and not os.path.isdir(supplies.home):
+        lacks.append(supplies.home)
+    lacks += [f"program {p}" for b in made_here for p in b.needs if shutil.which(p) is None]
+    packages = (missing_package(r) for r in experiment.runtimes if r.name not in supplies.missing)
+    return list(dict.fromkeys([*lacks, *(f"package {name}" for name in packages if name)]))
+
+
+def wanted_builds(experiment: Experiment) -> dict[str, Build]:
+    """Every build that a benchmark of an experiment names."""
+    return {name: b for benchmark in experiment.benchmarks for name, b in benchmark.builds.items()}
+
+
+def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedHost:
+    """Put together what planning needs to know of this host; what is not built yet is built.
+
+    Raises:
+        HostError: a build fails, a program is not installed, not one of the runtimes exists for this host, or a Docker
+            image is not here.
+    """
+    there, missing = provision_runtimes(experiment, supplies)
+    facts = local_facts()
+    resolved = ResolvedHost(
+        host.name,
+        host.platform,
+        facts,
+        host_class(facts),
+        supplies.environment,
+        there,
+        missing,
+        build_here(experiment, supplies),
+        supplies.inputs,
+        find_programs(experiment),
+        files=supplies.files,
+        cores=cores_of(experiment, host),
+        memory_mib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
+        fingerprint=fingerprint(facts),
+        images=image_ids(experiment.images()),
+    )
+    return probe_benchmarks(experiment, resolved)
+
+
+def provision_runtimes(
+    experiment: Experiment, supplies: Supplies
+) -> tuple[dict[str, ResolvedRuntime], dict[str, str]]:
+    """Make every runtime ready; returns those that are there and, for those that do not exist for this host, why not.
+
+    Raises:
+        HostError: one could not be made ready (a later try may do better), or not one of them exists for this host.
+    """
+    there: dict[str, ResolvedRuntime] = {}
+    missing = dict(supplies.missing)
+    modifiers = tuple({m.name: m for each in experiment.modifiers for m in each}.values())
+    for runtime in experiment.runtimes:
+        if runtime.name in missing:
+            continue
+        java = runtime.kind == "java"
+        given = supplies.runtimes.get(runtime.name)
+        try:
+            there[runtime.name] = provision(
+                runtime,
+                experiment.collectors if java else (),
+                modifiers if java else (),
+                Path(given) if given else None,
+                supplies.may_install,
+            )
+        except NotForThisHostError as error:
+            missing[runtime.name] = str(error)
+    if not there:
+        raise HostError(
+            experiment.spec_path,
+            "at least one of the runtimes",
+            Lines("\n  ".join(missing.values())),
+            "see above",
+        )
+    return there, missing
+
+
+def build_here(experiment: Experiment, supplies: Supplies) -> dict[str, Mapping[str, File]]:
+    """Every build: those that were brought, and those that are made here.
+
+    Raises:
+        HostError: a build fails.
+    """
+    home = Path(supplies.home)
+    return {
+        name: supplies.builds[name] if name in supplies.builds else build(b, home)
+        for name, b in wanted_builds(experiment).items()
+    }
+
+
+def find_programs(experiment: Experiment) -> dict[str, File]:
+    """The installed programs that commands name.
+
+    Raises:
+        HostError: one is not installed.
+    """
+    programs: dict[str, File] = {}
+    path = experiment.environment.set.get("PATH", MEASURED_PATH)
+    for benchmark in experiment.benchmarks:
+        for name in benchmark.programs:
+            if name in programs:
+                continue
+            found = shutil.which(name, path=path)
+            if found is None:
+                raise HostError(
+                    f"benchmark {benchmark.label}",
+                    f"the program {name} in {path}",
+                    "none",
+                    f"install {name}, or set `environment: {{set: {{PATH: ...}}}}` in the spec",
+                )
+            programs[name] = File(found, file_sha256(Path(found)))
+    return programs
+
+
+def measured_environment(experiment: Experiment) -> dict[str, str]:
+    """The environment of measured processes: made, not inherited, so that it is the same from every terminal and on every host.
+
+    What the spec allows through is taken as it is now; it becomes part of the cells' identity and stands in the plan.
+    """
+    settings = experiment.environment
+    allowed = {name: os.environ[name] for name in settings.allow if name in os.environ}
+    return {"PATH": MEASURED_PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC", **allowed, **settings.set}
+
+
+def cores_of(experiment: Experiment, host: Host) -> Cores:
+    """Where a host measures: as the spec says, or on the host's own CPUs where the spec leaves that open."""
+    if experiment.cores != Cores() or not host.cpus:
+        return experiment.cores
+    return dataclasses.replace(experiment.cores, use="cpus", cpus=host.cpus)

@@ -1,0 +1,192 @@
+"""Archives of tar and zip, extracted so that nothing in them reaches outside the folder or brings privileges.
+
+`tarfile` filters members itself since Python 3.12 and in some older patch releases only, so nothing here relies on that.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from regatta.host.errors import HostError
+
+#: bounds on what an archive becomes: ten times the largest JDK
+MOST_BYTES = 8 << 30
+MOST_MEMBERS = 1_000_000
+_CHUNK_BYTES = 1 << 20
+_LONGEST_TARGET_BYTES = 4096
+#: other users never write what is extracted; setuid, setgid and sticky bits are dropped
+_KEPT_MODE = 0o755
+#: errors of a damaged archive, of a compression that this Python lacks, or of a full disk
+_FAILURES: tuple[type[Exception], ...] = (
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, RuntimeError, ValueError,
+)  # fmt: skip
+try:
+    from lzma import LZMAError
+except ImportError:  # such a Python reads no .xz, and says so
+    pass
+else:
+    _FAILURES += (LZMAError,)
+
+
+@dataclass(frozen=True)
+class _Member:
+    name: str
+    #: `file`, `folder`, `link`, `hard link`, or anything else, which is refused
+    kind: str
+    mode: int
+    modified_s: float | None = None
+    #: where a link or hard link leads
+    target: str = ""
+    content: IO[bytes] | None = None
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Extract an archive of tar (of any compression that Python reads) or zip into an empty folder.
+
+    Symbolic links are made last, so that no member is written through one.
+
+    Raises:
+        HostError: the archive is damaged or too large, or a member is absolute, leads out of the folder, is there
+            twice, or is neither file, folder nor link.
+    """
+    try:
+        members = _zip_members(archive) if zipfile.is_zipfile(archive) else _tar_members(archive)
+        _extract(members, archive, folder)
+    except tarfile.ReadError as error:
+        expected = "an archive of zip, or of tar that gzip, bzip2 or xz has compressed"
+        raise HostError(
+            str(archive),
+            expected,
+            "something else, or a damaged one",
+            "fetch it again, or pack it as .tar.gz",
+        ) from error
+    except _FAILURES as error:
+        expected = "an archive of tar or zip that can be extracted"
+        raise HostError(
+            str(archive), expected, str(error) or type(error).__name__, "make room, or fetch it again"
+        ) from error
+
+
+def _extract(members: Iterator[_Member], archive: Path, folder: Path) -> None:
+    left = MOST_BYTES
+    links: list[_Member] = []
+    for number, member in enumerate(members):
+        where = f"{archive}: {member.name[:200]!r}"
+        if number >= MOST_MEMBERS:
+            raise _refused(str(archive), f"at most {MOST_MEMBERS} members", "more")
+        path = _inside(folder, member.name, where)
+        if member.kind == "folder":
+            _make_folder(path)
+            continue
+        _make_folder(path.parent)
+        if os.path.lexists(path):
+            raise _refused(where, "each file once", "it is there twice")
+        if member.kind == "link":
+            if posixpath.isabs(member.target):
+                raise _leads_out(where, member)
+            links.append(member)
+        elif member.kind == "hard link":
+            source = _inside(folder, member.target, where)
+            if not source.is_file():
+                raise _refused(where, "a hard link to an earlier file", f"one to {member.target[:200]!r}")
+            os.link(source, path)
+        elif member.kind == "file" and member.content is not None:
+            left -= _write(path, member, left)
+            if left < 0:
+                raise _refused(str(archive), f"at most {MOST_BYTES >> 30} GiB", "more")
+        else:
+            raise _refused(where, "a file, a folder or a link", member.kind)
+    _link(links, archive, folder)
+
+
+def _link(links: list[_Member], archive: Path, folder: Path) -> None:
+    """Make all symbolic links, then follow each: only together do they show where they lead."""
+    for member in links:
+        (folder / member.name).symlink_to(member.target)
+    root = os.path.realpath(folder)
+    for member in links:
+        end = os.path.realpath(folder / member.name)
+        if os.path.commonpath([root, end]) != root:
+            raise _leads_out(f"{archive}: {member.name[:200]!r}", member)
+
+
+def _inside(folder: Path, name: str, where: str) -> Path:
+    parts = name.split("/")
+    if posixpath.isabs(name) or ".." in parts or "\0" in name:
+        raise _refused(where, "a relative path without `..`", repr(name[:200]))
+    return folder.joinpath(*parts)
+
+
+def _make_folder(path: Path) -> None:
+    if not path.is_dir():
+        _make_folder(path.parent)
+        path.mkdir(_KEPT_MODE)
+
+
+def _write(path: Path, member: _Member, most: int) -> int:
+    """Returns the number of bytes; more than `most` where there were more."""
+    assert member.content is not None
+    written = 0
+    mode = (member.mode & _KEPT_MODE) | stat.S_IRUSR | stat.S_IWUSR
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "wb") as sink:
+        while written <= most and (chunk := member.content.read(_CHUNK_BYTES)):
+            written += len(chunk)
+            sink.write(chunk)
+        sink.flush()
+        os.fchmod(fd, mode)
+        if member.modified_s is not None:
+            os.utime(fd, (member.modified_s, member.modified_s))
+    return written
+
+
+def _tar_members(path: Path) -> Iterator[_Member]:
+    with tarfile.open(path) as archive:
+        for info in archive:
+            if info.isreg():
+                yield _Member(info.name, "file", info.mode, info.mtime, content=archive.extractfile(info))
+            else:
+                yield _Member(info.name, _tar_kind(info), info.mode, target=info.linkname)
+
+
+def _tar_kind(info: tarfile.TarInfo) -> str:
+    if info.isdir():
+        return "folder"
+    if info.issym():
+        return "link"
+    return "hard link" if info.islnk() else "FIFO" if info.isfifo() else "device or unknown member"
+
+
+def _zip_members(path: Path) -> Iterator[_Member]:
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            mode = info.external_attr >> 16
+            kind = stat.S_IFMT(mode)
+            if info.is_dir():
+                yield _Member(info.filename, "folder", mode)
+            elif kind not in (0, stat.S_IFREG, stat.S_IFLNK):
+                yield _Member(info.filename, "device or unknown member", mode)
+            else:
+                with archive.open(info) as content:
+                    if kind == stat.S_IFLNK:
+                        target = os.fsdecode(content.read(_LONGEST_TARGET_BYTES))
+                        yield _Member(info.filename, "link", mode, target=target)
+                    else:
+                        yield _Member(info.filename, "file", mode or 0o644, content=content)
+
+
+def _leads_out(where: str, member: _Member) -> HostError:
+    return _refused(where, "a link that stays inside", f"one to {member.target[:200]!r}")
+
+
+def _refused(where: str, expected: str, got: str) -> HostError:
+    return HostError(where, expected, got, "do not trust the archive; use another one")

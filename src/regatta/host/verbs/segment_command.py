@@ -1,0 +1,75 @@
+"""`segment`: measure one segment of a plan on this host, to its end."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from regatta.host.errors import RegattaError
+from regatta.host.measure.host_lock import DEFAULT_LOCK
+from regatta.host.measure.pauses import Pauses
+from regatta.host.measure.process import Interrupted
+from regatta.host.measure.segment import Paths, SegmentRun, write_receipt
+
+INTERRUPTED_EXIT = 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of a segment."""
+    found = argparse.ArgumentParser(
+        prog="regatta-runner segment", description="Measures one segment of a plan on this host."
+    )
+    found.add_argument("--plan", type=Path, required=True, help="folder with plan.json and rows.i32")
+    found.add_argument("--segment", type=int, required=True)
+    found.add_argument("--journal", type=Path, required=True, help="folder of this host's journal files")
+    found.add_argument("--state", type=Path, required=True, help="file that tells what is being measured now")
+    found.add_argument("--scratch", type=Path, required=True, help="folder for the empty working directory")
+    found.add_argument("--receipt", type=Path, required=True, help="written when the segment is done")
+    found.add_argument("--retry-failed", action="store_true", help="run failed invocations once more")
+    found.add_argument(
+        "--pauses", type=int, help="descriptor of a socket of a process that works between blocks"
+    )
+    found.add_argument("--holder", default="", help="who measures, for those who wait for the host")
+    return found
+
+
+def run_segment(argv: Sequence[str]) -> int:
+    """Run one segment; returns the exit code."""
+    arguments = parser().parse_args(argv)
+    paths = Paths(
+        plan=arguments.plan.resolve(),
+        journal=arguments.journal.resolve(),
+        state=arguments.state.resolve(),
+        scratch=arguments.scratch.resolve(),
+        lock=Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)),
+        holder=arguments.holder,
+    )
+    receipt = arguments.receipt.resolve()
+    try:
+        pauses = Pauses(arguments.pauses)
+        run = SegmentRun(paths, arguments.segment, arguments.retry_failed, pauses)
+        write_receipt(receipt, run.run())
+    except RegattaError as error:
+        return tell(str(error), error.exit_code)
+    except (Interrupted, KeyboardInterrupt):
+        print("stopped; what was measured is recorded, and the same command goes on", file=sys.stderr)
+        return INTERRUPTED_EXIT
+    except OSError as error:
+        return tell(f"{error.filename or 'the host'}: {error.strerror}", RegattaError.exit_code)
+    return 0
+
+
+def tell(text: str, exit_code: int) -> int:
+    """Print an error, and tell it to `regatta run`: the workflow hides its jobs' exit codes."""
+    print(f"error: {text}", file=sys.stderr)
+    path = os.environ.get("REGATTA_ERRORS")
+    if path:
+        # What cannot be told is in the job's log at least, unless the disk is full.
+        with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"exit_code": exit_code, "problems": [text]}) + "\n")
+    return exit_code

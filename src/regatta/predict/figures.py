@@ -1,0 +1,338 @@
+"""Figures of predictions: rows of predicted and measured times, stacked contributions, predicted against measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
+from regatta.figures.labels import hover, shorten
+from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
+from regatta.figures.quantities import Scale, choose_scale, show_ratio, tidy
+from regatta.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
+from regatta.predict.shown_times import WORDS, Shown, compared_by, measured_of, predicted_of, shown_by
+from regatta.spec.vectors import Contribution, Value
+from regatta.stats.estimate import Interval
+
+_ROW_PX, _FRAME_PX = 44, 84
+_SQUARE_PX = 420
+_MEASURED = Look("@ink", "circle", "solid")
+_PREDICTED = Look("@c0", "diamond", "solid")
+_KERNEL = Look("@c1", "diamond", "solid")
+_USER_LOOK = Look("@muted", "square", "solid")
+_OTHERS = "@c7"
+#: From here on the points of fast and slow applications would not be told apart on one line.
+_LOG_FROM = 4.0
+#: entries with a colour of their own; the others are one
+_ENTRIES = HUES - 1
+
+
+# Ranking
+
+
+def ranking_figure(one: ApplicationForecast) -> Figure:
+    """A row a system: predicted and measured time, of one quantity, with their intervals."""
+    what = shown_by(one)
+    numbers = [number for system in one.systems for number in _both(system, what)]
+    scale = _scale(numbers)
+    traces: list[Trace] = []
+    labels = []
+    y = 0.0
+    for system in one.systems:
+        y -= 1
+        labels.append(row_label(y + 0.24, shorten(system.system)))
+        predicted, measured = _both(system, what)
+        labels.append(row_label(y + 0.24, scale.with_unit(predicted.value), side="right"))
+        traces += _point(predicted, y + 0.08, scale, _PREDICTED, f"{system.system}: predicted")
+        traces += _point(measured, y - 0.14, scale, _MEASURED, f"{system.system}: measured")
+    return Figure(
+        "",
+        int(_FRAME_PX + _ROW_PX * -y),
+        traces,
+        layout(
+            _time_axis(f"{WORDS[what]} of one {one.application.per}", numbers, scale),
+            axis(range=[y - 0.5, 0.1], visible=False),
+            annotations=labels,
+        ),
+    )
+
+
+def ranking_legend(one: ApplicationForecast) -> list[LegendEntry]:
+    """What the marks mean."""
+    what = shown_by(one)
+    measured = any(math.isfinite(measured_of(system, what).value) for system in one.systems)
+    entries = [LegendEntry("predicted", _PREDICTED)]
+    return [*entries, LegendEntry("measured", _MEASURED)] if measured else entries
+
+
+# Contributions
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one bar's piece is: entries of one primitive."""
+
+    name: str
+    look: Look
+
+
+class EntryLooks:
+    """Gives each primitive of an application its colour: the largest ones have one, the others share one."""
+
+    def __init__(self, one: ApplicationForecast) -> None:
+        largest: dict[str, float] = {}
+        for system in one.systems:
+            for row in system.prediction.contributions:
+                time = row.time.value
+                if math.isfinite(time):
+                    largest[row.primitive] = largest.get(row.primitive, 0.0) + time
+        names = sorted(largest, key=lambda name: -largest[name])
+        shown = names if len(names) <= HUES else names[:_ENTRIES]
+        self._parts = [_Part(name, Look(f"@c{place}", "square", "solid")) for place, name in enumerate(shown)]
+        self._others = names[len(shown) :]
+        self._has_user = any(
+            system.elapsed.value > system.prediction.time.value * (1 + 1e-9) for system in one.systems
+        )
+
+    def legend(self) -> list[LegendEntry]:
+        """In the order of the bars' pieces."""
+        entries = [LegendEntry(part.name, part.look) for part in self._parts]
+        if self._others:
+            entries.append(LegendEntry(f"{len(self._others)} others", Look(_OTHERS, "square", "solid")))
+        if self._has_user:
+            entries.append(LegendEntry("the application itself, in user mode", _USER_LOOK))
+        return entries
+
+    def pieces(self, system: SystemForecast) -> list[tuple[str, str, float, str]]:
+        """Name, colour, time in ns and what hovering tells, of each piece of a system's bar."""
+        rows = system.prediction.contributions
+        found = []
+        for part in self._parts:
+            own = [row for row in rows if row.primitive == part.name]
+            found.append((part.name, part.look.colour, _sum(own), ""))
+        if self._others:
+            own = [row for row in rows if row.primitive in self._others]
+            found.append((", ".join(self._others), _OTHERS, _sum(own), ""))
+        if self._has_user:
+            rest = system.elapsed.value - system.prediction.time.value
+            found.append(("the application itself, in user mode", _USER_LOOK.colour, max(0.0, rest), ""))
+        return found
+
+
+def _sum(rows: Iterable[Contribution]) -> float:
+    return math.fsum(row.time.value for row in rows if math.isfinite(row.time.value))
+
+
+def contribution_figure(one: ApplicationForecast, looks: EntryLooks) -> Figure:
+    """A bar a system, stacked of what each primitive takes."""
+    scale = _scale(system.elapsed for system in one.systems)
+    by_system = [looks.pieces(system) for system in one.systems]
+    count = len(one.systems)
+    places = [-(number + 1.0) for number in range(count)]
+    traces: list[Trace] = []
+    for number in range(len(by_system[0]) if by_system else 0):
+        pieces = [pieces[number] for pieces in by_system]
+        totals = [system.elapsed.value for system in one.systems]
+        traces.append(
+            {
+                "type": "bar", "orientation": "h", "width": 0.42,
+                "x": [scale.tidy(time) for _, _, time, _ in pieces],
+                "y": [place - 0.12 for place in places],
+                "marker": {"color": pieces[0][1], "line": {"width": 0.5, "color": "@paper"}},
+                "hoverinfo": "text",
+                "hovertext": [
+                    hover(system.system, name, f"{scale.with_unit(time)}, {100 * time / total:.1f} %" if total > 0 else "")
+                    for system, (name, _, time, _), total in zip(one.systems, pieces, totals, strict=True)
+                ],
+            }
+        )  # fmt: skip
+    labels = []
+    for place, system in zip(places, one.systems, strict=True):
+        labels.append(row_label(place + 0.14, shorten(system.system)))
+        labels.append(row_label(place + 0.14, scale.with_unit(system.elapsed.value), side="right"))
+    return Figure(
+        "",
+        _FRAME_PX + _ROW_PX * count,
+        traces,
+        layout(
+            axis(f"predicted time of one {one.application.per} ({scale.unit})", rangemode="tozero"),
+            axis(range=[-count - 0.5, -0.4], visible=False),
+            barmode="stack",
+            annotations=labels,
+        ),
+    )
+
+
+# Predicted against measured
+
+
+def accuracy_figure(forecast: Forecast, what: Shown) -> Figure | None:
+    """Each application that is compared by a quantity, on each system, as a point; None where there is none."""
+    pairs = [
+        (one, system, *_both(system, what))
+        for one in forecast.applications
+        if compared_by(one) == what
+        for system in one.systems
+        if what in system.ratios
+    ]
+    if not pairs:
+        return None
+    numbers = [number for _, _, *both in pairs for number in both]
+    scale = _scale(numbers)
+    traces = [_diagonal(numbers, scale)]
+    names = [one.application.name for one in forecast.applications]
+    for one, system, predicted, measured in pairs:
+        look = _application_look(names.index(one.application.name))
+        trace = _marker(measured, predicted, scale, look)
+        trace["hovertext"] = [
+            hover(
+                f"{one.application.name} on {system.system}",
+                f"predicted {scale.with_unit(predicted.value)}",
+                f"measured {scale.with_unit(measured.value)}",
+                f"predicted / measured {show_ratio(system.ratios[what].value)}",
+            )
+        ]
+        traces.append(trace)
+    x = _time_axis(f"measured {WORDS[what]}", numbers, scale, _LOG_FROM)
+    y = _time_axis(f"predicted {WORDS[what]}", numbers, scale, _LOG_FROM)
+    return Figure("", _SQUARE_PX, traces, layout(x, y))
+
+
+def accuracy_legend(forecast: Forecast) -> list[LegendEntry]:
+    """One entry an application, where there are several."""
+    names = [one.application.name for one in forecast.applications]
+    return (
+        [LegendEntry(name, _application_look(at)) for at, name in enumerate(names)] if len(names) > 1 else []
+    )
+
+
+def _application_look(number: int) -> Look:
+    marks = tuple(MARKS)
+    return Look(f"@c{number % HUES}", marks[number % len(marks)], "solid")
+
+
+def _both(system: SystemForecast, what: Shown) -> tuple[Value, Value]:
+    return predicted_of(system, what), measured_of(system, what)
+
+
+def _diagonal(numbers: Sequence[Value], scale: Scale) -> Trace:
+    values = [value for number in numbers for value in (number.low, number.value, number.high) if value > 0]
+    ends = [scale.tidy(min(values)), scale.tidy(max(values))]
+    return {
+        "type": "scatter", "mode": "lines", "x": ends, "y": ends, "hoverinfo": "skip",
+        "line": {"color": "@muted", "width": 1, "dash": "dash"},
+    }  # fmt: skip
+
+
+def _marker(x: Value, y: Value, scale: Scale, look: Look) -> Trace:
+    trace: Trace = {
+        "type": "scatter", "mode": "markers", "x": [scale.tidy(x.value)], "y": [scale.tidy(y.value)],
+        "marker": {"size": 10, "color": look.colour, "symbol": look.mark}, "hoverinfo": "text",
+    }  # fmt: skip
+    for name, number in (("error_x", x), ("error_y", y)):
+        if bars := _bars(number, scale.factor, look):
+            trace[name] = bars
+    return trace
+
+
+# Speed-ups
+
+_SPEED_UP_LOOKS = {
+    "kernel's times alone (r)": _KERNEL,
+    "with user time (r')": _PREDICTED,
+    "each with its own user time": Look("@c2", "square", "solid"),
+    "measured": _MEASURED,
+}
+
+
+def speed_up_figure(speed_ups: Sequence[SpeedUp]) -> Figure:
+    """A row a system: r, r' and what was measured."""
+    traces: list[Trace] = []
+    labels = []
+    y = 0.0
+    for one in speed_ups:
+        y -= 1
+        labels.append(row_label(y + 0.26, shorten(one.system)))
+        labels.append(row_label(y + 0.26, show_ratio(one.best.value), side="right"))
+        for place, (name, number) in enumerate(_ways(one)):
+            look = _SPEED_UP_LOOKS[name]
+            at = y + 0.14 - 0.13 * place
+            traces += _point(number, at, _PLAIN, look, f"{one.system}: {name}")
+    numbers = [number for one in speed_ups for _, number in _ways(one)]
+    line: Trace = {
+        "type": "scatter", "mode": "lines", "x": [1, 1], "y": [y - 0.5, 0.1], "hoverinfo": "skip",
+        "line": {"color": "@ink", "width": 1, "dash": "dash"},
+    }  # fmt: skip
+    x = _time_axis("times as fast", numbers, _PLAIN)
+    height = int(_FRAME_PX + 1.25 * _ROW_PX * -y)
+    return Figure(
+        "", height, [line, *traces], layout(x, axis(range=[y - 0.5, 0.1], visible=False), annotations=labels)
+    )
+
+
+def speed_up_legend(speed_ups: Sequence[SpeedUp]) -> list[LegendEntry]:
+    """The ways that have a number."""
+    there = {name for one in speed_ups for name, number in _ways(one) if math.isfinite(number.value)}
+    return [LegendEntry(name, look) for name, look in _SPEED_UP_LOOKS.items() if name in there]
+
+
+def _ways(one: SpeedUp) -> list[tuple[str, Value]]:
+    return list(zip(_SPEED_UP_LOOKS, (one.kernel, one.with_user, one.own_user, one.measured), strict=True))
+
+
+# What they share
+
+_PLAIN = Scale(1.0, "", None)
+
+
+def _point(number: Value, y: float, scale: Scale, look: Look, name: str) -> list[Trace]:
+    if not math.isfinite(number.value):
+        return []
+    ends = (
+        f"interval {scale.show(number.low)} to {scale.with_unit(number.high)}"
+        if number.low < number.high
+        else ""
+    )
+    trace: Trace = {
+        "type": "scatter", "mode": "markers", "x": [scale.tidy(number.value)], "y": [y],
+        "marker": {"size": 9, "color": look.colour, "symbol": look.mark}, "hoverinfo": "text",
+        "hovertext": [hover(name, scale.with_unit(number.value), ends)],
+    }  # fmt: skip
+    if bars := _bars(number, scale.factor, look):
+        trace["error_x"] = bars
+    return [trace]
+
+
+def _bars(number: Value, factor: float, look: Look) -> dict[str, object] | None:
+    if not (math.isfinite(number.low) and math.isfinite(number.high)) or number.low == number.high:
+        return None
+    return {
+        "type": "data", "symmetric": False, "color": look.colour, "thickness": 2, "width": 5,
+        "array": [tidy((number.high - number.value) * factor)],
+        "arrayminus": [tidy((number.value - number.low) * factor)],
+    }  # fmt: skip
+
+
+def _time_axis(
+    title: str, numbers: Iterable[Value], scale: Scale, log_from: float = LOG_FROM
+) -> dict[str, object]:
+    """From below the least to above the largest end; logarithmic where they are far apart."""
+    values = [
+        v * scale.factor
+        for number in numbers
+        for v in (number.low, number.value, number.high)
+        if math.isfinite(v)
+    ]
+    named = f"{title} ({scale.unit})" if scale.unit else title
+    if not values:
+        return axis(named)
+    low, high = min(values), max(values)
+    if low > 0 and high / low > log_from:
+        return log_axis(f"{named}, log scale", low, high)
+    room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
+    return axis(named, range=[low - room, high + room])
+
+
+def _scale(numbers: Iterable[Value]) -> Scale:
+    return choose_scale([Interval(one.n, one.value, one.low, one.high, 0.95, "") for one in numbers], "ns")

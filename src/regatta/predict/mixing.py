@@ -1,0 +1,225 @@
+"""Application vectors of workloads: mixes of requests, one application in the place of another, mean requests.
+
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.2.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+
+from regatta.host.errors import RegattaError
+from regatta.predict.prediction import common_level
+from regatta.predict.sums import NS, Sum, uncertain
+from regatta.spec.vectors import ApplicationVector, Count, Value
+
+#: applications and their weights, such as requests of each kind; the weights need not add up to 1
+Mix = Sequence[tuple[ApplicationVector, float]]
+
+#: primitives through which a response's body goes, and those that are used once a connection
+BODY = (
+    "tcp_transfer", "tcp_sendfile", "pipe_read", "socket_rw", "file_read", "mmap_read",
+)  # fmt: skip
+CONNECTION = ("tcp_connect",)
+
+
+def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
+    """The mix with weights that add up to 1; what has none is left out.
+
+    Raises:
+        RegattaError: a weight is negative or not finite, all are 0, or units of work differ.
+    """
+    for application, weight in mix:
+        if not (math.isfinite(weight) and weight >= 0.0):
+            raise RegattaError(
+                f"mix: {application.name}", "a weight of at least 0", f"{weight:g}", f"{application.name}=1"
+            )
+    units = list(dict.fromkeys(application.per for application, _ in mix))
+    if len(units) > 1:
+        raise RegattaError(
+            "mix", f"applications of one unit of work ({units[0]})", units[1], "mix what counts the same work"
+        )
+    largest = max((weight for _, weight in mix), default=0.0)
+    if not largest > 0.0:
+        raise RegattaError("mix", "a weight above 0", "none", "give one application a weight")
+    # By a power of two, which is exact: the sum of large weights would be beyond every number.
+    power = math.frexp(largest)[1]
+    scaled = [(application, math.ldexp(weight, -power)) for application, weight in mix]
+    whole = math.fsum(weight for _, weight in scaled)
+    return [(application, weight / whole) for application, weight in scaled if weight > 0.0]
+
+
+def mixed(name: str, mix: Mix) -> ApplicationVector:
+    """The vector of the mean unit of work of a mix.
+
+    Counts of one primitive with the same arguments are added, their intervals by MOVER. The user time is the mean where all
+    have one, and otherwise none. Each is said to be made of as many invocations as the least of its uncertain parts; what
+    is of one invocation is uncertain, though it has no width: nobody knows how much it varies.
+
+    Args:
+        name: of the new vector.
+        mix: applications and weights, such as `[(static, 0.7), (cgi, 0.3)]`.
+
+    Raises:
+        RegattaError: the mix is none (`normalized`), or its vectors have intervals of different levels.
+    """
+    parts = normalized(mix)
+    level = common_level(*(application for application, _ in parts))
+    sums: dict[Hashable, Sum] = {}
+    firsts: dict[Hashable, Count] = {}
+    numbers: dict[Hashable, list[Value]] = {}
+    for application, weight in parts:
+        for number, count in enumerate(application.counts):
+            entry = _entry(count)
+            added = uncertain(count.count, (application.name, number), weight)
+            sums[entry] = sums[entry].plus(added) if entry in sums else added
+            firsts.setdefault(entry, count)
+            numbers.setdefault(entry, []).append(count.count)
+    counts = tuple(
+        replace(count, count=replace(sums[entry].interval(), n=_invocations(numbers[entry])))
+        for entry, count in firsts.items()
+    )
+    told = ", ".join(f"{application.name} {weight:.6g}" for application, weight in parts)
+    return ApplicationVector(
+        name,
+        parts[0][0].per,
+        counts,
+        level,
+        _mean_user_time(parts),
+        "ns",
+        provenance={"mix": told, **_where(parts)},
+    )
+
+
+def _where(parts: Mix) -> dict[str, str]:
+    """Where all of them were traced, if that is one place."""
+    first = parts[0][0].provenance
+    return {
+        key: first[key]
+        for key in ("fingerprint", "host", "configuration")
+        if key in first and all(part.provenance.get(key) == first[key] for part, _ in parts)
+    }
+
+
+def _entry(count: Count) -> Hashable:
+    distribution = tuple((tuple(sorted(part.arguments.items())), part.share) for part in count.distribution)
+    return count.primitive, tuple(sorted(count.arguments.items())), distribution, count.stands_for, count.rule
+
+
+def _invocations(numbers: Sequence[Value]) -> int:
+    """The least that an uncertain part is made of: an interval is no surer than that says. 0 where none tells."""
+    told = [
+        (number.low == number.value == number.high and number.n > 1, number.n)
+        for number in numbers
+        if number.n
+    ]
+    return min((n for exact, n in told if not exact), default=min((n for _, n in told), default=0))
+
+
+def _mean_user_time(parts: Mix) -> Value | None:
+    found = Sum(0.0)
+    times = []
+    for application, weight in parts:
+        if application.user_time is None:
+            return None
+        times.append(application.user_time)
+        found = found.plus(
+            uncertain(application.user_time, application.name, weight * NS[application.time_unit])
+        )
+    return replace(found.interval(), n=_invocations(times))
+
+
+def replaced(mix: Mix, others: Mapping[str, ApplicationVector]) -> list[tuple[ApplicationVector, float]]:
+    """The mix with applications in the place of others (`cgi=fastcgi`), with the weights that those had.
+
+    Raises:
+        RegattaError: the mix has no application of that name.
+    """
+    names = [application.name for application, _ in mix]
+    for name in others:
+        if name not in names:
+            raise RegattaError(
+                f"replace {name}", f"an application of the mix ({', '.join(names)})", name, f"{names[0]}=..."
+            )
+    return [(others.get(application.name, application), weight) for application, weight in mix]
+
+
+def connections_per_request(persistent: float, requests: float) -> float:
+    """Mean TCP connections a request.
+
+    Args:
+        persistent: share of the requests that come through persistent connections, 0 to 1.
+        requests: requests of each persistent connection, 1 or more; the others have a connection each.
+
+    Raises:
+        RegattaError: a value is outside its range.
+    """
+    if not 0.0 <= persistent <= 1.0:
+        raise RegattaError("connections", "a share from 0 to 1", f"{persistent:g}", "0.7")
+    if not 1.0 <= requests < math.inf:
+        raise RegattaError("connections", "at least 1 request a connection", f"{requests:g}", "10")
+    return (1.0 - persistent) + persistent / requests
+
+
+def averaged(
+    application: ApplicationVector,
+    name: str = "",
+    traced_bytes: float | None = None,
+    mean_bytes: float | None = None,
+    connections: float | None = None,
+    body: Collection[str] = BODY,
+    connection: Collection[str] = CONNECTION,
+) -> ApplicationVector:
+    """The vector of a workload's mean request, from that of the one request that was traced.
+
+    An entry of `body` carries the response where what it moves is at least the traced size; others, such as the
+    reading of the request, stay. Counts of bytes, which have headers in them, grow by the difference of the sizes; one call of a whole body has the
+    new size as its `bytes`; where it takes several calls, as many more calls are made. Exact numbers: intervals of counts keep their
+    distances.
+
+    Args:
+        application: the vector of one request.
+        name: of the new vector; the old one when "".
+        traced_bytes: size of the response that was traced, above 0.
+        mean_bytes: mean size of the workload's responses.
+        connections: TCP connections a request (`connections_per_request`); as traced when None.
+        body: primitives that a response's body goes through.
+        connection: primitives that are used once a connection.
+
+    Raises:
+        RegattaError: one of the sizes is missing or not above 0, or connections are negative.
+    """
+    sizes = [size for size in (traced_bytes, mean_bytes) if size is not None]
+    if len(sizes) == 1 or not all(0.0 < size < math.inf for size in sizes):
+        raise RegattaError("averaged", "both sizes above 0", f"{traced_bytes} and {mean_bytes}", "give both")
+    if connections is not None and not 0.0 <= connections < math.inf:
+        raise RegattaError("averaged", "connections of at least 0", f"{connections:g}", "0.37")
+    counts = []
+    for count in application.counts:
+        if connections is not None and count.primitive in connection:
+            count = replace(count, count=Value.exact(connections))
+        elif traced_bytes is not None and mean_bytes is not None and count.primitive in body:
+            count = _resized(count, traced_bytes, mean_bytes)
+        counts.append(count)
+    return replace(application, name=name or application.name, counts=tuple(counts))
+
+
+def _resized(count: Count, traced: float, mean: float) -> Count:
+    number = count.count
+    if count.distribution:
+        return count
+    size = count.arguments.get("bytes")
+    if size is None:
+        return count if number.value < traced else replace(count, count=_moved(number, mean - traced))
+    if size * number.value < traced:
+        return count
+    if size >= traced:
+        return replace(count, arguments={**count.arguments, "bytes": size + mean - traced})
+    factor = mean / traced
+    scaled = replace(number, value=number.value * factor, low=number.low * factor, high=number.high * factor)
+    return replace(count, count=scaled)
+
+
+def _moved(number: Value, by: float) -> Value:
+    return replace(number, value=number.value + by, low=number.low + by, high=number.high + by)

@@ -1,0 +1,120 @@
+"""How many times as fast a workload becomes when one application takes the place of another.
+
+Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.3.3.3:
+r = s1 / s2 of the predicted times in the kernel, and r' = (s1 + u) / (s2 + u) with the user time u, which stays what it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from regatta.predict.mixing import Mix, normalized
+from regatta.predict.prediction import common_level, total
+from regatta.predict.sums import Sum, positive, ratio
+from regatta.predict.times import Quantity, own_user_time, quantity, user_time
+from regatta.spec.vectors import ApplicationVector, SystemVector, Value
+
+#: an application -> the system on which its user time was measured; None: the one that is predicted for
+TracedWhere = Callable[[ApplicationVector], SystemVector | None]
+
+
+@dataclass(frozen=True)
+class Speedup:
+    """A predicted speed-up on one system, in three ways; times in ns for one unit of work."""
+
+    system: str
+    level: float
+    #: s1 and s2: predicted time in the kernel before and after
+    before: Value
+    after: Value
+    #: u: user time of one unit of work before: measured there, or brought there from where the applications were traced
+    user: Value
+    #: u / s1
+    user_over_kernel: Value
+    #: r = s1 / s2, of the kernel alone
+    kernel: Value
+    #: r' = (s1 + u) / (s2 + u): the user time stays, as the thesis has it
+    user_stays: Value
+    #: each workload with the user time of its own applications, (s1 + u1) / (s2 + u2): of the predicted elapsed times
+    own_user: Value
+    time_unit: str = "ns"
+
+
+def speedup(
+    before: Mix,
+    after: Mix,
+    system: SystemVector,
+    user: Value | None = None,
+    traced: TracedWhere = lambda _: None,
+) -> Speedup:
+    """Predict the speed-up from one workload to another on a system.
+
+    Costs that both have, and counts of applications in both mixes, act on both sides of the ratio; so does u.
+
+    Args:
+        before: applications and weights as they are, such as `[(static, 0.7), (cgi, 0.3)]`.
+        after: the same with others in their place (`mixing.replaced`).
+        system: what they run on. Neither formula holds between two systems: their user times differ.
+        user: user time of one unit of work before, in ns, as measured there; when None the mean of the applications', each
+            brought from where it was measured.
+        traced: where each application's user time was measured.
+
+    Returns:
+        the speed-ups; what needs the user time is NaN with a reason where that was not measured.
+
+    Raises:
+        RegattaError: a mix is none, or what `predict` refuses.
+    """
+    first, second = normalized(before), normalized(after)
+    level = common_level(system, *(application for application, _ in (*first, *second)))
+    s1, s2 = _mean(first, system, "kernel"), _mean(second, system, "kernel")
+    u = _user(first, system, user, traced)
+    whole = s1.plus(u)
+    elapsed = [_mean(mix, system, "elapsed", traced) for mix in (first, second)]
+    return Speedup(
+        system.name, level, positive(s1.interval()), positive(s2.interval()), positive(u.interval()),
+        ratio(u, s1), ratio(s1, s2), ratio(whole, s2.plus(u)), ratio(*elapsed),
+    )  # fmt: skip
+
+
+def _mean(mix: Mix, system: SystemVector, what: Quantity, traced: TracedWhere = lambda _: None) -> Sum:
+    found = Sum(0.0)
+    for application, weight in mix:
+        there = {system.name: traced(application) or system}
+        found = found.plus(quantity(application, system, what, there).times(weight))
+    return found
+
+
+def _user(mix: Mix, system: SystemVector, user: Value | None, traced: TracedWhere) -> Sum:
+    if user is not None:
+        return Sum(user.value, {"user": (1.0, user.value - user.low, user.high - user.value)}, user.reason)
+    found = Sum(0.0)
+    for application, weight in mix:
+        there = traced(application)
+        if there is None or there.name == system.name:
+            its = user_time(application)
+        else:
+            its = own_user_time(application, system, {system.name: there}).plus(
+                total(application, system, "user")
+            )
+        found = found.plus(its.times(weight))
+    return found
+
+
+def with_user_time(kernel_ratio: float, user_over_kernel: float) -> float:
+    """r' from r and u/s1: (1 + u/s1) / (1/r + u/s1). NaN where r is not above 0.
+
+    Args:
+        kernel_ratio: r, the speed-up of the time in the kernel.
+        user_over_kernel: user time over time in the kernel before the change, at least 0.
+    """
+    if not (kernel_ratio > 0.0 and user_over_kernel >= 0.0):
+        return math.nan
+    return (1.0 + user_over_kernel) / (1.0 / kernel_ratio + user_over_kernel)
+
+
+def as_mix(application: ApplicationVector) -> Mix:
+    """One application alone."""
+    return [(application, 1.0)]

@@ -1,0 +1,347 @@
+"""The system vectors of an experiment: what each primitive costs on each host under each configuration."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from regatta.answers.facts import Facts, fingerprint_of, read_facts
+from regatta.answers.samples import PlannedCell, load_samples
+from regatta.host.errors import Problem, SpecError
+from regatta.host.units import UNITS
+from regatta.host.values.benchmark_label import parts_of_label
+from regatta.host.values.cell import NO_MODIFIERS, configuration_name
+from regatta.host.values.experiment import Scalar
+from regatta.predict.coverage import PROCESSOR_SHARE
+from regatta.predict.vector_fits import Fit, NoCost, Points, fit, interval_of
+from regatta.spec.primitive_table import PrimitiveRule, PrimitiveTable, SeriesChoice
+from regatta.spec.vectors import PrimitiveCost, PrimitiveUnit, SystemVector, Value
+from regatta.stats.trimmed import trimmed_mean
+from regatta.store.database import Progress, open_database
+
+MEDIAN = "median"
+#: a line that misses by more is told
+FAR = 0.1
+_NS = 1e9
+#: metrics of one operation, of which the second is the first without what others had of the processor
+_ELAPSED, _CPU = "latency", "cpu_time"
+_UNIT_BYTES = {"byte": 1.0, "MiB": 1024.0**2}
+
+#: Perturbed and failed invocations give no cost. `counted` and `planned` are those of `load_samples`.
+_VALUES = """
+select cell, metric, unit, coalesce(parameters, '') as parameters, invocation_id, list(value order by iteration)
+from iterations i join counted using (record)
+where status = 'ok' and not discarded and iteration >= $warmup and list_contains($cells, cell)
+group by all order by all
+"""
+
+
+@dataclass(frozen=True)
+class _Series:
+    """One series of a cell: the repetitions of each invocation, made into one number each."""
+
+    label: str
+    suite: str
+    benchmark: str
+    metric: str
+    unit: str
+    parameters: Mapping[str, Scalar]
+    #: invocation -> its number
+    values: dict[str, float] = field(default_factory=dict)
+
+
+def system_vectors(
+    experiment_dir: Path,
+    table: PrimitiveTable,
+    summary: str = MEDIAN,
+    progress: Progress | None = None,
+) -> tuple[list[SystemVector], list[str]]:
+    """Make the system vectors of an experiment from its records.
+
+    A system is a host with a set of modifiers (and a runtime, where that is not `native`). Its name is the host's, and for
+    modifiers `host-modifiers` (`system_names`). A primitive whose series is not there is left out, and the reason is told. Costs are in ns.
+
+    Args:
+        experiment_dir: `results/<experiment>`, planned and measured.
+        table: from `regatta.spec.primitives.read_primitives`.
+        summary: of the repetitions of one invocation: `median`, `mean`, or `trimmed:10` (10 % dropped at each end).
+        progress: told about the making of the database.
+
+    Returns:
+        Systems that have at least one primitive, in the order of the plan, and sentences about what was left out and about
+        lines that miss what was measured by more than 10 %.
+
+    Raises:
+        SpecError: there is no such summary.
+        StoreError: the folder holds no plan, or cannot be read.
+    """
+    summarise = summary_named(summary)
+    facts = read_facts(experiment_dir)
+    with open_database(experiment_dir, progress) as connection:
+        cells = load_samples(connection, facts.steady).cells
+        systems: dict[tuple[str, str, str], list[PlannedCell]] = {}
+        for cell in cells:
+            systems.setdefault((cell.host, cell.runtime, cell.modifiers), []).append(cell)
+        series = _read(connection, _wanted(cells, table), facts.steady.warmup, summarise)
+    vectors: list[SystemVector] = []
+    told: list[str] = []
+    for name, own in zip(system_names(list(systems)), systems.values(), strict=True):
+        system = _System(name, table, facts.level)
+        system.add([each for cell in own for each in series.get(cell.number, [])])
+        if not any(series.get(cell.number) for cell in own):
+            told.append(f"{system.name}: no series of {table.source or 'the table'} was measured")
+            continue
+        told += [f"{system.name}: {sentence}" for sentence in system.told]
+        if system.primitives:
+            provenance = _provenance(facts, own[0], summary, table, system)
+            vectors.append(SystemVector(system.name, "ns", system.primitives, facts.level, provenance))
+    return vectors, told
+
+
+def system_name(host: str, runtime: str, modifiers: str) -> str:
+    """What a system is called: the host, then the runtime unless it is `native`, then the modifiers where there are some."""
+    parts = [host, "" if runtime == "native" else runtime, "" if modifiers == NO_MODIFIERS else modifiers]
+    return "-".join(part for part in parts if part)
+
+
+def system_names(systems: Sequence[tuple[str, str, str]]) -> list[str]:
+    """What the systems of an experiment are called, each by another name.
+
+    Host `n1` with modifier `quiet` and host `n1-quiet` with none would both be `n1-quiet`: such have their whole configuration.
+
+    Args:
+        systems: host, runtime and modifiers of each, no two alike.
+    """
+    names = [system_name(*one) for one in systems]
+    times = Counter(names)
+    return [
+        name if times[name] == 1 else f"{host} {configuration_name(runtime, '', modifiers)}"
+        for name, (host, runtime, modifiers) in zip(names, systems, strict=True)
+    ]
+
+
+def summary_named(name: str) -> Callable[[Sequence[float]], float]:
+    """What makes one number of an invocation's repetitions.
+
+    Args:
+        name: `median`, `mean` or `trimmed:N`.
+
+    Raises:
+        SpecError: it is none of them.
+    """
+    plain: dict[str, Callable[[Sequence[float]], float]] = {
+        MEDIAN: lambda values: float(np.median(values)),
+        "mean": lambda values: math.fsum(values) / len(values),
+    }
+    if name in plain:
+        return plain[name]
+    kind, _, text = name.partition(":")
+    try:
+        percent = float(text) if kind == "trimmed" else math.nan
+    except ValueError:
+        percent = math.nan
+    if not 0.0 <= percent < 50.0:
+        wanted = "median, mean, or trimmed:N with N from 0 to below 50"
+        raise SpecError([Problem("summary", wanted, name, "trimmed:10")])
+    return lambda values: trimmed_mean(values, percent)
+
+
+def _wanted(cells: Sequence[PlannedCell], table: PrimitiveTable) -> dict[int, tuple[str, str]]:
+    """Cell number -> suite and benchmark, of cells that primitives are made from."""
+    used = {(c.suite, c.benchmark) for rule in table.primitives.values() for c in _choices(rule)}
+    labels = {cell.number: parts_of_label(cell.benchmark) for cell in cells}
+    named = {number: (parts.suite, parts.name) for number, parts in labels.items()}
+    return {number: name for number, name in named.items() if name in used}
+
+
+def _choices(rule: PrimitiveRule) -> list[SeriesChoice]:
+    return [rule.series, *([rule.user_share] if rule.user_share else [])]
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection,
+    wanted: Mapping[int, tuple[str, str]],
+    warmup: int,
+    summarise: Callable[[Sequence[float]], float],
+) -> dict[int, list[_Series]]:
+    """By cell number."""
+    labels = dict(connection.execute("select cell, benchmark from planned").fetchall())
+    found: dict[int, dict[tuple[str, str, str], _Series]] = {}
+    rows = connection.execute(_VALUES, {"warmup": warmup, "cells": list(wanted)}).fetchall()
+    for number, metric, unit, parameters, invocation, values in rows:
+        made = found.setdefault(number, {})
+        key = (metric, unit, parameters)
+        if key not in made:
+            chosen = json.loads(parameters) if parameters else {}
+            made[key] = _Series(labels[number], *wanted[number], metric, unit, chosen)
+        made[key].values[invocation] = summarise(values)
+    return {number: list(made.values()) for number, made in found.items()}
+
+
+class _System:
+    """One system while its primitives are made."""
+
+    def __init__(self, name: str, table: PrimitiveTable, level: float) -> None:
+        self.name = name
+        self.primitives: dict[str, PrimitiveCost] = {}
+        #: sentences
+        self.told: list[str] = []
+        #: primitive -> fit, of lines
+        self.fits: dict[str, Fit] = {}
+        #: processor time over elapsed time of the costs, where series tell both; NaN where none does
+        self.processor_share = math.nan
+        self._table = table
+        self._level = level
+
+    def add(self, series: Sequence[_Series]) -> None:
+        """Make every primitive whose series are there."""
+        self.processor_share = _processor_share(series)
+        for name, rule in self._table.primitives.items():
+            try:
+                fitted = fit(rule.cost, self._invocations(rule, series), self._level)
+                share = self._user_share(name, rule, series)
+            except NoCost as error:
+                problem = error.problems[0]
+                self.told.append(
+                    f"{name} is left out: {problem.where}: expected {problem.expected}, got {problem.got}"
+                )
+                continue
+            self.primitives[name] = PrimitiveCost(rule.unit, fitted.cost, share, fitted.measured)
+            if not math.isnan(fitted.worst):
+                self.fits[name] = fitted
+                if fitted.worst > FAR:
+                    self.told.append(
+                        f"the line of {name} misses what was measured by {fitted.worst:.0%} at "
+                        f"{rule.cost.arguments[0]}={fitted.worst_at:g}; `cost: {{piecewise: ...}}` may fit"
+                    )
+
+    def _invocations(self, rule: PrimitiveRule, series: Sequence[_Series]) -> list[Points]:
+        """The points of each invocation that has all of them."""
+        where, chosen = _chosen(rule.series, series)
+        points: dict[str, dict[tuple[float, ...], float]] = {}
+        seen: dict[tuple[float, ...], str] = {}
+        for each in chosen:
+            at = _at(where, rule, each)
+            if at in seen:
+                both = f"{seen[at]} and {_text(each)}"
+                raise NoCost(where, "one series for each cost", both, "name more `parameters`")
+            seen[at] = _text(each)
+            for invocation, value in each.values.items():
+                points.setdefault(invocation, {})[at] = _cost_ns(where, value, each.unit, rule.unit)
+        whole: list[Points] = [made for made in points.values() if len(made) == len(seen)]
+        if not whole:
+            raise NoCost(where, "an invocation that has every series", "none", "see the failed invocations")
+        return whole
+
+    def _user_share(self, name: str, rule: PrimitiveRule, series: Sequence[_Series]) -> Value:
+        if rule.user_share is None:
+            return Value.exact(0.0)
+        try:
+            where, chosen = _chosen(rule.user_share, series)
+        except NoCost as error:
+            problem = error.problems[0]
+            reason = f"no {rule.user_share.metric} of {name} was measured"
+            self.told.append(
+                f"how much of {name} is spent in user mode is not known: {problem.where}: expected {problem.expected}, got {problem.got}"
+            )
+            return Value(math.nan, reason=reason)
+        shares: dict[str, list[float]] = {}
+        for each in chosen:
+            dimension, factor = UNITS.get(each.unit, ("", 1.0))
+            if dimension != "ratio":
+                raise NoCost(where, "a ratio or per cent", each.unit)
+            for invocation, value in each.values.items():
+                shares.setdefault(invocation, []).append(min(max(value * factor, 0.0), 1.0))
+        return interval_of([math.fsum(each) / len(each) for each in shares.values()], self._level, 1.0)
+
+
+def _processor_share(series: Sequence[_Series]) -> float:
+    """The median over invocations of what a process used of its processor over what its operations took."""
+    found: list[float] = []
+    taken = {
+        (each.label, *sorted(each.parameters.items())): each for each in series if each.metric == _ELAPSED
+    }
+    for used in series:
+        whole = taken.get((used.label, *sorted(used.parameters.items()))) if used.metric == _CPU else None
+        if whole is not None and whole.unit == used.unit:
+            both = used.values.keys() & whole.values.keys()
+            found += [used.values[one] / whole.values[one] for one in both if whole.values[one] > 0]
+    return float(np.median(found)) if found else math.nan
+
+
+def _chosen(choice: SeriesChoice, series: Sequence[_Series]) -> tuple[str, list[_Series]]:
+    """Where a problem would be, and the series that were meant."""
+    wanted = " ".join(f"{key}={value}" for key, value in choice.parameters.items())
+    where = " ".join(filter(None, (f"{choice.suite}/{choice.benchmark}", choice.metric, wanted)))
+    own = [each for each in series if (each.suite, each.benchmark) == (choice.suite, choice.benchmark)]
+    if not own:
+        raise NoCost(where, "this benchmark's records", "none")
+    found = [
+        each
+        for each in own
+        if each.metric == choice.metric
+        and all(str(each.parameters.get(key)) == str(value) for key, value in choice.parameters.items())
+    ]
+    if not found:
+        raise NoCost(where, "such a series", "others")
+    return where, found
+
+
+def _at(where: str, rule: PrimitiveRule, series: _Series) -> tuple[float, ...]:
+    """The values of the cost's arguments; what is neither an argument nor chosen tells series apart that should not be."""
+    values = []
+    for name in rule.cost.arguments:
+        value = series.parameters.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise NoCost(where, f"a number for `{name}` with each series", str(value))
+        values.append(float(value))
+    return tuple(values)
+
+
+def _text(series: _Series) -> str:
+    parameters = " ".join(f"{key}={value}" for key, value in series.parameters.items())
+    return f"{series.label} {parameters}".strip()
+
+
+def _cost_ns(where: str, value: float, unit: str, wanted: PrimitiveUnit) -> float:
+    """A time as it is; a bandwidth or a rate as the time that one unit takes."""
+    dimension, factor = UNITS.get(unit, ("", 1.0))
+    base = value * factor
+    cost = math.nan
+    if dimension == "time":
+        cost = base
+    elif base > 0 and dimension == "bandwidth" and wanted in _UNIT_BYTES:
+        cost = _UNIT_BYTES[wanted] / base
+    elif base > 0 and dimension == "rate" and wanted not in _UNIT_BYTES:
+        cost = 1.0 / base
+    if not (math.isfinite(cost) and cost > 0):
+        expected = f"a time, bandwidth or rate above 0 that gives the cost of one {wanted}"
+        raise NoCost(where, expected, f"{value:g} {unit}".strip())
+    return cost * _NS
+
+
+def _provenance(
+    facts: Facts, cell: PlannedCell, summary: str, table: PrimitiveTable, system: _System
+) -> dict[str, str]:
+    """What the vector says of where it comes from; every value is one line of text."""
+    fits = "; ".join(f"{name} {found.worst:.1%} at {found.worst_at:g}" for name, found in system.fits.items())
+    given = {
+        "experiment": facts.name,
+        "host": cell.host,
+        "platform": cell.platform,
+        "configuration": configuration_name(cell.runtime, cell.collector, cell.modifiers),
+        "fingerprint": fingerprint_of(facts.hosts.get(cell.host, {})),
+        "summary": summary,
+        "primitives": table.source,
+        PROCESSOR_SHARE: "" if math.isnan(system.processor_share) else f"{system.processor_share:.3f}",
+        "largest_residuals": fits,
+        "remarks": "; ".join(system.told),
+    }
+    return {key: value.replace("\n", " ") for key, value in given.items() if value}

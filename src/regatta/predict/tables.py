@@ -1,0 +1,254 @@
+"""The tables of predictions, for the page and a terminal: ranking, entries, pairs, speed-ups, what would pay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from regatta.figures.quantities import (
+    ABSENT,
+    Scale,
+    choose_scale,
+    interval,
+    show_ratio,
+    significant,
+)
+from regatta.figures.topic import Table
+from regatta.predict.forecast import ApplicationForecast, Saving, SpeedUp, SystemForecast
+from regatta.predict.shown_times import compared_by, measured_of, predicted_of, ranked_by
+from regatta.predict.words import estimate_of
+from regatta.spec.vectors import Contribution, Value
+
+EXPLAINED = "explained of kernel time"
+#: columns of intervals that a narrow terminal leaves out
+INTERVALS = ("kernel interval", "measured interval")
+CONTRIBUTIONS = ("entry", "with", "cost", "count", "time", "interval", "share", "stands for, by which rule")
+PAIRS = (
+    "application",
+    "faster",
+    "slower",
+    "of",
+    "predicted ratio",
+    "interval",
+    "measured ratio",
+    "measured interval",
+    "order",
+)
+SPEED_UPS = ("system", "replaced", "kernel's times alone (r)", "with user time (r')", "interval",
+              "each with its own user time", "its interval", "measured", "measured interval", "predicted / measured")  # fmt: skip
+SAVINGS = (
+    "primitive",
+    "takes",
+    "interval",
+    "half its cost saves",
+    "none of it saves",
+    "its best cost saves",
+    "which is on",
+)
+
+
+# Ranking
+
+
+def group_words(one: ApplicationForecast) -> list[str]:
+    """`cannot be told apart: a, b`, for each group of several."""
+    return [f"cannot be told apart: {', '.join(group)}" for group in one.groups if len(group) > 1]
+
+
+def ranking_table(one: ApplicationForecast, title: str, level: float) -> Table:
+    """Systems, the fastest first, and what was measured of the quantity that the columns name."""
+    ranked, what = ranked_by(one), compared_by(one)
+    numbers = [
+        number
+        for system in one.systems
+        for number in (predicted_of(system, ranked), measured_of(system, what))
+    ]
+    scale = scale_of(numbers, level)
+    columns = (
+        "system", f"predicted {ranked}", "interval", "predicted kernel", INTERVALS[0], "user",
+        f"measured {what}", INTERVALS[1], f"predicted / measured {what}", EXPLAINED,
+    )  # fmt: skip
+    rows = []
+    for system in one.systems:
+        measured = measured_of(system, what)
+        kernel = system.prediction.kernel
+        there = system.measured is not None
+        rows.append(
+            (
+                system.system,
+                scale.show(predicted_of(system, ranked).value),
+                ends(predicted_of(system, ranked), scale),
+                scale.show(kernel.value),
+                ends(kernel, scale) if there and what == "kernel" else "",
+                scale.show(system.elapsed.value - kernel.value),
+                scale.show(measured.value) if there else "",
+                ends(measured, scale) if there else "",
+                show_ratio(system.ratios[what].value) if what in system.ratios else "",
+                share_text(system.explained) if there else "",
+            )
+        )
+    return _without_empty(
+        Table(f"{title}, in {scale.unit}", columns, rows, frozenset(range(1, len(columns))))
+    )
+
+
+def _without_empty(table: Table) -> Table:
+    """The same without the columns that say nothing."""
+    used = [at for at in range(len(table.columns)) if any(row[at] for row in table.rows)]
+    return Table(
+        table.title,
+        tuple(table.columns[at] for at in used),
+        [tuple(row[at] for at in used) for row in table.rows],
+        frozenset(place for place, at in enumerate(used) if at in table.numeric),
+    )
+
+
+# Contributions
+
+
+def contribution_table(title: str, system: SystemForecast, level: float) -> Table:
+    """The rows of one system, the largest first, and their total."""
+    prediction = system.prediction
+    scale = scale_of((row.time for row in prediction.contributions), level)
+    rows = [contribution_row(row, scale) for row in by_share(prediction.contributions)]
+    total = ("total", "", "", "", scale.show(prediction.time.value), ends(prediction.time, scale), "", "")
+    title = f"{title} (times in {scale.unit})"
+    return _without_empty(Table(title, CONTRIBUTIONS, [*rows, total], frozenset({2, 3, 4, 5, 6})))
+
+
+def contribution_row(row: Contribution, scale: Scale) -> tuple[str, ...]:
+    """Entry, its arguments, cost, count, time, interval, share, what it stands for."""
+    return (
+        row.primitive,
+        arguments_text(row.arguments),
+        cost_text(row, scale),
+        count_text(row.count),
+        scale.show(row.time.value),
+        ends(row.time, scale),
+        share_text(row.share),
+        stands_for_text(row),
+    )
+
+
+def by_share(rows: Iterable[Contribution]) -> list[Contribution]:
+    """The largest time first; what is undefined last."""
+    return sorted(rows, key=lambda row: (math.isnan(row.time.value), -row.time.value))
+
+
+def arguments_text(arguments: Mapping[str, float]) -> str:
+    """`bytes 14,712`."""
+    return ", ".join(f"{name} {value:,.6g}" for name, value in arguments.items())
+
+
+def cost_text(row: Contribution, scale: Scale) -> str:
+    """The cost of one operation or unit; its unit where that is not an operation."""
+    if not math.isfinite(row.cost.value):
+        return ABSENT
+    value = row.cost.value * scale.factor
+    text = f"{value:.3g}" if value and abs(value) < 0.1 else significant(value, 4)
+    return text if row.unit in ("", "operation") else f"{text} / {row.unit}"
+
+
+def count_text(count: Value) -> str:
+    """A count as it is said: whole where it is whole."""
+    return ABSENT if math.isnan(count.value) else f"{count.value:,.6g}"
+
+
+def stands_for_text(row: Contribution) -> str:
+    """`getpid, times (the null call)`; "" for an entry that was counted itself."""
+    calls = ", ".join(row.stands_for)
+    return f"{calls} ({row.rule})" if calls and row.rule else calls or row.rule
+
+
+def share_text(share: float) -> str:
+    """`38.8 %`."""
+    return ABSENT if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+# Accuracy
+
+
+def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
+    """Systems two by two: the predicted ratio, the measured one, whether they are ordered right."""
+    rows = [row for one in applications for row in pair_rows(one)]
+    return _without_empty(Table("Pairs of systems", PAIRS, rows, frozenset({4, 5, 6, 7})))
+
+
+def pair_rows(one: ApplicationForecast) -> list[tuple[str, ...]]:
+    """Rows of `PAIRS`."""
+    return [
+        (
+            one.application.name, pair.faster, pair.slower, pair.quantity or ranked_by(one),
+            show_ratio(pair.comparable.value), _ratio_ends(pair.comparable),
+            show_ratio(pair.measured.value) if pair.verdict else "", _ratio_ends(pair.measured),
+            pair.verdict or ("" if pair.told_apart else "cannot be told apart"),
+        )
+        for pair in one.pairs
+    ]  # fmt: skip
+
+
+# Speed-ups
+
+
+def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
+    """What replacements bring on each system, by each way to say it."""
+    rows = [speed_up_row(one) for one in speed_ups]
+    return Table(title, SPEED_UPS, rows, frozenset(range(2, len(SPEED_UPS))))
+
+
+def speed_up_row(one: SpeedUp) -> tuple[str, ...]:
+    """A row of `SPEED_UPS`."""
+    return (
+        one.system,
+        ", ".join(f"{old} → {new}" for old, new in one.replaced),
+        show_ratio(one.kernel.value),
+        show_ratio(one.with_user.value),
+        _ratio_ends(one.with_user),
+        show_ratio(one.own_user.value),
+        _ratio_ends(one.own_user),
+        show_ratio(one.measured.value),
+        _ratio_ends(one.measured),
+        show_ratio(one.off),
+    )
+
+
+# What would pay
+
+
+def savings_table(savings: Sequence[Saving], title: str, level: float) -> Table:
+    """What each primitive would save on one system, the one that pays most first."""
+    scale = scale_of((saving.time for saving in savings), level)
+    rows = [saving_row(saving, scale) for saving in savings]
+    return Table(f"{title} (times in {scale.unit})", SAVINGS, rows, frozenset(range(1, 6)))
+
+
+def saving_row(saving: Saving, scale: Scale) -> tuple[str, ...]:
+    """A row of `SAVINGS`."""
+    return (
+        saving.primitive,
+        scale.show(saving.time.value),
+        ends(saving.time, scale),
+        share_text(saving.share / 2),
+        share_text(saving.share),
+        share_text(saving.as_best_share) if saving.best else "",
+        saving.best,
+    )
+
+
+# Numbers
+
+
+def scale_of(numbers: Iterable[Value], level: float = 0.95) -> Scale:
+    """One unit of time and one number of decimals for all of them, in ns."""
+    return choose_scale([estimate_of(number, level) for number in numbers], "ns")
+
+
+def ends(number: Value, scale: Scale) -> str:
+    """Both ends of an interval; nothing where it is exact or has none."""
+    if number.low == number.high:
+        return ""
+    return interval(scale.show(number.low), scale.show(number.high))
+
+
+def _ratio_ends(number: Value) -> str:
+    return "" if number.low == number.high else interval(show_ratio(number.low), show_ratio(number.high))

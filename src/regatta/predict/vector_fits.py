@@ -1,0 +1,139 @@
+"""From the numbers of each invocation to the cost of one primitive, with the interval over invocations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from regatta.host.errors import RegattaError
+from regatta.spec.primitive_table import CostRule
+from regatta.spec.vectors import (
+    ConstantCost,
+    Cost,
+    LinearCost,
+    PiecewiseCost,
+    TableCost,
+    TablePoint,
+    Value,
+)
+from regatta.stats.intervals import mean_interval
+from regatta.stats.lines import Line, relative_line
+
+#: of one invocation: arguments of the cost -> cost
+Points = Mapping[tuple[float, ...], float]
+
+
+class NoCost(RegattaError):
+    """There is no such cost in what was measured, and why."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A cost, and how far the lines miss what was measured (mean over invocations)."""
+
+    cost: Cost
+    #: largest relative residual, 0.1 for 10 %; NaN where there is no line
+    worst: float = math.nan
+    #: at which argument
+    worst_at: float = math.nan
+    #: argument of the cost -> the least and the largest at which every invocation measured it
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+def interval_of(values: Sequence[float], level: float, most: float = math.inf, least: float = 0.0) -> Value:
+    """Mean of one value an invocation with Student's interval, kept within what the quantity can be."""
+    found = mean_interval(values, level)
+    plain = Value(found.point, found.low, found.high, found.n, found.reason)
+    if math.isnan(plain.low):
+        return plain
+    return replace(plain, low=max(plain.low, least), high=min(plain.high, most))
+
+
+def fit(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
+    """The cost that a rule makes of the invocations' points.
+
+    Args:
+        rule: what the points become.
+        invocations: the points of each, at least one; all in one unit of time.
+        level: of the intervals.
+
+    Raises:
+        NoCost: the points are too few for it.
+    """
+    if rule.kind == "constant":
+        return Fit(ConstantCost(interval_of([points[()] for points in invocations], level)))
+    if rule.kind == "table":
+        return Fit(_table(rule, invocations, level))
+    if rule.kind == "piecewise":
+        return _pieces(rule, invocations, level)
+    lines = [_line(points) for points in invocations]
+    worst, worst_at = _worst(invocations, lines)
+    fixed = interval_of([line.fixed for line in lines], level)
+    per = interval_of([line.per for line in lines], level)
+    costs: dict[str, Cost] = {"fixed": ConstantCost(fixed), "per": ConstantCost(per)}
+    if rule.kind in costs:
+        return Fit(costs[rule.kind], worst, worst_at)
+    return Fit(LinearCost(rule.arguments[0], fixed, per), worst, worst_at, _range(rule, invocations))
+
+
+def _range(rule: CostRule, invocations: Sequence[Points]) -> dict[str, tuple[float, float]]:
+    """Of the one argument of a line or of pieces."""
+    sizes = set.intersection(*({at for (at,) in points} for points in invocations))
+    return {rule.arguments[0]: (min(sizes), max(sizes))} if sizes else {}
+
+
+def _line(points: Points, begin: float = 0.0) -> Line:
+    """The line of one invocation, at least 0 from `begin` on."""
+    sizes = [at[0] for at in points]
+    if len(points) < 2:
+        shown = ", ".join(f"{size:g}" for size in sizes) or "none"
+        raise NoCost("line", "two sizes or more", shown, "measure more sizes")
+    from_there = relative_line([size - begin for size in sizes], list(points.values()))
+    return Line(from_there.fixed - from_there.per * begin, from_there.per)
+
+
+def _worst(invocations: Sequence[Points], lines: Sequence[Line]) -> tuple[float, float]:
+    """The largest relative residual of the mean over invocations, and where it is."""
+    missed: dict[float, list[float]] = {}
+    for points, line in zip(invocations, lines, strict=True):
+        for (size,), cost in points.items():
+            missed.setdefault(size, []).append(line.at(size) / cost - 1.0)
+    means = {size: math.fsum(each) / len(each) for size, each in missed.items()}
+    at = max(means, key=lambda size: abs(means[size]))
+    return abs(means[at]), at
+
+
+def _table(rule: CostRule, invocations: Sequence[Points], level: float) -> TableCost:
+    everywhere = set.intersection(*(set(points) for points in invocations))
+    if not everywhere:
+        raise NoCost("table", "points that every invocation has", "none", "see the failed invocations")
+    axes = [sorted(set(axis)) for axis in zip(*everywhere, strict=True)]
+    if math.prod(map(len, axes)) != len(everywhere):
+        got = f"{len(everywhere)} of {math.prod(map(len, axes))}"
+        raise NoCost("table", "a point for each combination of the arguments", got, "measure them all")
+    points = (
+        TablePoint(at, interval_of([each[at] for each in invocations], level)) for at in sorted(everywhere)
+    )
+    return TableCost(rule.arguments, tuple(points), rule.outside)
+
+
+def _pieces(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
+    """A line for each piece; a break's own point belongs to both sides. A later piece may meet 0 below 0, where it does not hold."""
+    edges = [0.0, *rule.breaks, math.inf]
+    pieces: list[tuple[Value, Value]] = []
+    worst: tuple[float, float] = (0.0, math.nan)
+    for low, high in pairwise(edges):
+        parts = [{at: cost for at, cost in p.items() if low <= at[0] <= high} for p in invocations]
+        if any(len(part) < 2 for part in parts):
+            got = f"fewer from {low:g} to {high:g}"
+            raise NoCost(
+                "pieces", "two sizes or more in each", got, "measure more sizes, or take a break away"
+            )
+        lines = [_line(part, low) for part in parts]
+        worst = max(worst, _worst(parts, lines))
+        fixed = interval_of([line.fixed for line in lines], level, least=-math.inf if low > 0 else 0.0)
+        pieces.append((fixed, interval_of([line.per for line in lines], level)))
+    cost = PiecewiseCost(rule.arguments[0], rule.breaks, tuple(pieces))
+    return Fit(cost, *worst, _range(rule, invocations))

@@ -1,0 +1,180 @@
+"""Where vectors come from by the names that people type: files, folders, registries of the home, experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from regatta.host.errors import Problem, SpecError
+from regatta.predict.system_vectors import system_vectors
+from regatta.spec.primitives import OS, read_primitives
+from regatta.spec.vector_files import read_vector
+from regatta.spec.vectors import ApplicationVector, SystemVector
+from regatta.store.database import Progress
+
+SYSTEMS, APPLICATIONS = Path("configs") / "systems", Path("configs") / "applications"
+#: of an experiment's folder
+VECTORS = "vectors"
+_SUFFIX = ".yml"
+
+
+@dataclass(frozen=True)
+class SystemSource:
+    """A system vector, and the experiment it was measured in, where its folder is at hand."""
+
+    vector: SystemVector
+    experiment: Path | None = None
+
+
+class Sources:
+    """Looks vectors up. Every problem is kept, so that all are told at once (`check`)."""
+
+    def __init__(self, home: Path | None, results: Path, summary: str = "median") -> None:
+        """`home`: where the registries are. `summary`: how system vectors are made of records (`regatta vector system`)."""
+        self._home = home
+        self._results = results
+        self._summary = summary
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+
+    def check(self) -> None:
+        """Raises SpecError: something was not found, or is wrong."""
+        if self.problems:
+            raise SpecError(self.problems)
+
+    def application(self, name: str, where: str = "APP") -> ApplicationVector | None:
+        """An application vector by its file, or by its name in the registry; None where there is none (a problem)."""
+        path = self._file(name, APPLICATIONS)
+        if path is None:
+            expected = "the file of an application vector, or a name in configs/applications"
+            self._unknown(where, expected, name, self._names(APPLICATIONS))
+            return None
+        found = self._read(path)
+        if found is None or isinstance(found, ApplicationVector):
+            return found
+        expected = "an application vector"
+        self.problems.append(Problem(str(path), expected, "a system vector", "systems are named after --on"))
+        return None
+
+    def systems(self, name: str) -> list[SystemSource]:
+        """All systems that a name stands for: one of a file, those of a folder, those of an experiment."""
+        path = self._file(name, SYSTEMS)
+        if path is not None:
+            return self._of_files([path])
+        experiment = self._experiment(name)
+        if experiment is not None:
+            return self._of_experiment(experiment)
+        folder = Path(name)
+        if folder.is_dir():
+            files = sorted(folder.glob(f"*{_SUFFIX}"))
+            if not files:
+                fix = "`regatta vector system EXPERIMENT --out DIR` writes some"
+                self.problems.append(Problem(name, f"system vectors (*{_SUFFIX}) in the folder", "none", fix))
+            return self._of_files(files)
+        expected = "a file or folder of system vectors, a name in configs/systems, or a measured experiment"
+        self._unknown("--on", expected, name, [*self._names(SYSTEMS), *self._experiments()])
+        return []
+
+    def experiment(self, name: str, where: str) -> Path | None:
+        """The folder of an experiment by its name or path; None where there is none (a problem)."""
+        found = self._experiment(name)
+        if found is None:
+            self._unknown(where, "an experiment's name or folder", name, self._experiments())
+        return found
+
+    def _file(self, name: str, registry: Path) -> Path | None:
+        path = Path(name)
+        if path.is_file():
+            return path
+        if self._home is not None and len(path.parts) == 1:
+            registered = self._home / registry / (name if name.endswith(_SUFFIX) else f"{name}{_SUFFIX}")
+            if registered.is_file():
+                return registered
+        return None
+
+    def _experiment(self, name: str) -> Path | None:
+        places = (self._results / name, Path(name))
+        return next((path for path in places if (path / "plan").is_dir()), None)
+
+    def _of_experiment(self, folder: Path) -> list[SystemSource]:
+        files = sorted((folder / VECTORS).glob(f"*{_SUFFIX}"))
+        if files:
+            self._warn_of_older(folder, files)
+            return self._of_files(files, folder)
+        try:
+            vectors, told = systems_of_experiment(folder, self._home, self._summary)
+        except SpecError as error:
+            self.problems += error.problems
+            return []
+        if not vectors:
+            fix = "measure the suite lm there: `regatta run configs/experiments/hbench-os.yml`"
+            self.problems.append(Problem(str(folder), "records of the suite lm", "none of a primitive", fix))
+        self.notes += told
+        return [SystemSource(vector, folder) for vector in vectors]
+
+    def _warn_of_older(self, folder: Path, files: Sequence[Path]) -> None:
+        newest = max((path.stat().st_mtime for path in (folder / "journal").glob("*/*.jsonl")), default=0.0)
+        if newest > min(path.stat().st_mtime for path in files):
+            self.notes.append(
+                f"{folder / VECTORS} is older than the newest records: `regatta vector system {folder}` makes it again"
+            )
+
+    def _of_files(self, files: Iterable[Path], experiment: Path | None = None) -> list[SystemSource]:
+        found = []
+        for path in files:
+            vector = self._read(path)
+            if isinstance(vector, ApplicationVector):
+                fix = "name applications before --on"
+                self.problems.append(Problem(str(path), "a system vector", "an application vector", fix))
+            elif vector is not None:
+                found.append(SystemSource(vector, experiment or _experiment_of(path)))
+        return found
+
+    def _read(self, path: Path) -> ApplicationVector | SystemVector | None:
+        try:
+            return read_vector(path)
+        except SpecError as error:
+            self.problems += error.problems
+        except OSError as error:
+            self.problems.append(Problem(str(path), "a file to be read", error.strerror or str(error)))
+        return None
+
+    def _unknown(self, where: str, expected: str, name: str, known: Sequence[str]) -> None:
+        near = get_close_matches(name, known, 3, 0.5)
+        if near:
+            fix = f"did you mean {' or '.join(near)}?"
+        else:
+            fix = f"there are {', '.join(known)}" if known else "there is no name yet"
+        self.problems.append(Problem(where, expected, repr(name), fix))
+
+    def _names(self, registry: Path) -> list[str]:
+        if self._home is None:
+            return []
+        return sorted(path.stem for path in (self._home / registry).glob(f"*{_SUFFIX}"))
+
+    def _experiments(self) -> list[str]:
+        return sorted(path.parent.name for path in self._results.glob("*/plan"))
+
+
+def systems_of_experiment(
+    folder: Path, home: Path | None, summary: str, progress: Progress | None = None
+) -> tuple[list[SystemVector], list[str]]:
+    """The system vectors of an experiment's records, by the table of the home; and sentences about what they lack.
+
+    Raises:
+        SpecError: the table is wrong, there is none, or there is no such summary.
+        StoreError: the folder cannot be read.
+    """
+    if home is None:
+        expected = f"the table of primitives {OS}, in a clone of Regatta"
+        fix = "change into the clone, or set REGATTA_HOME to it"
+        raise SpecError([Problem(str(folder), expected, "no home", fix)])
+    return system_vectors(folder, read_primitives(home / OS), summary, progress)
+
+
+def _experiment_of(path: Path) -> Path | None:
+    """The experiment in whose folder a vector lies."""
+    folder = path.resolve().parent
+    return folder.parent if folder.name == VECTORS and (folder.parent / "plan").is_dir() else None

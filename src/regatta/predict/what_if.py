@@ -1,0 +1,185 @@
+"""What if a primitive took half the time? Changed system vectors, and what the change saves an application."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from regatta.host.errors import RegattaError
+from regatta.predict.prediction import total_of, uses
+from regatta.predict.sums import NS, Sum, positive, ratio
+from regatta.predict.times import USER_WORK, TracedOn, own_user_time
+from regatta.spec.vectors import (
+    ApplicationVector,
+    ConstantCost,
+    Cost,
+    LinearCost,
+    PrimitiveCost,
+    SystemVector,
+    TableCost,
+    TimeUnit,
+    Value,
+)
+
+_TEXT = re.compile(r"([+-]?)(\d+\.?\d*(?:[eE][-+]?\d{1,2})?|\.\d+)\s*(x|%|ns|us|µs|μs|ms|s)")
+_EXAMPLES = "a change such as 0.5x, -10%, +10% or 12us"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed cost: a factor of what it was, or a time an operation (or unit) that is taken as exact."""
+
+    #: NaN where `time_ns` says it
+    factor: float = math.nan
+    time_ns: float = math.nan
+    #: as it was written
+    text: str = ""
+
+
+def parse_change(text: str, where: str = "change") -> Change:
+    """Read `0.5x` (times), `-10%` or `+10%` (less, more), `12us` (so long, whatever the arguments).
+
+    Raises:
+        RegattaError: it is none of these.
+    """
+    found = _TEXT.fullmatch(text.strip())
+    if found is None:
+        raise RegattaError(where, _EXAMPLES, repr(text[:60]), "0.5x")
+    sign, number, unit = found[1], float(found[2]), found[3]
+    if unit == "%":
+        if not sign or (sign == "-" and number > 100.0):
+            fix = f"+{found[2]}% or {number / 100:g}x" if not sign else "-100%"
+            raise RegattaError(where, "+10% for more, -10% for less, -100% at most", repr(text[:60]), fix)
+        return Change(factor=1.0 + (number if sign == "+" else -number) / 100.0, text=text.strip())
+    if sign or not math.isfinite(number):
+        raise RegattaError(where, _EXAMPLES, repr(text[:60]), f"{found[2]}{unit}")
+    if unit == "x":
+        return Change(factor=number, text=text.strip())
+    spelled: TimeUnit = "us" if unit[-1] == "s" and unit[0] in "uµμ" else unit  # type: ignore[assignment]
+    return Change(time_ns=number * NS[spelled], text=text.strip())
+
+
+def changed(system: SystemVector, changes: Mapping[str, Change], name: str = "") -> SystemVector:
+    """A system with some costs changed; a cost as a time is the same for all arguments.
+
+    Args:
+        system: as measured.
+        changes: primitive to change.
+        name: of the new system; the old one with the changes when "".
+
+    Raises:
+        RegattaError: no such primitive.
+    """
+    primitives = dict(system.primitives)
+    for primitive, change in changes.items():
+        if primitive not in primitives:
+            raise _unknown(primitive, system)
+        primitives[primitive] = _changed(primitives[primitive], change, NS[system.time_unit])
+    told = ", ".join(f"{primitive} {change.text}".rstrip() for primitive, change in changes.items())
+    return replace(system, name=name or f"{system.name} with {told}", primitives=primitives)
+
+
+def _unknown(name: str, system: SystemVector) -> RegattaError:
+    known = sorted(system.primitives)
+    near = difflib.get_close_matches(name[:80], known, n=3, cutoff=0.5)
+    return RegattaError(
+        f"what-if {name}", f"a primitive of {system.name}", name, " or ".join(f"`{one}`" for one in near or known[:5])
+    )  # fmt: skip
+
+
+def _changed(primitive: PrimitiveCost, change: Change, factor_ns: float) -> PrimitiveCost:
+    if math.isnan(change.factor):
+        return replace(primitive, cost=ConstantCost(Value.exact(change.time_ns / factor_ns)), measured={})
+    return replace(primitive, cost=scaled(primitive.cost, change.factor))
+
+
+def scaled(cost: Cost, factor: float) -> Cost:
+    """A cost times an exact number of at least 0, with its intervals."""
+
+    def times(number: Value) -> Value:
+        return replace(
+            number, value=number.value * factor, low=number.low * factor, high=number.high * factor
+        )
+
+    if isinstance(cost, ConstantCost):
+        return ConstantCost(times(cost.cost))
+    if isinstance(cost, LinearCost):
+        return replace(cost, fixed=times(cost.fixed), per=times(cost.per))
+    if isinstance(cost, TableCost):
+        return replace(cost, points=tuple(replace(point, cost=times(point.cost)) for point in cost.points))
+    return replace(cost, pieces=tuple((times(fixed), times(per)) for fixed, per in cost.pieces))
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What changes do to the predicted time of an application, in ns: that of its primitives, and its own user time where
+    the cost is changed by which that is brought from system to system."""
+
+    application: str
+    system: str
+    before: Value
+    after: Value
+    #: before - after
+    saved: Value
+    #: before / after
+    speed: Value
+    #: primitives that were changed and that the application does not use
+    unused: tuple[str, ...] = ()
+
+
+def effect(
+    application: ApplicationVector,
+    system: SystemVector,
+    changes: Mapping[str, Change],
+    traced_on: TracedOn | None = None,
+) -> Effect:
+    """What changed costs do to an application.
+
+    Errors of what stays, and of counts, are on both sides and act on the difference alone; so does that of a cost that is
+    multiplied. A cost that is given as a time is exact.
+
+    Args:
+        application: its vector.
+        system: what it runs on, as it is.
+        changes: primitive to change.
+        traced_on: where the application's user time was measured.
+
+    Raises:
+        RegattaError: no such primitive, or a missing argument.
+    """
+    other = changed(system, changes, system.name)
+    found, found_other = uses(application, system), uses(application, other)
+    before = total_of(found, application.name, system.name)
+    parts: list[Sum] = []
+    for use, use_other in zip(found, found_other, strict=True):
+        change = changes.get(use.count.primitive)
+        part = total_of([use], application.name, system.name)
+        if change is not None:
+            part = (
+                total_of([use_other], application.name, other.name)
+                if math.isnan(change.factor)
+                else part.times(change.factor)
+            )
+        parts.append(part)
+    after = summed(parts)
+    used = {count.primitive for count in application.counts}
+    if USER_WORK in changes and application.user_time is not None:
+        used.add(USER_WORK)
+        there = {system.name: (traced_on or {}).get(system.name, system)}
+        before = before.plus(own_user_time(application, system, there))
+        after = after.plus(own_user_time(application, other, there))
+    return Effect(
+        application.name, system.name, positive(before.interval()), positive(after.interval()),
+        before.minus(after).interval(), ratio(before, after), tuple(name for name in changes if name not in used),
+    )  # fmt: skip
+
+
+def summed(parts: Sequence[Sum]) -> Sum:
+    """All of them together."""
+    found = Sum(0.0)
+    for part in parts:
+        found = found.plus(part)
+    return found

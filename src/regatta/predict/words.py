@@ -1,0 +1,325 @@
+"""Predictions as sentences: who is fastest, who cannot be told apart, how good it is, what to be careful with."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+from regatta.answers.words import counted, how_much, listed, measured
+from regatta.host.units import display_scale
+from regatta.predict.forecast import (
+    ApplicationForecast,
+    Beyond,
+    Forecast,
+    PairForecast,
+    SpeedUp,
+    SystemForecast,
+    Verdict,
+)
+from regatta.predict.prediction import LITTLE
+from regatta.predict.times import USER_WORK
+from regatta.spec.vectors import Value
+from regatta.stats.estimate import Interval
+
+#: beyond this part of the measured time in the kernel, a vector counts something twice, or with costs that the application does not pay
+MUCH = 1.5
+#: problems of one kind that are told one by one
+_TOLD = 4
+_JUDGED: tuple[Verdict, ...] = ("right", "wrong", "open")
+
+
+def sentences_of(forecast: Forecast) -> tuple[str, ...]:
+    """The answer."""
+    # What was asked most closely comes first.
+    found = [_speed_up(one) for one in forecast.speed_ups]
+    for one in forecast.applications:
+        found += _ranking(one, forecast)
+        found += _changes(one, forecast)
+        found += _accuracy(one)
+        found += _saving(one)
+    return tuple(found)
+
+
+def estimate_of(number: Value, level: float = 0.95) -> Interval:
+    """An interval of a vector as estimates are."""
+    return Interval(number.n, number.value, number.low, number.high, level, "", number.reason)
+
+
+def time_text(number: Value) -> str:
+    """`628.7 µs (601.2 to 655.0)`; an exact one without its ends."""
+    if number.low == number.value == number.high or (math.isnan(number.low) and math.isfinite(number.value)):
+        factor, unit = display_scale(number.value, "ns")
+        return f"{number.value * factor:.4g} {unit}".replace(" us", " µs")
+    return measured(estimate_of(number), "ns").replace(" us", " µs")
+
+
+def ratio_text(number: Value) -> str:
+    """`7.25 (6.9 to 7.6)`."""
+    if math.isnan(number.value):
+        return f"not known ({number.reason})" if number.reason else "not known"
+    if number.low == number.value == number.high or math.isnan(number.low):
+        return _plain(number.value, 3)
+    high = _plain(number.high, 3) if math.isfinite(number.high) else "no upper end"
+    return f"{_plain(number.value, 3)} ({_plain(number.low, 3)} to {high})"
+
+
+def _plain(value: float, digits: int) -> str:
+    """That many significant digits, never as a power of ten above 1."""
+    return f"{value:.{digits}g}" if abs(value) < 10.0**digits - 1 else f"{value:,.0f}"
+
+
+def _ranking(one: ApplicationForecast, forecast: Forecast) -> list[str]:
+    name, per = one.application.name, one.application.per
+    known = [system for system in one.systems if math.isfinite(system.elapsed.value)]
+    if not known:
+        return [f"{name}: nothing can be predicted on {listed([system.system for system in one.systems])}"]
+    first = known[0]
+    what = f"{name} will take {time_text(first.elapsed)} per {per} on {first.system}{_parts(first, one)}"
+    if len(known) == 1:
+        return [what]
+    found = []
+    alike = next((group for group in one.groups if first.system in group), ())
+    if alike:
+        others = [system for system in alike if system != first.system]
+        found.append(f"{what}, which cannot be told apart from {listed(others)}")
+    else:
+        pair = next(
+            pair for pair in one.pairs if (pair.faster, pair.slower) == (first.system, known[1].system)
+        )
+        faster = (
+            how_much(estimate_of(pair.ratio))
+            if math.isfinite(pair.ratio.low)
+            else f"{100 * (pair.ratio.value - 1):.3g} %"
+        )
+        found.append(f"{what}, the fastest of {len(known)}; {known[1].system} follows with {faster} more")
+    last = known[-1]
+    ends = next(
+        (pair for pair in one.pairs if (pair.faster, pair.slower) == (first.system, last.system)), None
+    )
+    if ends is not None and len(known) > 2:
+        found.append(
+            f"{name} takes {ratio_text(ends.ratio)} times as long on the slowest, {last.system}: {time_text(last.elapsed)}"
+        )
+    for group in one.groups:
+        if first.system not in group:
+            found.append(f"{name}: {listed(list(group))} cannot be told apart")
+    return found
+
+
+def _parts(system: SystemForecast, one: ApplicationForecast) -> str:
+    if one.application.user_time is None:
+        return " in the kernel and its primitives (its own time in user mode was not measured)"
+    if math.isnan(system.prediction.kernel.value):
+        return ""
+    kernel = time_text(system.prediction.kernel).partition(" (")[0]
+    user = time_text(system.user).partition(" (")[0]
+    return f", {kernel} of it in the kernel and {user} in user mode"
+
+
+def _changes(one: ApplicationForecast, forecast: Forecast) -> list[str]:
+    told = (
+        listed([f"{change.primitive} {change.text}" for change in forecast.changes])
+        if forecast.changes
+        else ""
+    )
+    name, per = one.application.name, one.application.per
+    found = []
+    for system in one.systems:
+        effect = one.effects.get(system.system)
+        if effect is None or math.isnan(effect.saved.value):
+            continue
+        if len(effect.unused) == len(forecast.changes):
+            found.append(
+                f"{name} does not use {listed(list(effect.unused))}: nothing changes on {system.system}"
+            )
+            continue
+        does, saved, share = "saves", effect.saved, effect.share
+        if saved.value < 0:
+            does, share = "costs", -share
+            saved = Value(-saved.value, -saved.high, -saved.low)
+        part = "" if math.isnan(share) else f", {100 * share:.3g} % of what it takes"
+        found.append(f"with {told}, {name} {does} {time_text(saved)} per {per} on {system.system}{part}")
+    return found
+
+
+def _accuracy(one: ApplicationForecast) -> list[str]:
+    """Rank, ratio, time: each harder than the one before."""
+    told = []
+    verdicts: Counter[Verdict] = Counter(pair.verdict for pair in one.pairs if pair.verdict)
+    if verdicts:
+        told.append(_rank_words(verdicts))
+        if off := [ratio for ratio in map(_ratio_off, one.pairs) if math.isfinite(ratio)]:
+            told.append(f"predicted ratios are {_off(off)}")
+    if off := [system.ratios["elapsed"].value for system in one.systems if "elapsed" in system.ratios]:
+        told.append(f"times {_off(off)}")
+    if explained := sorted(100 * system.explained for system in one.systems if system.explained > 0):
+        told.append(f"{_span(explained)} of the measured kernel time is explained")
+    if not told:
+        return []
+    name = one.application.name
+    wrong = [
+        f"{name}: {pair.slower} was measured to be faster than {pair.faster}"
+        for pair in one.pairs
+        if pair.verdict == "wrong"
+    ]
+    return [f"{name}, held against what was measured: {'; '.join(told)}", *wrong[:_TOLD]]
+
+
+def _ratio_off(pair: PairForecast) -> float:
+    """Predicted over measured ratio of one quantity; NaN where one of them is not known."""
+    known = pair.verdict and pair.measured.value > 0.0
+    return pair.comparable.value / pair.measured.value if known else math.nan
+
+
+def _rank_words(verdicts: Counter[Verdict]) -> str:
+    differ, unknown = verdicts["right"] + verdicts["wrong"] + verdicts["open"], verdicts["unknown"]
+    pairs = counted(sum(verdicts.values()), "pair")
+    if unknown == sum(verdicts.values()):
+        return f"whether systems differ is not known of any pair ({pairs})"
+    rest = f"; of {unknown} it is not known whether they differ" if unknown else ""
+    if not differ:
+        return f"no two systems were measured to differ{rest}"
+    if verdicts["right"] == differ:
+        return f"every pair that differs is ordered right ({differ} of {pairs}){rest}"
+    told = [f"{verdicts[verdict]} {verdict}" for verdict in _JUDGED if verdicts[verdict]]
+    return f"of {counted(differ, 'pair')} that differ, {listed(told)}{rest}"
+
+
+def _off(ratios: Iterable[float]) -> str:
+    """`7.0 % below`, `from 12 % below to 3.1 % above`."""
+    percent = sorted(100.0 * (ratio - 1.0) for ratio in ratios)
+
+    def text(value: float) -> str:
+        return f"{_plain(abs(value), 2)} % {'below' if value < 0 else 'above'}"
+
+    first, last = text(percent[0]), text(percent[-1])
+    return first if first == last else f"from {first} to {last}"
+
+
+def _saving(one: ApplicationForecast) -> list[str]:
+    """The systems on which the same primitive pays most are told together."""
+    best: dict[str, list[tuple[str, float]]] = {}
+    for system in one.systems:
+        if savings := one.savings.get(system.system, ()):
+            best.setdefault(savings[0].primitive, []).append((system.system, savings[0].share))
+    found = []
+    for primitive, systems in best.items():
+        shares = sorted(100 * share for _, share in systems)
+        half, none = (_span([share * part for share in shares]) for part in (0.5, 1.0))
+        where = (
+            "every system" if len(systems) == len(one.systems) > 1 else listed([name for name, _ in systems])
+        )
+        found.append(
+            f"{primitive} pays most on {where}: at half its cost {one.application.name} takes {half} less, at none {none}"
+        )
+    return found
+
+
+def _span(percents: list[float]) -> str:
+    first, last = (_plain(percents[at], 3) for at in (0, -1))
+    return f"{first} %" if first == last else f"{first} to {last} %"
+
+
+def _speed_up(one: SpeedUp) -> str:
+    told = listed([f"{new} instead of {old}" for old, new in one.replaced])
+    text = f"{told} on {one.system}: {ratio_text(one.kernel)} times as fast in the kernel alone"
+    if math.isnan(one.best.value) and math.isnan(one.kernel.value):
+        text = f"how much faster {told} makes it on {one.system} is {ratio_text(one.kernel)}"
+    elif math.isfinite(one.best.value):
+        text = (
+            f"{told} makes it {ratio_text(one.best)} times as fast on {one.system} with the time in user mode"
+        )
+        if math.isfinite(one.own_user.value) and math.isfinite(one.with_user.value):
+            text += f" of each, {ratio_text(one.with_user)} if that stayed"
+        text += f", {ratio_text(one.kernel)} in the kernel alone"
+    if math.isfinite(one.measured.value):
+        text += f"; measured {ratio_text(one.measured)}"
+    if math.isfinite(one.off):
+        text += f", so the prediction is {_off([one.off])} it"
+    return text
+
+
+# What to be careful with
+
+
+def warnings_of(forecast: Forecast) -> tuple[str, ...]:
+    """What the reader must know."""
+    found: dict[str, None] = {}
+    for one in forecast.applications:
+        name = one.application.name
+        for system in one.systems:
+            if system.prediction.missing:
+                missing = listed(list(system.prediction.missing))
+                found[f"{system.system} has no cost for {missing}: nothing is predicted of {name} there"] = (
+                    None
+                )
+            if system.warning:
+                found[f"{name} on {system.system}: {system.warning}"] = None
+            elif system.explained > MUCH:
+                found[
+                    f"the vector of {name} predicts {100 * system.explained:.0f} % of the measured kernel time on {system.system}:"
+                    " something is counted twice, or its costs have waiting in them (under a quota) that the kernel's measured time has not"
+                ] = None
+            if system.unmeasured:
+                found[f"no measured time beside {name} on {system.system}: {system.unmeasured}"] = None
+        if one.application.user_time is None:
+            found[f"the user time of {name} was not measured: times are those of its primitives alone"] = None
+        elif one.unscaled:
+            found[
+                f"the user time of {name} is taken to be the same on {listed(list(one.unscaled))} as on {one.traced_on}, where it was measured:"
+                f" one of both has no cost of {USER_WORK}"
+            ] = None
+        elif not one.traced_on:
+            found[
+                f"the user time of {name} was measured on none of these systems: its own part is taken to be the same on all"
+            ] = None
+        once = [count.count.n == 1 and math.isfinite(count.count.low) for count in one.application.counts]
+        if any(once):
+            # Of a mix, those that an application of one trace has in it.
+            which = "the counts" if all(once) else "some counts"
+            found[f"{which} of {name} are of one trace: how much they vary is in no interval"] = None
+        user = one.application.user_time
+        if user is not None and user.n == 1 and math.isfinite(user.low):
+            found[f"the user time of {name} is of one run: how much it varies is in no interval"] = None
+        for words in _beyond(one):
+            found[words] = None
+        for system in one.systems:
+            told, where = system.prediction, f"{name} on {system.system}"
+            if math.isfinite(told.time.value) and math.isnan(system.elapsed.value):
+                found[f"nothing is predicted of {where}: {system.elapsed.reason}"] = None
+            elif math.isfinite(told.time.value) and math.isnan(told.kernel.value):
+                found[f"which part of {where} is the kernel's is not known: {told.kernel.reason}"] = None
+        if any(
+            math.isnan(system.elapsed.low) and math.isfinite(system.elapsed.value) for system in one.systems
+        ):
+            found[f"some times of {name} have no interval: {_reason(one)}"] = None
+    for speed_up in forecast.speed_ups:
+        if speed_up.unmeasured:
+            found[f"no measured speed-up on {speed_up.system}: {speed_up.unmeasured}"] = None
+    return tuple(found)
+
+
+def _beyond(one: ApplicationForecast) -> list[str]:
+    """Costs that are used outside of what was measured, where that is more than little of the time."""
+    found: dict[tuple[str, str], list[tuple[SystemForecast, Beyond]]] = {}
+    for system in one.systems:
+        for use in system.beyond:
+            if use.time > LITTLE * system.prediction.time.value:
+                found.setdefault((use.primitive, use.argument), []).append((system, use))
+    told = []
+    for (primitive, argument), each in found.items():
+        low, high = max(use.low for _, use in each), min(use.high for _, use in each)
+        ends = [f"down to {use.least:,.6g}" for _, use in each[:1] if use.least < low]
+        ends += [f"up to {use.largest:,.6g}" for _, use in each[:1] if use.largest > high]
+        shares = sorted(100 * use.time / system.prediction.time.value for system, use in each)
+        told.append(
+            f"{primitive} was measured with {argument} from {low:,.6g} to {high:,.6g}, and {one.application.name} uses it with {listed(ends)}:"
+            f" {_span(shares)} of the predicted time on {listed([system.system for system, _ in each])} is a guess of how it goes on"
+        )
+    return told
+
+
+def _reason(one: ApplicationForecast) -> str:
+    reasons = [system.elapsed.reason for system in one.systems if system.elapsed.reason]
+    return reasons[0] if reasons else "a number in their vectors has none"

@@ -1,0 +1,213 @@
+"""The services as containers: `docker/compose.yml`, by `docker compose` or the older docker-compose."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import urllib3
+
+from regatta.host.errors import HostError
+from regatta.services.accounts import ACCOUNTS, ADMIN, Door, Refused
+from regatta.services.local_grafana import ADMIN as GRAFANA_ADMIN
+from regatta.services.local_grafana import USUAL_PORT as GRAFANA_PORT
+from regatta.services.local_influx import USUAL_PORT as INFLUX_PORT
+from regatta.services.passwords import password_in
+from regatta.services.places import Places
+from regatta.services.ports import ADDRESS, port_for
+from regatta.services.processes import strangers
+
+STATE = "compose"
+START_S = 180.0
+#: where images have to be fetched first
+_COMMAND_S = 1800.0
+_POLL_S = 0.2
+_WITHOUT_REGISTRY = (
+    "where no registry of images can be reached: `docker/influx/image`, "
+    "then REGATTA_INFLUXDB_IMAGE=regatta-influxdb:bookworm"
+)
+
+
+class Compose:
+    """The containers of a user's services."""
+
+    def __init__(self, places: Places, home: Path) -> None:
+        """`home`: the folder with `docker/` and `dashboards/`."""
+        self.places = places
+        noted = places.read_state(STATE)
+        file = noted.get("file")
+        self.file = Path(file) if isinstance(file, str) else home / "docker" / "compose.yml"
+        self.is_up = noted.get("up") is True
+        #: whether there may be containers or volumes
+        self.is_known = bool(noted)
+        self.port = _port(noted.get("port"), INFLUX_PORT)
+        self.grafana_port = _port(noted.get("grafana_port"), GRAFANA_PORT)
+        # Of one engine there may be several users, and of one user several caches.
+        self.project = f"regatta-{hashlib.sha256(str(places.root).encode()).hexdigest()[:8]}"
+
+    @property
+    def url(self) -> str:
+        """Where InfluxDB answers on this machine."""
+        return f"http://{ADDRESS}:{self.port}"
+
+    @property
+    def grafana_url(self) -> str:
+        """Where Grafana answers on this machine."""
+        return f"http://{ADDRESS}:{self.grafana_port}"
+
+    def start(self, wished_port: int | None) -> None:
+        """Start InfluxDB, and wait until its accounts can log in.
+
+        Raises:
+            HostError: Docker or Compose is missing, the image cannot be had, or it does not start.
+        """
+        command = compose_command()
+        self.port = port_for("InfluxDB", wished_port, self.port, "--port")
+        passwords = {name: password_in(self.places.password(name)) for name in (*ACCOUNTS, GRAFANA_ADMIN)}
+        self._note(up=True)
+        try:
+            done = self._run(command, "up", "-d", "influxdb")
+            if done.returncode != 0:
+                fix = "start the engine (dockerd)" if "daemon" in done.stderr.lower() else _WITHOUT_REGISTRY
+                raise HostError(f"{self.file}:influxdb", "a container that starts", _last(done.stderr), fix)
+            self._wait(command, passwords)
+        except BaseException:
+            self._run(command, "down")
+            self._note(up=False)
+            raise
+
+    def start_grafana(self, wished_port: int | None) -> None:
+        """Start Grafana, and wait until it answers.
+
+        Raises:
+            HostError: its image cannot be had, or it does not start.
+        """
+        command = compose_command()
+        self.grafana_port = port_for("Grafana", wished_port, self.grafana_port, "--grafana-port")
+        self._note(up=True)
+        done = self._run(command, "up", "-d", "grafana")
+        if done.returncode != 0:
+            raise HostError(f"{self.file}:grafana", "a container that starts", _last(done.stderr))
+        deadline = time.monotonic() + START_S
+        while not self.grafana_answers():
+            if time.monotonic() > deadline:
+                raise HostError(
+                    f"{self.file}:grafana", "a server that answers", "none", self._logs("grafana")
+                )
+            time.sleep(_POLL_S)
+
+    def grafana_answers(self) -> bool:
+        """Whether Grafana is up."""
+        try:
+            pool = urllib3.PoolManager(retries=False)
+            return pool.request("GET", f"{self.grafana_url}/api/health", timeout=2.0).status == 200
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    def logs_in(self) -> bool:
+        """Whether InfluxDB is up, and lets its administrator in."""
+        if strangers(self.port):
+            return False
+        try:
+            Door(self.url).ask("SHOW USERS", (ADMIN, password_in(self.places.password(ADMIN))))
+        except (Refused, HostError):
+            return False
+        return True
+
+    def _wait(self, command: list[str], passwords: dict[str, str]) -> None:
+        containers = self._run(command, "ps", "-q", "influxdb").stdout.split()
+        deadline = time.monotonic() + START_S
+        while not all(self._can_log_in(name, passwords[name]) for name in ACCOUNTS):
+            if time.monotonic() > deadline or _has_ended(containers):
+                done = self._run(command, "logs", "--no-color", "--tail", "3", "influxdb")
+                raise HostError(
+                    f"{self.file}:influxdb", "a database that lets its accounts in", _last(done.stdout),
+                    "`regatta down --delete` begins anew (the journals stay; ingest them again)",
+                )  # fmt: skip
+            time.sleep(_POLL_S)
+
+    def _can_log_in(self, account: str, password: str) -> bool:
+        try:
+            Door(self.url).ask("SHOW DATABASES", (account, password))
+        except (Refused, HostError):
+            return False
+        return True
+
+    def _logs(self, service: str) -> str:
+        return f"see `docker logs` of {self.project}'s {service}"
+
+    def end(self, delete: bool) -> bool:
+        """End and remove the containers; returns whether there were any. `delete`: the volumes too."""
+        if not self.is_known:
+            return False
+        done = self._run(compose_command(), "down", *(["--volumes"] if delete else []))
+        if done.returncode != 0:
+            raise HostError(str(self.file), "containers that end", _last(done.stderr))
+        was_up = self.is_up
+        self._note(up=False)
+        return was_up
+
+    def _note(self, up: bool) -> None:
+        self.is_up = up
+        noted = {"up": up, "port": self.port, "grafana_port": self.grafana_port, "file": str(self.file)}
+        self.places.write_state(STATE, noted)
+
+    def _run(self, command: list[str], *words: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            "REGATTA_SECRETS": str(self.places.passwords),
+            "REGATTA_INFLUXDB_PORT": str(self.port),
+            "REGATTA_GRAFANA_PORT": str(self.grafana_port),
+            "REGATTA_UID": str(os.geteuid()),
+        }
+        return subprocess.run(
+            [*command, "-f", str(self.file), "-p", self.project, *words],
+            env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            timeout=_COMMAND_S,
+        )  # fmt: skip
+
+
+def compose_command() -> list[str]:
+    """`docker compose`, or the older docker-compose.
+
+    Raises:
+        HostError: there is neither.
+    """
+    if shutil.which("docker"):
+        asked = subprocess.run(
+            ["docker", "compose", "version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=60,
+        )
+        if asked.returncode == 0:
+            return ["docker", "compose"]
+        if shutil.which("docker-compose"):
+            return ["docker-compose"]
+    raise HostError(
+        "this machine", "docker with Compose", "none",
+        "`apt-get install docker.io docker-compose`, or `regatta up` without --docker",
+    )  # fmt: skip
+
+
+def _has_ended(containers: list[str]) -> bool:
+    """Whether one of the containers has ended already, whether or not it was started again."""
+    told = subprocess.run(
+        ["docker", "inspect", "--format", "{{.RestartCount}} {{.State.Running}}", *containers],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    return any(line != "0 true" for line in told.stdout.splitlines())
+
+
+def _port(noted: object, usual: int) -> int:
+    return noted if isinstance(noted, int) and 0 < noted < 65536 else usual
+
+
+def _last(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-2:])[:500] or "not a word"

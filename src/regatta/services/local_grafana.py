@@ -1,0 +1,199 @@
+"""The Grafana of this machine, where it is installed, as a process of the user's own: loopback only, with the boards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import urllib3
+
+from regatta.host.errors import HostError
+from regatta.services.local_service import LocalService
+from regatta.services.passwords import password_in
+from regatta.services.places import Places
+from regatta.services.ports import ADDRESS, port_for
+from regatta.services.processes import (
+    Process,
+    ended,
+    last_words,
+    note,
+    started,
+    uninterrupted,
+)
+
+SERVICE = "grafana"
+ADMIN = "grafana-admin"
+USUAL_PORT = 3000
+#: at its first start it makes the tables of its own database
+START_S = 180.0
+END_S = 30.0
+#: longest silence of Grafana while it reads its data source again
+RELOAD_S = 10.0
+_POLL_S = 0.2
+#: where packages and archives put what it serves to browsers
+_HOMES = ("/usr/share/grafana", "/usr/local/share/grafana", "/opt/grafana")
+
+#: what the documentation calls `[section] key`, as `GF_SECTION_KEY`
+_SETTINGS = {
+    "GF_SERVER_PROTOCOL": "http",
+    "GF_SERVER_HTTP_ADDR": ADDRESS,
+    "GF_LOG_MODE": "console",
+    "GF_LOG_LEVEL": "warn",
+    "GF_SECURITY_ADMIN_USER": "admin",
+    "GF_SECURITY_DISABLE_GRAVATAR": "true",
+    "GF_USERS_ALLOW_SIGN_UP": "false",
+    "GF_USERS_ALLOW_ORG_CREATE": "false",
+    "GF_AUTH_ANONYMOUS_ENABLED": "false",
+    "GF_ANALYTICS_REPORTING_ENABLED": "false",
+    "GF_ANALYTICS_CHECK_FOR_UPDATES": "false",
+    "GF_ANALYTICS_CHECK_FOR_PLUGIN_UPDATES": "false",
+    "GF_ANALYTICS_FEEDBACK_LINKS_ENABLED": "false",
+    "GF_NEWS_NEWS_FEED_ENABLED": "false",
+    "GF_SNAPSHOTS_EXTERNAL_ENABLED": "false",
+    "GF_PLUGINS_PLUGIN_ADMIN_ENABLED": "false",
+    # From 11.3 on it would fetch some at its start.
+    "GF_PLUGINS_PREINSTALL_DISABLED": "true",
+}
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A Grafana that is installed here."""
+
+    argv: tuple[str, ...]
+
+
+def installed() -> Installed | None:
+    """Find it; None where there is none. `$GF_PATHS_HOME` names its folder where it lies elsewhere."""
+    given = os.environ.get("GF_PATHS_HOME")
+    for home in map(Path, [given] if given else _HOMES):
+        # The second is what it was called up to Grafana 9.3.
+        for name, words in (("grafana", ("server",)), ("grafana-server", ())):
+            program = home / "bin" / name
+            if os.access(program, os.X_OK) and (home / "conf" / "defaults.ini").is_file():
+                return Installed((str(program), *words, "--homepath", str(home)))
+    return None
+
+
+class LocalGrafana(LocalService):
+    """The Grafana of a user's services."""
+
+    name = SERVICE
+    usual_port = USUAL_PORT
+
+    def __init__(self, places: Places, home: Path) -> None:
+        """`home`: the folder with `dashboards/`."""
+        super().__init__(places)
+        self.home = home
+
+    def start(self, found: Installed, wished_port: int | None, influx: dict[str, str]) -> None:
+        """Start it and wait until it answers.
+
+        Args:
+            found: what is installed.
+            wished_port: None: the usual one, or another where that is taken.
+            influx: the variables that the data source is made from.
+
+        Raises:
+            HostError: the wished port is taken, or it does not start.
+        """
+        port = port_for("Grafana", wished_port, self.port, "--grafana-port")
+        folder = self.places.folder(SERVICE)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        password = self.places.password(ADMIN)
+        password_in(password)
+        # Empty: the system's own file is for the system's own Grafana.
+        configuration = folder / "grafana.ini"
+        self.places.replace(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
+        log = self.places.log(SERVICE)
+        if log.exists():
+            os.replace(log, log.with_suffix(".log.1"))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GF_")}
+        environment |= _SETTINGS | influx | self._own_settings(port, folder, password)
+        process = None
+        try:
+            with uninterrupted():
+                argv = [*found.argv, "--config", str(configuration)]
+                process, child = started(argv, environment, log, folder)
+                note(self.places, SERVICE, process, port)
+            self._wait(process, child, port)
+        except BaseException:
+            if process is not None:
+                process.end(END_S)
+            raise
+
+    def _own_settings(self, port: int, folder: Path, password: Path) -> dict[str, str]:
+        return {
+            "GF_SERVER_HTTP_PORT": str(port),
+            "GF_PATHS_DATA": str(folder / "data"),
+            "GF_PATHS_LOGS": str(folder / "logs"),
+            "GF_PATHS_PLUGINS": str(folder / "plugins"),
+            "GF_PATHS_PROVISIONING": str(self.home / "dashboards" / "provisioning"),
+            "GF_SECURITY_ADMIN_PASSWORD": in_file(password),
+            "REGATTA_BOARDS": str(self.home / "dashboards" / "json"),
+        }
+
+    def _wait(self, process: Process, child: subprocess.Popen[bytes], port: int) -> None:
+        deadline = time.monotonic() + START_S
+        pool = urllib3.PoolManager(retries=False)
+        while time.monotonic() < deadline and child.poll() is None:
+            if process.listens_on(port) and _healthy(pool, f"http://{ADDRESS}:{port}"):
+                return
+            time.sleep(_POLL_S)
+        got = "one that does not answer" if child.poll() is None else last_words(self.places, SERVICE)
+        raise HostError(
+            f"Grafana on {ADDRESS}:{port}", "a server that starts", got, f"see {self.places.log(SERVICE)}"
+        )
+
+    def end(self) -> bool:
+        """End it; returns whether it was running. Its data stays."""
+        return ended(self.places, SERVICE, END_S)
+
+    def delete(self) -> None:
+        """Delete all that it holds."""
+        shutil.rmtree(self.places.folder(SERVICE), ignore_errors=True)
+
+
+def _healthy(pool: urllib3.PoolManager, url: str) -> bool:
+    try:
+        return pool.request("GET", f"{url}/api/health", timeout=2.0).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False
+
+
+def reload_data_source(url: str, places: Places) -> str:
+    """Let Grafana read its provisioned data source again, and return why it did not, or nothing.
+
+    On the first start of 9.4, Grafana's migration of secrets empties the name of the data source's database, and InfluxDB then
+    refuses every query (grafana/grafana#61697).
+    """
+    headers = urllib3.make_headers(basic_auth=f"admin:{password_in(places.password(ADMIN))}")
+    try:
+        response = urllib3.PoolManager(retries=False).request(
+            "POST", f"{url}/api/admin/provisioning/datasources/reload", headers=headers, redirect=False,
+            timeout=RELOAD_S, preload_content=False,
+        )  # fmt: skip
+        with response:
+            status = response.status
+    except urllib3.exceptions.HTTPError as error:
+        return type(error).__name__
+    return "" if status == 200 else f"status {status}"
+
+
+def in_file(path: Path) -> str:
+    """What Grafana's settings and provisioning say for "the text of this file": no secret is in its environment."""
+    return f"$__file{{{path}}}"
+
+
+def data_source(url: str, database: str, reader: str, password: str) -> dict[str, str]:
+    """The variables of `dashboards/provisioning`. `password`: as `in_file` gives it."""
+    return {
+        "REGATTA_INFLUX_URL": url,
+        "REGATTA_INFLUX_DATABASE": database,
+        "REGATTA_INFLUX_READER": reader,
+        "REGATTA_INFLUX_READER_PASSWORD": password,
+    }

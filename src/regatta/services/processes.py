@@ -1,0 +1,228 @@
+"""Programs that go on after the command that started them has ended, and are found again by pid and time of start."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from regatta.services.places import Places
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+#: fields of /proc/PID/stat after the command's name: the state, and when it was started (ticks since boot)
+_STATE, _START = 0, 19
+_LISTENS = "0A"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A program that was started: a pid alone may be another's by now."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+    @property
+    def runs(self) -> bool:
+        """Whether it still runs; one that has ended and that nobody has waited for does not."""
+        fields = _stat(self.pid)
+        return (
+            self.boot_id == _boot_id()
+            and fields is not None
+            and fields[_STATE] not in "ZX"
+            and int(fields[_START]) == self.start_ticks
+        )
+
+    def listens_on(self, port: int) -> bool:
+        """Whether it is this process, and no other, that listens on a TCP port."""
+        return bool(listeners(port).keys() & _sockets_of(self.pid))
+
+    def end(self, patience_s: float) -> bool:
+        """Tell it to end, and make it after `patience_s`; returns whether it was running."""
+        with _held(self) as pidfd:
+            if pidfd is None:
+                return False
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    signal.pidfd_send_signal(pidfd, number)
+                except ProcessLookupError:
+                    break
+                if select.select([pidfd], [], [], patience_s)[0]:
+                    break
+        return True
+
+
+@contextmanager
+def _held(process: Process) -> Iterator[int | None]:
+    """A pidfd of it: what it is now, it stays. None when it does not run."""
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except OSError:
+        yield None
+        return
+    try:
+        yield pidfd if process.runs else None
+    finally:
+        os.close(pidfd)
+
+
+def started(
+    argv: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path, held: Sequence[int] = ()
+) -> tuple[Process, subprocess.Popen[bytes]]:
+    """Start a program in a session of its own.
+
+    Args:
+        argv: the program, and its arguments.
+        environment: all that it sees.
+        log: where what it says is added to, for its user's eyes only.
+        folder: where it works.
+        held: open files that it holds, too, as long as it lives: the lock of its data.
+
+    Returns:
+        how it is found again, and the child, whose end can be waited for.
+    """
+    fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        child = subprocess.Popen(
+            list(argv), env=dict(environment), cwd=folder,
+            stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True, pass_fds=held,
+        )  # fmt: skip
+    finally:
+        os.close(fd)
+    fields = _stat(child.pid)
+    # A child that nobody has waited for yet is in /proc, ended or not.
+    assert fields is not None
+    return Process(child.pid, int(fields[_START]), _boot_id()), child
+
+
+def note(places: Places, service: str, process: Process, port: int) -> None:
+    """Keep how the process of a service is found again."""
+    places.write_state(service, {**asdict(process), "port": port, "host": socket.gethostname()})
+
+
+def running(places: Places, service: str) -> Process | None:
+    """The process of a service, while it runs; a note of one that is gone counts as none."""
+    process = _noted(places, service)
+    return process if process is not None and process.runs else None
+
+
+def ended(places: Places, service: str, patience_s: float) -> bool:
+    """End the process of a service; returns whether it was running. Its port stays noted, for the same one next time."""
+    process = _noted(places, service)
+    was_running = process is not None and process.end(patience_s)
+    port = places.read_state(service).get("port")
+    if port is None:
+        places.state(service).unlink(missing_ok=True)
+    else:
+        places.write_state(service, {"port": port})
+    return was_running
+
+
+def holder(file: Path) -> Process | None:
+    """A process of this host, other than this one, that has a file open and that may be looked into."""
+    try:
+        wanted = file.stat()
+    except OSError:
+        return None
+    for entry in Path("/proc").glob("[0-9]*"):
+        pid = int(entry.name)
+        try:
+            held = pid != os.getpid() and any(
+                os.path.samestat(os.stat(one), wanted) for one in os.scandir(entry / "fd")
+            )
+        except OSError:
+            continue
+        fields = _stat(pid) if held else None
+        if fields is not None:
+            return Process(pid, int(fields[_START]), _boot_id())
+    return None
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until the block has ended: a process that was started is noted, too."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
+
+
+def last_words(places: Places, service: str) -> str:
+    """What a service said last, for a message."""
+    try:
+        lines = places.log(service).read_text(errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return " | ".join(lines[-2:])[:500] or "it ended without a word"
+
+
+def _noted(places: Places, service: str) -> Process | None:
+    noted = places.read_state(service)
+    pid, ticks, boot_id = noted.get("pid"), noted.get("start_ticks"), noted.get("boot_id")
+    if not isinstance(pid, int) or not isinstance(ticks, int) or not isinstance(boot_id, str) or pid < 2:
+        return None
+    return Process(pid, ticks, boot_id)
+
+
+def _stat(pid: int) -> list[str] | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def _boot_id() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return ""
+
+
+def listeners(port: int) -> dict[str, int]:
+    """The sockets that listen on a port: inode -> id of the user that they are of."""
+    found = {}
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                found[fields[9]] = int(fields[7])
+    return found
+
+
+def strangers(port: int) -> set[int]:
+    """Users that listen on a port, but for oneself and root, whose proxies listen for containers."""
+    return set(listeners(port).values()) - {0, os.geteuid()}
+
+
+def _sockets_of(pid: int) -> set[str]:
+    inodes = set()
+    try:
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            try:
+                target = os.readlink(entry.path)
+            except OSError:
+                continue
+            if target.startswith("socket:["):
+                inodes.add(target[len("socket:[") : -1])
+    except OSError:
+        pass
+    return inodes

@@ -1,0 +1,193 @@
+"""InfluxDB and Grafana up and down: which of the two ways, what is up already, and the settings that other commands read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from regatta.host.errors import HostError, RegattaError
+from regatta.influx.settings import read_settings
+from regatta.services.accounts import Door
+from regatta.services.compose import STATE as COMPOSE
+from regatta.services.compose import Compose
+from regatta.services.local_grafana import (
+    LocalGrafana,
+    data_source,
+    in_file,
+    installed,
+    reload_data_source,
+)
+from regatta.services.local_influx import DATABASE, LocalInflux
+from regatta.services.places import Places
+
+Say = Callable[[str], None]
+
+_SETTINGS = """\
+# Written by `regatta up`; `regatta down` removes it. configs/influx.example.yml.txt says what else can stand in such a file.
+url: {url}
+database: {database}
+write: {{user: writer, password_file: passwords/writer}}
+read: {{user: reader, password_file: passwords/reader}}
+"""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asks for."""
+
+    docker: bool = False
+    grafana: bool = True
+    #: None: the usual one, or the one it had before, or another where that is taken
+    port: int | None = None
+    grafana_port: int | None = None
+
+
+@dataclass(frozen=True)
+class Up:
+    """What is up."""
+
+    url: str
+    database: str
+    #: whether it was up before
+    already: bool
+    grafana_url: str | None
+    #: why there is no Grafana; empty where there is, or where none was asked for
+    no_grafana: str = ""
+    #: Grafana is there, and did not start
+    failed: bool = False
+
+
+def up(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
+    """Start what is not up yet, and write the settings.
+
+    Args:
+        places: where everything lies.
+        home: the folder with `docker/` and `dashboards/`.
+        wishes: what is asked for.
+        say: what is told while it takes a while.
+
+    Raises:
+        HostError: InfluxDB cannot be started, so that nothing of it is left running, or its data are another host's.
+    """
+    places.prepare()
+    with places.alone():
+        LocalInflux(places).refuse_another()
+        found = (
+            _up_with_docker(places, home, wishes, say)
+            if wishes.docker
+            else _up_here(places, home, wishes, say)
+        )
+        text = _SETTINGS.format(url=json.dumps(found.url), database=json.dumps(found.database))
+        if found.grafana_url:
+            text += f"grafana_url: {json.dumps(found.grafana_url)}\n"
+        places.replace(places.settings, text)
+    read_settings(places.settings)
+    return found
+
+
+def _up_here(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
+    if Compose(places, home).is_up:
+        raise _other_way("containers that `regatta up --docker` started")
+    influx = LocalInflux(places)
+    already = influx.process is not None and Door(influx.url).answers()
+    if not already:
+        if influx.end():
+            say("InfluxDB runs and does not answer; starting it again")
+        say("starts InfluxDB")
+        influx.start(wishes.port)
+    grafana = LocalGrafana(places, home)
+    address, why, failed = None, "", False
+    if grafana.process is not None:
+        address = grafana.url
+    elif wishes.grafana:
+        program = installed()
+        if program is None:
+            why = "Grafana is not installed here (9.3 or newer, from grafana.com); `regatta up --docker` has one"
+        else:
+            say("starts Grafana")
+            password = in_file(places.password("reader"))
+            try:
+                grafana.start(
+                    program, wishes.grafana_port, data_source(influx.url, DATABASE, "reader", password)
+                )
+                address = grafana.url
+                _reload(address, places, say)
+            except RegattaError as error:
+                why, failed = str(error), True
+    return Up(influx.url, DATABASE, already, address, why, failed)
+
+
+def _up_with_docker(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
+    if LocalInflux(places).process is not None:
+        raise _other_way("an influxd that `regatta up` started")
+    compose = Compose(places, home)
+    already = compose.is_up and compose.logs_in()
+    if not already:
+        say("starts InfluxDB in a container; its image is fetched first where it is not there")
+        compose.start(wishes.port)
+    address, why, failed = None, "", False
+    if wishes.grafana:
+        if not compose.grafana_answers() or not already:
+            say("starts Grafana in a container; its image is fetched first where it is not there")
+            try:
+                compose.start_grafana(wishes.grafana_port)
+                _reload(compose.grafana_url, places, say)
+            except RegattaError as error:
+                why, failed = str(error), True
+        address = None if failed else compose.grafana_url
+    return Up(compose.url, DATABASE, already, address, why, failed)
+
+
+def _reload(url: str, places: Places, say: Say) -> None:
+    if reason := reload_data_source(url, places):
+        say(
+            f"WARNING: Grafana did not reload its data source ({reason}). If dashboards show status 403, run"
+            " `regatta down`, then `regatta up`"
+        )
+
+
+def _other_way(got: str) -> HostError:
+    return HostError("the services", "none that run in another way", got, "`regatta down` first")
+
+
+def down(places: Places, home: Path, delete: bool) -> list[str]:
+    """End what is up, and remove the settings.
+
+    Args:
+        places: where everything lies.
+        home: the folder with `docker/`.
+        delete: delete all data and passwords too.
+
+    Returns:
+        what was running.
+
+    Raises:
+        HostError: its data are another host's, which goes on using them.
+    """
+    if not places.root.is_dir():
+        return []
+    places.prepare()
+    with places.alone():
+        LocalInflux(places).refuse_another()
+        places.settings.unlink(missing_ok=True)
+        grafana, influx, compose = LocalGrafana(places, home), LocalInflux(places), Compose(places, home)
+        names = [
+            name
+            for name, was_running in (
+                ("Grafana", grafana.end()),
+                ("InfluxDB", influx.end()),
+                ("the containers", compose.end(delete) if compose.is_up or delete else False),
+            )
+            if was_running
+        ]
+        if delete:
+            grafana.delete()
+            influx.delete()
+            for folder in (places.passwords, places.root / "logs"):
+                shutil.rmtree(folder, ignore_errors=True)
+            for service in (COMPOSE, "influxdb", "grafana"):
+                places.state(service).unlink(missing_ok=True)
+    return names
