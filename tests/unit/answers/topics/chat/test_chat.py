@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[4]))
 from chat_experiment import COST_NS, SPEED, write_chat_experiment
 from synthetic_journal import cell, record, write_experiment
 

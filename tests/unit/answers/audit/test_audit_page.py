@@ -17,7 +17,7 @@ from regatta.answers.audit.page import topics_of_audit, write_audit
 from regatta.cli.audit import audit as verb
 from regatta.stats.prevalent import CLASSES
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 from synthetic_journal import cell, record, write_experiment
 
 HOSTILE = "</script><img src=x onerror=alert(1)>$x^2$"

@@ -13,7 +13,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.page.boards import board_links
 from regatta.answers.page.page import render
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 from boards import ROOT
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[4]))
 from chat_experiment import CONNECTIONS, COST_NS, write_chat_experiment
 from synthetic_answers import java_answer
 

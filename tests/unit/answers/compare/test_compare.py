@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from regatta.cli.compare import compare
 from regatta.stats.median import median_interval
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 R = json.loads((ROOT / "tests/reference/compare.json").read_text())
 NIST = Path(scipy.__file__).parent / "stats/tests/data/nist_anova"
 

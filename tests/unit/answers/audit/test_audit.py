@@ -14,7 +14,7 @@ from regatta.answers.audit.compute import DRAWS, audit_experiment
 from regatta.answers.audit.result import Audit, Tally
 from regatta.stats.prevalent import CLASSES
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 from synthetic_journal import (
     cell,
     native,

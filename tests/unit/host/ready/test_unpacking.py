@@ -18,7 +18,7 @@ from regatta.host.errors import HostError
 from regatta.host.ready import unpacking
 from regatta.host.ready.unpacking import unpack
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 Member = tuple[str, bytes, str, int]
 

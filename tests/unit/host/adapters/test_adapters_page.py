@@ -15,7 +15,7 @@ from regatta.host.units import UNITS
 from regatta.spec.suites import check_suite, resolve_benchmark
 from regatta.spec.yaml_lines import parse_yaml
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 PAGE = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8")
 (OWN_SUITE,) = re.findall(r"```yaml\n(suite: .*?)```", PAGE, re.DOTALL)
 
