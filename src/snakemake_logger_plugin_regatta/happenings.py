@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from regatta.cli.sending import send_what_happened
+from regatta.host.files import read_object
 from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions
 from regatta.influx.settings import HANDED_ON
 from regatta.store.events import FAILED, NO_HOST, append_event
@@ -100,7 +100,7 @@ class Happenings:
             append_event(path, "segment_started", job.host, segment=job.segment)
         elif job.rule not in _UNTOLD:
             append_event(path, "stage", text=job.rule)
-        if job.rule == _SENDS and path in self._ends and _read(job.folder.verdict).get("holds") is True:
+        if job.rule == _SENDS and path in self._ends and read_object(job.folder.verdict).get("holds") is True:
             # All is measured well and answered, and what is sent now is to say so.
             self._ends[path] = "complete"
             append_event(path, "experiment_ended", text="complete")
@@ -110,10 +110,10 @@ class Happenings:
         if job.rule == "provision":
             append_event(path, "provisioned")
         elif job.rule == "verify":
-            counts = _counts(_read(job.folder.verdict))
+            counts = _counts(read_object(job.folder.verdict))
             append_event(path, "verified", NO_HOST, **counts)
         elif job.rule == "measure" and job.segment is not None:
-            receipt = _read(job.folder.receipts / job.host / f"{job.segment:05d}.json")
+            receipt = read_object(job.folder.receipts / job.host / f"{job.segment:05d}.json")
             append_event(path, "segment_ended", job.host, segment=job.segment, **_counts(receipt))
             pace = self._paces[path, job.host]
             pace.end(receipt)
@@ -164,14 +164,6 @@ def _job(record: LogRecord) -> Job | None:
     return Job(told["rule_name"], folder, wildcards.get("host", NO_HOST), segment)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
 def _counts(told: dict[str, Any]) -> dict[str, int]:
     """What a receipt or a verdict counts."""
     statuses = told.get("statuses")
@@ -187,12 +179,12 @@ def _counts(told: dict[str, Any]) -> dict[str, int]:
 
 def _progress(folder: Folder, host: str, pace: _Pace) -> dict[str, int | float]:
     """How far a host is, by its receipts: the journal may be too long to be read while others measure."""
-    header = _read(folder.host_plan(host) / "plan.json")
+    header = read_object(folder.host_plan(host) / "plan.json")
     if not header:
         return {}
     decisions = read_decisions(folder.decisions(host)) if groups_of(header) else {}
     found: dict[str, int | float] = {"planned": sum(planned_rounds(header, decisions))}
-    counts = [_counts(_read(path)) for path in sorted((folder.receipts / host).glob("*.json"))]
+    counts = [_counts(read_object(path)) for path in sorted((folder.receipts / host).glob("*.json"))]
     for name in ("recorded", "failed", "perturbed"):
         found[name] = sum(count.get(name, 0) for count in counts)
     if pace.measured:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
+from regatta.host.files import parse_object
 from regatta.host.values.experiment import Baseline, SteadyState
 
 _DEFAULT_LEVEL = 0.95
@@ -50,7 +50,7 @@ def read_facts(experiment_dir: Path) -> Facts:
     """
     path = experiment_dir / "plan" / "experiment.json"
     try:
-        return _facts(json.loads(path.read_bytes()))
+        return _facts(parse_object(path))
     except OSError as error:
         raise StoreError(
             str(path),

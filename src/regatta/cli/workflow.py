@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from regatta.cli.handover import hand_over
 from regatta.cli.progress import Watcher
 from regatta.host.errors import HostError, Problem, RegattaError
+from regatta.host.files import locked
 from regatta.host.printable import Lines, printable, with_lines
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder
@@ -39,19 +39,15 @@ _SNAKEMAKES_LAST_BYTES = 1 << 18
 def _only_one(folder: Folder) -> Iterator[int]:
     """Hold the experiment's lock, whose descriptor Snakemake inherits: it stays held when only this process is killed."""
     folder.path.mkdir(parents=True, exist_ok=True)
-    fd = os.open(folder.path / ".run.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print(
-                f"{folder.name} is being run already; waiting for its end (`regatta status` shows how far it is)",
-                file=sys.stderr, flush=True,
-            )  # fmt: skip
-            fcntl.flock(fd, fcntl.LOCK_EX)
+
+    def say() -> None:
+        print(
+            f"{folder.name} is being run already; waiting for its end (`regatta status` shows how far it is)",
+            file=sys.stderr, flush=True,
+        )  # fmt: skip
+
+    with locked(folder.path / ".run.lock", say=say) as fd:
         yield fd
-    finally:
-        os.close(fd)
 
 
 def run_workflow(

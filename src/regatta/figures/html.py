@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from plotly.offline import get_plotlyjs
 from regatta.figures.axes import Figure, Group
 from regatta.figures.topic import Topic
 from regatta.host.errors import StoreError
+from regatta.host.files import write_whole
 
 _TEMPLATES = Path(__file__).parent / "templates"
 #: With more figures than this in a section only its first group is open: a phone draws the others when asked.
@@ -97,7 +96,7 @@ def encoded(page: str) -> bytes:
     return page.encode("utf-8", "replace")
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_page(path: Path, content: bytes) -> None:
     """Write a file so that it appears whole or not at all: under a temporary name beside `path`, then renamed.
 
     Args:
@@ -107,11 +106,8 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        write_whole(path, content)
     except OSError as error:
         raise StoreError(
             str(path),
@@ -119,9 +115,6 @@ def write_whole(path: Path, content: bytes) -> None:
             str(error),
             "free space or choose another folder",
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def json_in_html(value: object) -> str:

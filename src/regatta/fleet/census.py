@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -19,6 +18,7 @@ from regatta.fleet.remote.connect import connect, way_to
 from regatta.fleet.remote.here import Here
 from regatta.host.cache import cache_folder
 from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.files import read_object
 from regatta.host.ready.facts import changes, fingerprint
 from regatta.host.values.host import Host, Wish
 from regatta.spec.inventory import inventory_path, read_inventory
@@ -117,10 +117,7 @@ def _changed(home: Path, name: str, now: dict[str, str]) -> list[str]:
     """What differs from the last time, which is then this one."""
     path = cache_folder("hosts") / f"{name}.json"
     key = str(inventory_path(home))
-    try:
-        kept = json.loads(path.read_bytes())
-        before = kept.get(key) if isinstance(kept, dict) else None
-    except (OSError, ValueError):
-        kept, before = {}, None
-    write_json(path, {**(kept if isinstance(kept, dict) else {}), key: now})
+    kept = read_object(path)
+    before = kept.get(key)
+    write_json(path, {**kept, key: now})
     return changes(before, now) if isinstance(before, dict) else []

@@ -17,6 +17,7 @@ from regatta.fleet.user_files import user_file_parts
 from regatta.fleet.zipapp import zipapp_bytes
 from regatta.host.containers.docker import image_ids
 from regatta.host.errors import HostError
+from regatta.host.files import parse_object
 from regatta.host.ready.facts import fingerprint, local_facts
 from regatta.host.ready.resolving import MEASURED_PATH, measured_environment
 from regatta.host.ready.runtimes import installed_program
@@ -46,11 +47,10 @@ def write_fingerprint(experiment: Experiment, home: Path, path: Path) -> None:
     if experiment.images():
         value["images"] = digest_of(_images(experiment))
     try:
-        text = path.read_text(encoding="utf-8")
-        kept = json.loads(text)
-        if isinstance(kept, dict) and AGAIN in kept:
+        kept = parse_object(path)
+        if AGAIN in kept:
             value[AGAIN] = str(kept[AGAIN])
-        if text == _text(value):
+        if kept == value:
             return
     except (OSError, ValueError):
         pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import grp
 import hashlib
 import json
@@ -12,13 +11,13 @@ import pwd
 import shlex
 import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from regatta.host.errors import HostError
+from regatta.host.files import locked, parse_object, write_object
 
 _CHUNK_BYTES = 1 << 20
 _MODE = 0o755
@@ -96,14 +95,10 @@ def _is_private(group: int) -> bool:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _alone(path: Path) -> Iterator[None]:
     make_folder(path.parent)
-    fd = os.open(path.with_name(path.name + ".lock"), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+    with locked(path.with_name(path.name + ".lock"), mode=0o600):
         yield
-    finally:
-        os.close(fd)
 
 
 def made_directory(path: Path, make: Callable[[Path], None]) -> Path:
@@ -113,7 +108,7 @@ def made_directory(path: Path, make: Callable[[Path], None]) -> Path:
         HostError: it is there, and another user can write in it.
     """
     if not path.is_dir():
-        with _locked(path):
+        with _alone(path):
             if not path.is_dir():
                 temporary = path.with_name(path.name + ".tmp")
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -135,23 +130,13 @@ def remembered(kind: str, key: object, ask: Callable[[], Any]) -> Any:
     folder = cache_folder("answers")
     path = folder / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
     try:
-        kept = json.loads(path.read_bytes())
+        kept = parse_object(path)
         if kept["key"] == json.loads(text):
             return kept["answer"]
     except (OSError, ValueError, KeyError, TypeError):
         pass
     answer = ask()
-    with tempfile.NamedTemporaryFile(
-        "w", dir=folder, prefix=f".{kind}-", suffix=".tmp", delete=False
-    ) as file:
-        try:
-            json.dump({"key": json.loads(text), "answer": answer}, file)
-            os.fchmod(file.fileno(), 0o644)
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    write_object(path, {"key": json.loads(text), "answer": answer}, 0o644)
     return answer
 
 

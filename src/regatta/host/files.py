@@ -1,17 +1,36 @@
-"""A file that is replaced whole or not at all. Its mode follows the umask, as that of the folders around it does."""
+"""Files and locks: replaced whole or not at all, read with a bound, held by one process.
+
+Everything that writes, locks or reads a small file of ours does it with these.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+_BUSY = (errno.EAGAIN, errno.EACCES)
+_PAUSE_S = 0.05
+#: of a JSON object of ours: a plan's header or a receipt of the largest experiment stays far below
+LARGEST_OBJECT_BYTES = 1 << 30
 
 
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
+@contextlib.contextmanager
+def replaced(path: Path, mode: int = 0o666, durable: bool = False) -> Iterator[Path]:
     """Give a temporary file beside `path`, renamed to it when the block ends well, and removed when it does not.
+
+    Args:
+        path: its folder is made where it is missing.
+        mode: of the new file, less the umask.
+        durable: the file survives a loss of power once the block has ended.
 
     Raises:
         OSError: the disk is full or the folder cannot be written.
@@ -19,10 +38,142 @@ def replaced(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     # Of the modes that a file can be created with, only the kernel's own way heeds the umask; `tempfile` makes all 0600.
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
     try:
         yield temporary
+        if durable:
+            sync(temporary)
         os.replace(temporary, path)
+        if durable:
+            sync(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_whole(path: Path, data: bytes | str, mode: int = 0o666, durable: bool = False) -> None:
+    """Replace a file's contents whole or not at all; see `replaced`.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written.
+    """
+    with replaced(path, mode, durable) as temporary:
+        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def write_object(path: Path, value: dict[str, Any], mode: int = 0o666, durable: bool = False) -> None:
+    """Write JSON as one line, whole or not at all; see `replaced`. Raises OSError."""
+    write_whole(path, json.dumps(value) + "\n", mode, durable)
+
+
+def write_first(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Write a file durably, unless it is there: of several processes the first one wins, and its file is whole.
+
+    Raises:
+        OSError: the disk is full or the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    write_whole(temporary, data, mode, durable=True)
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink()
+
+
+def sync(path: Path) -> None:
+    """Make a file's contents, or a folder's entries, durable. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def take_lock(fd: int, patience_s: float | None = None, say: Callable[[], object] | None = None) -> None:
+    """Lock an open file against other processes, until its last descriptor is closed.
+
+    Args:
+        fd: its descriptor.
+        patience_s: how long to wait for another holder, in s; None: as long as it takes.
+        say: called once, before the wait.
+
+    Raises:
+        BlockingIOError: another one still holds it.
+        OSError: the file system has no locks.
+    """
+    began = time.monotonic()
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _BUSY:
+                raise
+            if patience_s is not None and time.monotonic() - began >= patience_s:
+                raise BlockingIOError(errno.EAGAIN, "another process holds the file") from None
+        if say is not None:
+            say()
+            say = None
+        if patience_s is None:
+            return fcntl.flock(fd, fcntl.LOCK_EX)
+        time.sleep(_PAUSE_S)
+
+
+@contextlib.contextmanager
+def locked(
+    path: Path, patience_s: float | None = None, say: Callable[[], object] | None = None, mode: int = 0o666
+) -> Iterator[int]:
+    """Hold the lock of a file, made where it is missing; gives its descriptor. See `take_lock`.
+
+    A child that inherits the descriptor goes on holding the lock.
+
+    Raises:
+        BlockingIOError: another one still holds it.
+        OSError: the file cannot be made.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        take_lock(fd, patience_s, say)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def read_bounded(path: Path, most_bytes: int) -> bytes:
+    """Read a regular file of at most `most_bytes`. Pipes and devices, which may block or never end, are refused.
+
+    Raises:
+        OSError: it is missing, cannot be read, is no regular file, or is larger.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "no regular file", str(path))
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise OSError(errno.EFBIG, f"more than {most_bytes} bytes", str(path))
+    return data
+
+
+def parse_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        OSError: the file cannot be read; see `read_bounded`.
+        ValueError: it holds something else.
+    """
+    try:
+        value = json.loads(read_bounded(path, most_bytes))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a JSON object, got {type(value).__name__}")
+    return value
+
+
+def read_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str, Any]:
+    """Read a JSON object; empty where it is missing, damaged or something else."""
+    try:
+        return parse_object(path, most_bytes)
+    except (OSError, ValueError):
+        return {}

@@ -11,7 +11,6 @@ A block has a length because a line may not end where a newline is: strings hold
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gzip
 import hashlib
 import json
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from regatta.host.errors import StoreError
+from regatta.host.files import sync, take_lock
 
 VERSION = 1
 _HEAD, _BLOCK, _END = b"# regatta backup ", b"# block ", b"# end "
@@ -196,7 +196,7 @@ def whole_or_not_at_all(path: Path) -> Iterator[IO[bytes]]:
                 with contextlib.suppress(OSError):
                     part.unlink()
                 raise
-        _sync(path.parent)
+        sync(path.parent)
     except OSError as error:
         raise StoreError(str(path), "a file that can be written", error.strerror or str(error)) from error
 
@@ -212,17 +212,9 @@ def _only_a_file(path: Path) -> None:
 
 def _only_one(part: Path, descriptor: int) -> None:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(descriptor, patience_s=0)
         same = os.path.samestat(os.stat(part), os.fstat(descriptor))
     except (BlockingIOError, FileNotFoundError):
         same = False
     if not same:
         raise StoreError(str(part), "one backup into a file at a time", "another one", "wait for it")
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,18 +10,15 @@ is written again, which changes nothing.
 from __future__ import annotations
 
 import array
-import fcntl
 import json
-import os
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from regatta.host.errors import StoreError
+from regatta.host.files import read_object, sync, take_lock, write_whole
 from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
@@ -102,7 +99,7 @@ class Cursor:
 
     def _read(self) -> None:
         """One that cannot be read is as none: everything is written again, which changes nothing."""
-        kept, cells = _read_json(self.path), _read_json(self._cells_path)
+        kept, cells = read_object(self.path), read_object(self._cells_path)
         with suppress(KeyError, TypeError, ValueError, AttributeError):
             self.cells = {cell_id: CellLabel(*label) for cell_id, label in cells.items()}
         with suppress(KeyError, TypeError, ValueError, AttributeError):
@@ -162,7 +159,7 @@ class Cursor:
         try:
             for path in (self.path, self._series_path):
                 path.unlink(missing_ok=True)
-            _sync(self.directory)
+            sync(self.directory)
         except OSError as error:
             raise _no_room(self.directory, error) from error
 
@@ -212,51 +209,20 @@ class Cursors:
 
 
 def _lock(fd: int, name: str, patience_s: float, say: Callable[[str], None]) -> None:
-    began = time.monotonic()
-    told = False
-    while True:
-        try:
-            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() - began >= patience_s:
-                raise StoreError(
-                    f"ingest of {name}", "to be the only one", "another process writes the same points",
-                    "wait for it",
-                ) from None  # fmt: skip
-            if not told:
-                told = True
-                say(f"waiting: another process ingests {name.removeprefix('_')}")
-            time.sleep(_LOCK_PAUSE_S)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        take_lock(fd, patience_s, lambda: say(f"waiting: another process ingests {name.removeprefix('_')}"))
+    except BlockingIOError:
+        raise StoreError(
+            f"ingest of {name}", "to be the only one", "another process writes the same points", "wait for it"
+        ) from None
 
 
 def _write(path: Path, data: bytes) -> None:
     """Replace a file, durably: a loss of power leaves the old one or the new one."""
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync(path.parent)
+        write_whole(path, data, durable=True)
     except OSError as error:
         raise _no_room(path, error) from error
-
-
-def _sync(directory: Path) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _no_room(path: Path, error: OSError) -> StoreError:

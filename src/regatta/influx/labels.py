@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from regatta.host.files import read_object
 from regatta.store.folder import Folder
 
 #: the parts of a cell that no plan knows any more
@@ -74,14 +73,14 @@ def cell_label(cell: Mapping[str, Any]) -> CellLabel:
 
 def experiment_name(folder: Folder) -> str:
     """What an experiment is called in its records; its folder's name where nothing is planned."""
-    experiment = _object(folder.experiment).get("experiment")
+    experiment = read_object(folder.experiment).get("experiment")
     name = experiment.get("name") if isinstance(experiment, dict) else None
     return str(name or folder.path.resolve().name)
 
 
 def read_labels(folder: Folder, host: str) -> HostLabels:
     """The labels of a host; none where it has no plan that can be read."""
-    plan = _object(folder.host_plan(host) / "plan.json")
+    plan = read_object(folder.host_plan(host) / "plan.json")
     cells = plan.get("cells")
     found = {
         str(cell.get("cell_id")): cell_label(cell)
@@ -97,17 +96,9 @@ def _cpus(folder: Folder, host: str, plan: Mapping[str, Any]) -> int | None:
     text = str(fingerprint.get("cpus", "")) if isinstance(fingerprint, dict) else ""
     if text.isdigit() and int(text):
         return int(text)
-    topology = _object(folder.journal / host / "cores.json").get("topology")
+    topology = read_object(folder.journal / host / "cores.json").get("topology")
     return len(topology) if isinstance(topology, list) and topology else None
 
 
 def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -108,7 +108,7 @@ class LocalGrafana(LocalService):
         password_in(password)
         # Empty: the system's own file is for the system's own Grafana.
         configuration = folder / "grafana.ini"
-        self.places.replace(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
+        self.places.write(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
         log = self.places.log(SERVICE)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from regatta.host.errors import HostError
+from regatta.host.files import take_lock
 from regatta.services.accounts import ACCOUNTS, Door, make_accounts
 from regatta.services.local_service import LocalService
 from regatta.services.passwords import password_in
@@ -135,15 +135,10 @@ class LocalInflux(LocalService):
         folder.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            deadline = time.monotonic() + _LETS_GO_S
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise self._used() from None
-                    time.sleep(_POLL_S)
+            try:
+                take_lock(lock, _LETS_GO_S)
+            except BlockingIOError:
+                raise self._used() from None
             yield lock
         finally:
             os.close(lock)
@@ -183,7 +178,7 @@ class LocalInflux(LocalService):
         # TOML's basic strings and JSON's are the same.
         paths = {name: json.dumps(str(folder / name), ensure_ascii=False) for name in ("meta", "data", "wal")}
         configuration = folder / "influxd.conf"
-        self.places.replace(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
+        self.places.write(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
         log = self.places.log(SERVICE)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))

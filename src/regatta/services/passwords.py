@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
 import string
 from pathlib import Path
 
 from regatta.host.errors import StoreError
+from regatta.host.files import write_whole
 
 #: nothing that a quoted string, a URL, a shell or a variable of Grafana's files would take for something else
 ALPHABET = string.ascii_letters + string.digits
@@ -39,11 +39,5 @@ def password_in(file: Path) -> str:
 
 def _made(file: Path) -> str:
     text = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-    temporary = file.with_name(file.name + ".new")
-    temporary.unlink(missing_ok=True)
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as out:
-        out.write(text + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, file)
+    write_whole(file, text + "\n", 0o600, durable=True)
     return text

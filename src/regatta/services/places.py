@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
@@ -14,6 +13,7 @@ from typing import Any
 
 from regatta.host.cache import make_folder
 from regatta.host.errors import HostError
+from regatta.host.files import locked, read_object, write_whole
 from regatta.influx.settings import services_settings
 
 
@@ -69,31 +69,20 @@ class Places:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Let no other command change the services at the same time."""
-        with (self.root / "lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with locked(self.root / "lock", mode=0o600):
             yield
 
     def read_state(self, service: str) -> dict[str, Any]:
         """What was noted of a service; nothing where it was not started, or where the note is damaged."""
-        try:
-            noted = json.loads(self.state(service).read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return noted if isinstance(noted, dict) else {}
+        return read_object(self.state(service))
 
     def write_state(self, service: str, noted: Mapping[str, Any]) -> None:
         """Note how a service is found again."""
-        self.replace(self.state(service), json.dumps(noted, indent=1) + "\n")
+        self.write(self.state(service), json.dumps(noted, indent=1) + "\n")
 
-    def replace(self, path: Path, text: str) -> None:
+    def write(self, path: Path, text: str) -> None:
         """Write a file whole or not at all, for its owner's eyes only."""
-        temporary = path.with_name(path.name + ".new")
-        temporary.unlink(missing_ok=True)
-        with open(
-            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        ) as out:
-            out.write(text)
-        os.replace(temporary, path)
+        write_whole(path, text, 0o600)
 
 
 def places() -> Places:

@@ -83,7 +83,7 @@ def up(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
         text = _SETTINGS.format(url=json.dumps(found.url), database=json.dumps(found.database))
         if found.grafana_url:
             text += f"grafana_url: {json.dumps(found.grafana_url)}\n"
-        places.replace(places.settings, text)
+        places.write(places.settings, text)
     read_settings(places.settings)
     return found
 

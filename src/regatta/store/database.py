@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import atexit
 import errno
-import fcntl
 import functools
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -30,6 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
+from regatta.host.files import locked, parse_object, sync
 from regatta.host.journal.decided import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.store.seal import seal, sealed_marks
@@ -417,7 +416,7 @@ def _write_cells(experiment_dir: Path, new: _New) -> int:
     with new.table("cells") as writer:
         for plan_path in _plan_files(experiment_dir):
             try:
-                plan = json.loads(plan_path.read_bytes())
+                plan = parse_object(plan_path)
                 rows = cell_rows(plan, _planned_invocations(experiment_dir, plan_path, plan))
             except (OSError, ValueError, KeyError, TypeError, IndexError, pa.ArrowException) as error:
                 raise StoreError(
@@ -474,20 +473,12 @@ def _write_duckdb(path: Path, parquet: Mapping[str, Path]) -> None:
 
 def _put_in_place(path: Path) -> None:
     """Rename a finished file into its place, durable before it can be seen."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    sync(path)
     path.replace(path.with_name(path.name.removesuffix(_NEW)))
 
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """One rebuild at a time; the lock goes with the process that holds it."""
-    fd = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+    with locked(directory / _LOCK):
         yield
-    finally:
-        os.close(fd)

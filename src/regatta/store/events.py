@@ -7,7 +7,6 @@ what was measured is in the journal alone, and an event that cannot be written i
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
+from regatta.host.files import take_lock
 from regatta.host.journal.record import (
     RECORD_VERSION,
     DamagedLine,
@@ -111,7 +111,8 @@ def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | i
     try:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            _lock(fd)
+            # Its holder writes one line; only a halted process holds it for longer than a moment.
+            take_lock(fd, _LOCK_PATIENCE_S)
             size, last_ns = _whole(fd)
             utc_ns = max(time.time_ns(), last_ns + 1)
             line = encode_record({"v": RECORD_VERSION, "utc_ns": utc_ns, "kind": kind, "host": host, **told})
@@ -123,19 +124,6 @@ def append_event(folder: Path, kind: str, host: str = NO_HOST, **fields: str | i
             str(path), "room for an event", str(error.strerror or error), "make room, or choose --results"
         ) from error
     return utc_ns
-
-
-def _lock(fd: int) -> None:
-    """Take the file's lock. Who holds it writes one line: longer than a moment only one that was halted does."""
-    deadline = time.monotonic() + _LOCK_PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise OSError(errno.EAGAIN, "another process holds the file") from None
-            time.sleep(_LOCK_PAUSE_S)
 
 
 def _checked(kind: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
-from regatta.host.files import replaced
+from regatta.host.files import parse_object, replaced
 from regatta.host.journal.decided import DECISIONS
 
 DEFAULT_RESULTS = Path("results")
@@ -86,12 +86,16 @@ def read_json(path: Path, fix: str) -> dict[str, Any]:
         StoreError: it is missing or is none.
     """
     try:
-        value = json.loads(path.read_bytes())
+        return parse_object(path)
     except (OSError, ValueError) as error:
         raise StoreError(str(path), "a JSON object", str(error), fix) from error
-    if not isinstance(value, dict):
-        raise StoreError(str(path), "a JSON object", type(value).__name__, fix)
-    return value
+
+
+def no_room(path: Path, error: OSError) -> StoreError:
+    """The error of a file of an experiment that cannot be written."""
+    return StoreError(
+        str(path), "a file to write", str(error.strerror or error), "make room, or choose --results"
+    )
 
 
 @contextmanager
@@ -105,9 +109,7 @@ def replacing(path: Path) -> Iterator[Path]:
         with replaced(path) as temporary:
             yield temporary
     except OSError as error:
-        raise StoreError(
-            str(path), "a file to write", str(error.strerror or error), "make room, or choose --results"
-        ) from error
+        raise no_room(path, error) from error
 
 
 def write_json(path: Path, value: Any, indent: int | None = 1) -> None:

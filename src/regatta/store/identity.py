@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import secrets
 
 from regatta.host.errors import StoreError
-from regatta.store.folder import Folder, replacing
+from regatta.host.files import write_first
+from regatta.store.folder import Folder, no_room
 
 _IDENTITY = re.compile(r"[0-9a-f]{12}")
 
@@ -21,13 +20,10 @@ def identity_of(folder: Folder) -> str:
     """
     path = folder.path / ".identity"
     if not path.exists():
-        with replacing(path.with_name(f".identity.{os.getpid()}")) as temporary:
-            temporary.write_text(secrets.token_hex(6) + "\n")
-        made = path.with_name(f".identity.{os.getpid()}")
-        # Whoever comes first gives it; a link never replaces what is there.
-        with contextlib.suppress(FileExistsError):
-            os.link(made, path)
-        made.unlink()
+        try:
+            write_first(path, f"{secrets.token_hex(6)}\n".encode())
+        except OSError as error:
+            raise no_room(path, error) from error
     text = path.read_text(encoding="utf-8").strip()
     if not _IDENTITY.fullmatch(text):
         raise StoreError(str(path), "12 hexadecimal digits", repr(text[:40]), "remove the file")

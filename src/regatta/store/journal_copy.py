@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
 from contextlib import suppress
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
+from regatta.host.files import take_lock
 from regatta.host.journal.journal import Damage, read_file
 
 
@@ -33,15 +33,8 @@ class JournalCopy:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StoreError(str(path), "a file to append to", str(error.strerror)) from error
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            print(
-                f"waiting: another process takes over what {path.parent.name} records",
-                file=sys.stderr,
-                flush=True,
-            )
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+        waiting = f"waiting: another process takes over what {path.parent.name} records"
+        take_lock(self._fd, say=lambda: print(waiting, file=sys.stderr, flush=True))
         for item in read_file(path):
             if isinstance(item, Damage):
                 if item.torn:

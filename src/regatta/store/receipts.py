@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from regatta.host.files import parse_object, read_object
 from regatta.host.journal.decided import groups_of
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, write_json
@@ -89,11 +89,8 @@ def ask_hosts_again(folder: Folder) -> None:
     Its contents change, for the workflow takes no notice of a new time alone.
     """
     path = folder.receipts / FINGERPRINT
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return
-    if isinstance(value, dict):
+    value = read_object(path)
+    if value:
         write_json(path, {**value, AGAIN: secrets.token_hex(4)})
 
 
@@ -110,11 +107,7 @@ def withdraw_left_out(folder: Folder) -> None:
 
 def way_of(folder: Folder) -> str:
     """The profile that the hosts were made ready for; empty where nothing says so."""
-    try:
-        value = json.loads((folder.receipts / "provision.json").read_bytes())
-    except (OSError, ValueError):
-        return ""
-    return str(value.get("way", "")) if isinstance(value, dict) else ""
+    return str(read_object(folder.receipts / "provision.json").get("way", ""))
 
 
 def withdraw_for_another_way(folder: Folder, way: str) -> bool:
@@ -168,12 +161,11 @@ def unsent(folder: Folder) -> str:
 def _sent(folder: Folder) -> dict[str, Any] | None:
     """What the last receipt says; None where there is none."""
     try:
-        value = json.loads(sent_receipt(folder).read_bytes())
+        return parse_object(sent_receipt(folder))
     except FileNotFoundError:
         return None
     except (OSError, ValueError):
-        value = None
-    return value if isinstance(value, dict) else {"reason": "its receipt cannot be read"}
+        return {"reason": "its receipt cannot be read"}
 
 
 def _waits(told: Mapping[str, Any]) -> bool:
@@ -215,11 +207,7 @@ def _newer(path: Path, receipt: Path) -> bool:
 
 
 def _left_out(receipt: Path) -> bool:
-    try:
-        value = json.loads(receipt.read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(value, dict) and bool(value.get("left_out"))
+    return bool(read_object(receipt).get("left_out"))
 
 
 def _decisions_are_gone(folder: Folder, host: str) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 from regatta.host.cache import cache_dir, make_folder
 from regatta.host.errors import RegattaError
+from regatta.host.files import parse_object, write_first
 from regatta.store.folder import write_json
 
 SEAL = ".seal.json"
@@ -47,8 +48,7 @@ def seal(directory: Path, files: Iterable[str], marks: Mapping[str, str]) -> Non
 def sealed_marks(directory: Path, files: Iterable[str]) -> dict[str, str]:
     """The marks of files that are as this user sealed them; empty where they are not."""
     try:
-        with (directory / SEAL).open("rb") as file:
-            told = json.loads(file.read(_LARGEST_SEAL_BYTES))
+        told = parse_object(directory / SEAL, _LARGEST_SEAL_BYTES)
         sealed = {"marks": told["marks"], "files": told["files"]}
         same = told["files"] == {name: _identity(directory / name) for name in files}
         if same and hmac.compare_digest(str(told["code"]).encode(), _code(sealed).encode()):
@@ -100,15 +100,4 @@ def _read_key(path: Path) -> bytes:
 
 def _make_key(path: Path) -> None:
     make_folder(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
-            file.flush()
-            os.fsync(fd)
-        # The first of several processes wins, and its key is whole.
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-    finally:
-        temporary.unlink()
+    write_first(path, secrets.token_bytes(_KEY_BYTES), 0o600)

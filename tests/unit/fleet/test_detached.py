@@ -29,7 +29,8 @@ from regatta.fleet.remote.here import Here
 from regatta.fleet.shown_state import show_state
 from regatta.fleet.taking_over import TakenOver
 from regatta.host.errors import HostError
-from regatta.host.journal.host_folder import HostFolder, write_durably
+from regatta.host.files import write_object
+from regatta.host.journal.host_folder import HostFolder
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.record import decode_record, encode_record
 from regatta.host.values.host import Host
@@ -362,7 +363,7 @@ def test_an_end_between_two_looks_is_told_as_an_end(
     folder = HostFolder(tmp_path)
 
     def ends_now(folder: HostFolder) -> None:
-        write_durably(folder.ended(0), {"exit_code": 0})
+        write_object(folder.ended(0), {"exit_code": 0})
 
     monkeypatch.setattr("regatta.host.verbs.follow.running", ends_now)
     Following(folder, 0, -1).run()

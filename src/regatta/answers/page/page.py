@@ -20,7 +20,7 @@ from regatta.answers.page.summary import (
 )
 from regatta.answers.page.topics import topics_of
 from regatta.answers.result import Answer
-from regatta.figures.html import encoded, fill, number_figures, write_whole
+from regatta.figures.html import encoded, fill, number_figures, write_page
 from regatta.figures.quantities import show_percent
 from regatta.figures.topic import Topic
 
@@ -36,7 +36,7 @@ def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> 
     Raises:
         StoreError: the file cannot be written.
     """
-    write_whole(path, encoded(render(answer, grafana_url)))
+    write_page(path, encoded(render(answer, grafana_url)))
 
 
 def write_topics_page(
@@ -54,7 +54,7 @@ def write_topics_page(
     Raises:
         StoreError: the file cannot be written.
     """
-    write_whole(path, encoded(render_topics(title, question, sentences, topics)))
+    write_page(path, encoded(render_topics(title, question, sentences, topics)))
 
 
 def render(answer: Answer, grafana_url: str | None = None) -> str:

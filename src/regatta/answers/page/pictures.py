@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from regatta.answers.page.gallery import Picture, standalone
 from regatta.answers.page.page import render_topics
 from regatta.figures.browser import Browser, find_browser
-from regatta.figures.html import encoded, plotly_js, write_whole
+from regatta.figures.html import encoded, plotly_js, write_page
 from regatta.host.errors import HostError
 
 Format = Literal["svg", "png", "html"]
@@ -49,7 +49,7 @@ def write_pictures(
     drawn = _pages(pictures) if kind == "html" else _drawings(pictures, kind, width)
     for number, (picture, content) in enumerate(zip(pictures, drawn, strict=True), start=1):
         path = directory / f"{picture.name}.{kind}"
-        write_whole(path, content)
+        write_page(path, content)
         if progress is not None:
             progress(number, len(pictures))
         yield path

@@ -9,7 +9,6 @@ failure it may say that all went well (`ending`).
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import math
@@ -44,6 +43,7 @@ from regatta.fleet.remote.slurm_queue import (
     tell,
 )
 from regatta.host.errors import HostError
+from regatta.host.files import locked, read_object
 from regatta.host.values.host import Host, SlurmPlace
 from regatta.store.folder import replacing
 
@@ -149,10 +149,8 @@ class SlurmRemote(Here):
         folder = Path(self.host.root) / "slurm"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with (folder / "lock").open("a") as lock:
-                # Hosts that ask for the same feature at once get different nodes; who names one waits for nobody.
-                if not self._place.node:
-                    fcntl.flock(lock, fcntl.LOCK_EX)
+            # Hosts that ask for the same feature at once get different nodes; who names one waits for nobody.
+            with contextlib.nullcontext() if self._place.node else locked(folder / "lock"):
                 self._node = self._kept(folder) or self._choose(folder)
         except OSError as error:
             raise HostError(
@@ -162,7 +160,7 @@ class SlurmRemote(Here):
         return self._node
 
     def _kept(self, folder: Path) -> str:
-        kept = _read(folder / f"{self.host.name}.json")
+        kept = read_object(folder / f"{self.host.name}.json")
         return str(kept.get("node", "")) if kept.get("asked") == self._asked() else ""
 
     def _asked(self) -> dict[str, Any]:
@@ -173,7 +171,7 @@ class SlurmRemote(Here):
     def _choose(self, folder: Path) -> str:
         token = secrets.token_hex(16)
         wanted = [f"--nodelist={self._place.node}"] if self._place.node else []
-        others = sorted({str(_read(path).get("node", "")) for path in folder.glob("*.json")} - {""})
+        others = sorted({str(read_object(path).get("node", "")) for path in folder.glob("*.json")} - {""})
         if not wanted and others:
             wanted = [f"--exclude={','.join(others)}"]
         with tempfile.NamedTemporaryFile("w", dir=folder, prefix=".seen-") as file:
@@ -399,11 +397,3 @@ def _read_all(file: IO[bytes]) -> str:
     """The end of what was written to a file. The writer's place in it is its own."""
     size = os.fstat(file.fileno()).st_size
     return os.pread(file.fileno(), 65536, max(0, size - 65536)).decode("utf-8", "replace")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -6,10 +6,11 @@ key alone. Everybody who counts planned invocations asks here.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from regatta.host.files import parse_object
 
 DECISIONS = "decisions.json"
 DECISIONS_VERSION = 1
@@ -21,7 +22,7 @@ Decisions = dict[str, dict[str, Any]]
 def read_decisions(path: Path) -> Decisions:
     """The decisions of a host; none where the file is missing or is not whole: then they are made again, from the journal."""
     try:
-        value = json.loads(path.read_bytes())
+        value = parse_object(path)
         groups = value["groups"] if value["v"] == DECISIONS_VERSION else {}
         return {str(key): dict(entry) for key, entry in groups.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
+from regatta.host.files import write_object
 from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
 from regatta.host.journal.decided import (
     DECISIONS,
@@ -15,7 +16,6 @@ from regatta.host.journal.decided import (
     needed_rounds,
     read_decisions,
 )
-from regatta.host.journal.host_folder import write_durably
 from regatta.host.journal.plan_files import HostPlan, Row
 from regatta.host.journal.round_values import read_rounds
 from regatta.host.journal.stopping import Rule, decide
@@ -93,7 +93,7 @@ class Deciding:
 def _write(path: Path, value: dict[str, Any]) -> None:
     """What is decided outlives the machine, for the rounds to come rest on it."""
     try:
-        write_durably(path, value)
+        write_object(path, value, durable=True)
     except OSError as error:
         raise StoreError(
             str(path), "room for the decisions", str(error.strerror or error),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
+from regatta.host.files import take_lock
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.record import encode_record
 
@@ -33,7 +33,7 @@ class JournalWriter:
         except OSError as error:
             raise StoreError(str(path), "a file to append to", str(error.strerror)) from error
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take_lock(self._fd, patience_s=0)
         except OSError as error:
             os.close(self._fd)
             raise StoreError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from regatta.host.cache import stream_sha256
 from regatta.host.contents import contents_sha256
 from regatta.host.errors import HostError, StoreError
+from regatta.host.files import parse_object
 
 PLAN_VERSION = 1
 _ROW_BYTES = 16
@@ -101,7 +101,7 @@ def read_plan(directory: Path) -> HostPlan:
     """
     path = directory / "plan.json"
     try:
-        header = json.loads(path.read_bytes())
+        header = parse_object(path)
     except (OSError, ValueError) as error:
         raise StoreError(str(path), "the plan of a host", str(error), "run `regatta plan`") from error
     if header.get("v") != PLAN_VERSION:

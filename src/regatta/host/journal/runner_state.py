@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import calendar
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from regatta.host.files import parse_object
 
 
 def process_start(pid: int) -> int | None:
@@ -26,10 +27,10 @@ def process_start(pid: int) -> int | None:
 def read_state(path: Path) -> dict[str, Any] | None:
     """The state that a runner left, with `alive` added; None when there is none or it cannot be read."""
     try:
-        state = json.loads(path.read_bytes())
+        state = parse_object(path)
     except (OSError, ValueError):
         return None
-    if not isinstance(state, dict) or not isinstance(state.get("pid"), int):
+    if not isinstance(state.get("pid"), int):
         return None
     start = process_start(state["pid"])
     state["alive"] = start is not None and start == state.get("pid_start")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import HostError, StoreError
+from regatta.host.files import write_object
 from regatta.host.journal.attempts import History
 from regatta.host.journal.decisions import Deciding
 from regatta.host.journal.journal import read_records_of
@@ -379,14 +379,9 @@ class SegmentRun:
 
 def write_receipt(path: Path, receipt: dict[str, Any]) -> None:
     """Write the receipt, temporary then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + f".{os.getpid()}.tmp")
     try:
-        temporary.write_text(json.dumps(receipt) + "\n")
-        os.replace(temporary, path)
+        write_object(path, receipt)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise StoreError(
             str(path),
             "room for a receipt",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import HostError
+from regatta.host.files import parse_object, write_object
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.minheap.cells import cross
 from regatta.host.minheap.minheap import Attempt, NoHeapIsEnough, search_minheap
@@ -236,18 +235,15 @@ def minheap_of_platform(attempts: Attempts, search: Callable[[Attempts], int]) -
     key = digest_of([attempts.host.platform, attempts.experiment.minheap_passes, sorted(cells)])
     path = attempts.directory / "platforms" / f"{key}.json"
     try:
-        kept = json.loads(path.read_bytes())
+        kept = parse_object(path)
         # Whoever removes the attempts wants them made again.
         if (attempts.directory / kept["attempts"]).exists():
             return int(kept["heap_mib"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     heap_mib = search(attempts)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     named = str(attempts.path.relative_to(attempts.directory))
-    temporary.write_text(json.dumps({"heap_mib": heap_mib, "attempts": named}) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    write_object(path, {"heap_mib": heap_mib, "attempts": named})
     return heap_mib
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ from re import Pattern
 from typing import Any
 
 from regatta.host.errors import HostError, StoreError
+from regatta.host.files import locked, sync, write_whole
 
 _VERSION = 1
 _NAME = "before.json"
@@ -66,17 +66,14 @@ class StateFolder:
         """
         self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         self._check_owner()
-        fd = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        try:
+        with contextlib.ExitStack() as stack:
             try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                stack.enter_context(locked(self.folder / "lock", patience_s=0, mode=0o644))
             except BlockingIOError:
                 raise HostError(
                     str(self.folder), "one command at a time", "another one is at work", "wait for it"
                 ) from None
             yield
-        finally:
-            os.close(fd)
 
     def _check_owner(self) -> None:
         """What is kept decides what is written as root: nobody else may have a hand in it."""
@@ -128,24 +125,10 @@ class StateFolder:
     def save(self, before: Before) -> None:
         """Keep it: on the disk when this returns. Raises OSError."""
         data = json.dumps({"version": _VERSION, **asdict(before)}, indent=1).encode() + b"\n"
-        new = self.path.with_suffix(".new")
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(fd)
-        os.replace(new, self.path)
-        self._sync_folder()
+        write_whole(self.path, data, 0o644, durable=True)
 
     def forget(self) -> None:
         """Remove what was kept: all of it is back. Raises OSError."""
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink()
-            self._sync_folder()
-
-    def _sync_folder(self) -> None:
-        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+            sync(self.folder)

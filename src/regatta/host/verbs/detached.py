@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import fcntl
 import json
 import os
 import signal
@@ -15,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.cache import bytes_sha256
-from regatta.host.journal.host_folder import HostFolder, read_object, write_durably
+from regatta.host.files import read_object, take_lock, write_object
+from regatta.host.journal.host_folder import HostFolder
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.verbs.segment_command import run_segment
 
@@ -68,9 +68,9 @@ def _digest(path: Path) -> str:
 def _hold(folder: HostFolder) -> int | None:
     """Take the lock of who measures here; None when somebody does."""
     folder.path.mkdir(parents=True, exist_ok=True)
-    fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT, 0o644)
+    fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(fd, patience_s=0)
     except OSError:
         os.close(fd)
         return None
@@ -148,7 +148,7 @@ def _leave_word(folder: HostFolder, segment: int, code: int) -> None:
     with contextlib.suppress(OSError, ValueError):
         lines = folder.errors(segment).read_text(encoding="utf-8").splitlines()
         problems = [text for line in lines for text in json.loads(line)["problems"]]
-    write_durably(
+    write_object(
         folder.ended(segment),
         {
             "exit_code": code,
@@ -157,6 +157,7 @@ def _leave_word(folder: HostFolder, segment: int, code: int) -> None:
             "cores": read_object(folder.journal / "cores.json"),
             "decisions": read_object(folder.journal / "decisions.json"),
         },
+        durable=True,
     )
 
 

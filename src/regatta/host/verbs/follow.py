@@ -17,7 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from regatta.host.journal.host_folder import HostFolder, read_object
+from regatta.host.files import read_object
+from regatta.host.journal.host_folder import HostFolder
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.verbs.detached import running
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-import zipapp
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,10 @@ from typing import Any
 import pytest
 from quiet_machines import ARM, build, snapshot
 
-import regatta
+from regatta.fleet.zipapp import zipapp_file
 from regatta.host.quiet.command import main
 from regatta.host.quiet.engine import NAMES
 
-_SOURCE = Path(regatta.__file__).parent
 #: what of this machine is changed for real, and nothing else
 _REAL = {
     "aslr": "/proc/sys/kernel/randomize_va_space",
@@ -32,20 +29,9 @@ _REAL = {
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package and what it imports, and nothing else, so that a further import is seen."""
-    folder = tmp_path_factory.mktemp("archive")
-    for name in (
-        "__init__.py", "errors.py", "printable.py", "model/__init__.py", "model/cpu_list.py", "fleet/__init__.py", "fleet/quiet",
-    ):  # fmt: skip
-        target = folder / "tree/regatta" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (_SOURCE / name).is_dir() else shutil.copy)(_SOURCE / name, target)
-    (folder / "tree/__main__.py").write_text(
-        "import sys\nfrom regatta.host.quiet.command import main\nsys.exit(main(sys.argv[2:]))\n"
-    )
-    zipapp.create_archive(folder / "tree", folder / "quiet.pyz")
-    return folder / "quiet.pyz"
+def archive() -> Path:
+    """What travels to hosts."""
+    return zipapp_file()
 
 
 Done = subprocess.CompletedProcess[str]
