@@ -13,7 +13,8 @@ from synthetic_journal import cell, write_facts, write_plan
 from regatta.cli.progress import Watcher
 from regatta.fleet.shown_state import show_state
 from regatta.host.journal.record_shape import STATUSES
-from regatta.host.journal.runner_state import process_start, read_state, waits_for
+from regatta.host.journal.runner_state import read_state, waits_for
+from regatta.host.processes import process_start
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
 

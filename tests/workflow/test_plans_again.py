@@ -13,7 +13,7 @@ import pytest
 from runner_plans import wait_until
 from small_experiments import SmallExperiment
 
-from regatta.host.journal.runner_state import process_start
+from regatta.host.processes import process_start
 
 PROGRAM = "#!/bin/sh\nexit 0\n"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from regatta.fleet.bounds import LONGEST_STATE_BYTES
 from regatta.host.journal.record_shape import STATUSES, is_number, is_whole
-from regatta.host.journal.runner_state import process_start
 from regatta.host.printable import printable
+from regatta.host.processes import process_start
 from regatta.store.folder import Folder, write_json
 
 #: the runner there has bounded them so already

@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from regatta.host.processes import START, process_start, stat_fields
 from regatta.services.places import Places
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-#: fields of /proc/PID/stat after the command's name: the state, and when it was started (ticks since boot)
-_STATE, _START = 0, 19
 _LISTENS = "0A"
 
 
@@ -32,13 +31,7 @@ class Process:
     @property
     def runs(self) -> bool:
         """Whether it still runs; one that has ended and that nobody has waited for does not."""
-        fields = _stat(self.pid)
-        return (
-            self.boot_id == _boot_id()
-            and fields is not None
-            and fields[_STATE] not in "ZX"
-            and int(fields[_START]) == self.start_ticks
-        )
+        return self.boot_id == _boot_id() and process_start(self.pid) == self.start_ticks
 
     def listens_on(self, port: int) -> bool:
         """Whether it is this process, and no other, that listens on a TCP port."""
@@ -96,10 +89,8 @@ def started(
         )  # fmt: skip
     finally:
         os.close(fd)
-    fields = _stat(child.pid)
     # A child that nobody has waited for yet is in /proc, ended or not.
-    assert fields is not None
-    return Process(child.pid, int(fields[_START]), _boot_id()), child
+    return Process(child.pid, int(stat_fields(child.pid)[START]), _boot_id()), child
 
 
 def note(places: Places, service: str, process: Process, port: int) -> None:
@@ -139,9 +130,9 @@ def holder(file: Path) -> Process | None:
             )
         except OSError:
             continue
-        fields = _stat(pid) if held else None
-        if fields is not None:
-            return Process(pid, int(fields[_START]), _boot_id())
+        start = process_start(pid) if held else None
+        if start is not None:
+            return Process(pid, start, _boot_id())
     return None
 
 
@@ -176,14 +167,6 @@ def _noted(places: Places, service: str) -> Process | None:
     if not isinstance(pid, int) or not isinstance(ticks, int) or not isinstance(boot_id, str) or pid < 2:
         return None
     return Process(pid, ticks, boot_id)
-
-
-def _stat(pid: int) -> list[str] | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return None
-    return text.rpartition(")")[2].split()
 
 
 def _boot_id() -> str:

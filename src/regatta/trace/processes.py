@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from regatta.host.errors import HostError
+from regatta.host.processes import stat_fields
 from regatta.trace.tree import Memory
 
 _PROC = Path("/proc")
@@ -85,22 +86,14 @@ def check_namespace(pids: tuple[int, ...], fix: str) -> None:
             )
 
 
-def _fields(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name, which may contain anything; the state is first."""
-    try:
-        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-    except OSError:
-        return []
-
-
 def _parent(pid: int) -> int | None:
-    fields = _fields(pid)
+    fields = stat_fields(pid)
     return int(fields[1]) if len(fields) > 1 else None
 
 
 def started_ticks(pid: int) -> int:
     """When a process was started, in clock ticks after the boot: with the number it is that process and no other. 0: gone."""
-    fields = _fields(pid)
+    fields = stat_fields(pid)
     return int(fields[19]) if len(fields) > 19 else 0
 
 
@@ -108,7 +101,7 @@ def user_ns(pids: tuple[int, ...]) -> int:
     """User time of processes and of the children that they have waited for. The kernel counts it in ticks of 10 ms or so."""
     ticks = 0
     for pid in pids:
-        fields = _fields(pid)
+        fields = stat_fields(pid)
         if len(fields) > 13:
             ticks += int(fields[11]) + int(fields[13])
     return ticks * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))

@@ -15,7 +15,7 @@ from runner_plans import wait_until
 
 from regatta.host.errors import StoreError
 from regatta.host.journal.record_shape import STATUSES
-from regatta.host.journal.runner_state import process_start
+from regatta.host.processes import process_start
 from regatta.influx import client, following
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.following import follow

@@ -18,7 +18,7 @@ from influx_server import InfluxServer
 from runner_plans import HOST, sh, wait_until, write_plan
 
 from regatta.cli.segment import _measure_elsewhere
-from regatta.host.journal.runner_state import process_start
+from regatta.host.processes import process_start
 from regatta.host.values.host import Host
 from regatta.influx import live
 from regatta.influx.live import send_in_pauses, sent_beside

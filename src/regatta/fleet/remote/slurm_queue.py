@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from regatta.fleet.remote.base import Unreachable
 from regatta.host.errors import HostError
+from regatta.host.processes import process_start
 
 #: in seconds: how long a controller of Slurm's that does not answer is asked again, and how long one question may take
 CONTROLLER_PATIENCE_S = 600.0
@@ -82,7 +83,7 @@ class Owner:
     @classmethod
     def me(cls, serial: int) -> Owner:
         """This process."""
-        return cls(socket.gethostname(), os.getpid(), _since(os.getpid()), serial)
+        return cls(socket.gethostname(), os.getpid(), str(process_start(os.getpid())), serial)
 
     @classmethod
     def of(cls, job: Job) -> Owner | None:
@@ -99,15 +100,7 @@ class Owner:
         """Whether the process has ended; None where that cannot be seen from here."""
         if self.machine != socket.gethostname():
             return None
-        return _since(self.pid) != self.since
-
-
-def _since(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]
-    except OSError:
-        return "gone"
+        return str(process_start(self.pid)) != self.since
 
 
 def program(name: str) -> str:

@@ -9,19 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.files import parse_object
-
-
-def process_start(pid: int) -> int | None:
-    """Start time of a process in ticks since boot, which with its number is its identity.
-
-    None when it is gone, or is dead and only waits for a parent that may never ask about it.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            words = file.read().rpartition(b")")[2].split()
-        return None if words[0] in (b"Z", b"X") else int(words[19])
-    except (OSError, IndexError, ValueError):
-        return None
+from regatta.host.processes import process_start
 
 
 def read_state(path: Path) -> dict[str, Any] | None:

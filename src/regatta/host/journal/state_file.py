@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from regatta.host.journal.runner_state import process_start
+from regatta.host.processes import process_start
 
 _WIDTH = 1024
 _SHORT_LABEL = 100

@@ -13,9 +13,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from regatta.host.journal.runner_state import process_start
 from regatta.host.measure.cgroup_mounts import mounts, paths_of
 from regatta.host.measure.cpu_quota import can_limit, set_quota, throttled_ns, why_not
+from regatta.host.processes import process_start
 
 _PREFIX = "regatta-"
 _EMPTY_S = 5.0

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from runner_plans import is_gone, wait_until
 
-from regatta.host.journal.runner_state import process_start, read_state
+from regatta.host.journal.runner_state import read_state
 from regatta.host.journal.state_file import StateFile, end_orphans
+from regatta.host.processes import process_start
 
 
 @pytest.fixture
