@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import stat
@@ -82,9 +83,9 @@ class Machine:
         self.bin = directory / "bin"
         self.fakes = directory / "fakes"
         self.log = directory / "log"
-        for made in (self.bin, self.fakes, self.clone / "tools"):
+        for made in (self.bin, self.fakes, self.clone / "tools", self.clone / "configs"):
             made.mkdir(parents=True)
-        for name in ("regatta", "pyproject.toml", "tools/check"):
+        for name in ("regatta", "pyproject.toml", "tools/check", "configs/system-packages.txt"):
             shutil.copy2(ROOT / name, self.clone / name)
         shutil.copytree(ROOT / "requirements", self.clone / "requirements")
         for name in BASE:
@@ -292,6 +293,18 @@ def test_without_root_or_sudo_it_says_what_to_install_by_hand(machine: Machine, 
     assert machine.calls() == []
 
 
+def test_every_need_of_a_verb_is_in_the_list_of_packages() -> None:
+    rows = [
+        line.split(maxsplit=3) for line in (ROOT / "configs" / "system-packages.txt").read_text().splitlines()
+    ]
+    rows = [row for row in rows if row[0] != "#"]
+    assert {row[1] for row in rows} == {"here", "hosts"}
+    assert all(len(row) == 4 for row in rows)
+    asked = re.findall(r"needs=['\"]([^'\"]*)['\"]", (ROOT / "regatta").read_text())
+    words = {word.removesuffix("$workloads") for text in asked for word in text.split()} - {"$needs"}
+    assert {"jdk", "influxdb"} <= words <= {row[0] for row in rows}
+
+
 def test_the_demo_asks_for_no_program_that_it_does_not_run(machine: Machine) -> None:
     machine.has("javac", "mvn", "gcc", "make", "perl")
     assert machine.run("demo", FAKE_UID="1000").returncode == 0
@@ -327,7 +340,7 @@ def test_a_demonstration_with_a_configured_influxdb_asks_for_none(machine: Machi
     machine.has("apt-get", *BUILD_TOOLS)
     cache = machine.clone.parent / "cache"
     settings = machine.clone / "configs" if way == "file" else cache / "services"
-    settings.mkdir(parents=True)
+    settings.mkdir(parents=True, exist_ok=True)
     if way != "variable":
         (settings / "influx.yml").touch()
     variable = {"REGATTA_INFLUX": "db.yml"} if way == "variable" else {}
