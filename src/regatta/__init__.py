@@ -1,3 +1,3 @@
 """Declarative benchmark experiments across fleets of machines."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -86,7 +86,7 @@ def test_the_jvm_in_the_readme_is_in_the_registry() -> None:
 
 
 def test_links_of_the_docs_lead_somewhere() -> None:
-    for page in (HOME / "README.md", *(HOME / "docs").rglob("*.md"), *(HOME / "perf").glob("*.md")):
+    for page in (*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md"), *(HOME / "perf").glob("*.md")):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page}: {target}"
 
@@ -147,6 +147,7 @@ def test_an_installed_wheel_works_without_the_clone(tmp_path: Path) -> None:
     constraints = ["--build-constraints", str(HOME / "requirements" / "build.txt")]
     environment = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
     subprocess.run([uv, *build, *constraints, str(HOME)], check=True, env=environment)
+    assert (tmp_path / "site" / "regatta" / "py.typed").exists()
     spec = tmp_path / "spec.yml"
     spec.write_text(
         "name: installed\nplatforms: [local]\nbenchmarks: [{suite: lm, benchmark: lat_syscall, size: quick}]\n"
