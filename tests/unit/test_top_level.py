@@ -61,3 +61,11 @@ def test_the_hooks_of_a_commit_are_tools_of_the_check_and_need_no_download() -> 
         assert hook["language"] == "system"
         assert f"'{hook['name']}'" in check
         assert str(program.parent) == ".venv/bin" or hook["id"] == "shellcheck"
+
+
+def test_the_paths_that_contributors_and_git_are_told_of_exist() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:src|tests|configs|tools|requirements|benchmarks)/[^`<]*)`", guide)
+    named += re.findall(r"^([^#*\s]\S*?)/?\**\s", (ROOT / ".gitattributes").read_text(), re.MULTILINE)
+    assert len(named) > 10
+    assert [path for path in named if not any(ROOT.glob(path.rstrip("/")))] == []
