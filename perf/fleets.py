@@ -39,7 +39,7 @@ from pathlib import Path
 from regatta.fleet.plans import write_host_plan
 from regatta.host.ready.resolving import resolve
 from regatta.fleet.supplying import make_stock
-from regatta.host.minheap.cells import cross
+from regatta.planner.cells import cross
 from regatta.planner.plan import plan_host
 from regatta.spec.load import load_spec
 from regatta.store.folder import Folder

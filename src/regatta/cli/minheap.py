@@ -48,7 +48,7 @@ def minheap(
     import json
 
     from regatta.host.errors import HostError
-    from regatta.host.minheap.searching import searches, summary
+    from regatta.planner.minheaps import searches, summary
     from regatta.store.receipts import write_preparation
 
     if replace and not keep:
@@ -92,27 +92,25 @@ def minheap(
 
 def _search(ready: Ready, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime) -> int:
     """The search, here or on its host; what was tried there is recorded here too."""
-    from regatta.host.minheap.minheap_search import search_here
-    from regatta.host.minheap.searching import Attempts, NotMeasured, minheap_of_platform
+    from regatta.host.minheap.search import Attempts, NotMeasured
+    from regatta.planner.minheaps import minheap_of_platform, search_of
     from regatta.store.folder import minheap_dir
 
+    wanted = search_of(ready.experiment, host, benchmark, runtime)
     directory = minheap_dir(ready.results)
 
     def search(attempts: Attempts) -> int:
         agent = ready.agents.get(host.name)
         if agent is None:
+            from regatta.host.minheap.running import search_here
+
             return search_here(attempts)
         try:
             return attempts.known()
         except NotMeasured:
             pass
-        question = {
-            "directory": f"{agent.host.root}/minheap", "experiment": ready.experiment, "host": host,
-            "benchmark": benchmark, "runtime": runtime,
-        }  # fmt: skip
-        path = agent.search_minheap(question)
+        path = agent.search_minheap(wanted)
         agent.remote.get(path, attempts.path, _LARGEST_FILE_BYTES)
-        return Attempts(directory, ready.experiment, host, benchmark, runtime).known()
+        return Attempts(directory, wanted).known()
 
-    attempts = Attempts(directory, ready.experiment, host, benchmark, runtime)
-    return minheap_of_platform(attempts, search)
+    return minheap_of_platform(Attempts(directory, wanted), search)

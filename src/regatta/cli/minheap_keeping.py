@@ -8,9 +8,9 @@ from pathlib import Path
 
 from regatta.cli.options import Ready
 from regatta.host.errors import Problem, SpecError
-from regatta.host.minheap.searching import accepted_collectors
 from regatta.host.values.experiment import Runtime
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.minheaps import accepted_collectors
 from regatta.spec.home import minheaps_path
 from regatta.spec.minheap_schema import MinheapsFile
 from regatta.spec.minheaps import merged_minheaps, minheaps_text, read_minheaps

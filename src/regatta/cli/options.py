@@ -13,10 +13,10 @@ from regatta.store.folder import DEFAULT_RESULTS, Folder
 
 if TYPE_CHECKING:
     from regatta.fleet.agent import Agent
-    from regatta.host.minheap.cells import Crossing
     from regatta.host.values.experiment import Experiment
     from regatta.host.values.resolved import ResolvedHost
     from regatta.influx.settings import Settings
+    from regatta.planner.cells import Crossing
 
 results_option = click.option(
     "--results",
@@ -64,8 +64,9 @@ class Ready:
             SpecError: a minheap is missing, or two alternatives are the same.
         """
         from regatta.host.errors import HostError
-        from regatta.host.minheap.cells import cross
-        from regatta.host.ready.training import train_cells, train_here
+        from regatta.host.ready.training import train_here
+        from regatta.planner.cells import cross
+        from regatta.planner.training import train_cells
 
         def trained(host: ResolvedHost) -> Crossing:
             agent = self.agents.get(host.name)
@@ -94,7 +95,7 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
         HostError: a build fails, no runtime can be had, or no host is ready.
     """
     from regatta.fleet.readiness import make_hosts_ready
-    from regatta.host.minheap.searching import known_minheaps
+    from regatta.planner.minheaps import known_minheaps
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
     from regatta.store.folder import minheap_dir

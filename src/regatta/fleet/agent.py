@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import pickle
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +15,13 @@ from pydantic import AfterValidator, TypeAdapter, ValidationError
 from regatta.fleet.remote.base import Answer, Remote, Unreachable
 from regatta.fleet.zipapp import zipapp_file
 from regatta.host.errors import HostError, Problem, RegattaError
+from regatta.host.minheap.search import MinheapSearch
 from regatta.host.printable import Lines, printable
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.host import Host
 from regatta.host.values.resolved import File, ResolvedHost
+from regatta.host.verbs.questions import Facts, Question, Resolve, Train
 
 _RESOLVED = TypeAdapter(ResolvedHost)
 _FILE = TypeAdapter(File)
@@ -153,13 +154,13 @@ class Agent:
             "do not trust this host before you know why",
         )  # fmt: skip
 
-    def ask(self, what: str, question: Mapping[str, Any], timeout_s: float = _ASK_S) -> dict[str, Any]:
-        """Ask a question of `regatta.host.verbs.questions`.
+    def ask(self, what: str, question: Question, timeout_s: float = _ASK_S) -> dict[str, Any]:
+        """Ask a question.
 
         Raises:
             RegattaError: the host's own, with the host's name; or its answer is not of the agreed form.
         """
-        data = pickle.dumps(dict(question), protocol=4)
+        data = json.dumps(asdict(question)).encode()
         value = self.object(["ask", what, self.host.root], data, timeout_s)
         if isinstance(value.get("error"), dict):
             raise self._error(what, value["error"])
@@ -192,7 +193,7 @@ class Agent:
         Raises:
             HostError: it cannot be asked, or answers nonsense.
         """
-        answer = self.ask("facts", {"root": self.host.root}, timeout_s=120)
+        answer = self.ask("facts", Facts(), timeout_s=120)
         try:
             return _FACTS.validate_json(json.dumps(answer), strict=True)
         except ValidationError as error:
@@ -210,7 +211,7 @@ class Agent:
         except HostError:
             return None
 
-    def resolve(self, question: Mapping[str, Any]) -> ResolvedHost | list[str]:
+    def resolve(self, question: Resolve) -> ResolvedHost | list[str]:
         """What is there for an experiment, or what must be brought first.
 
         Raises:
@@ -221,11 +222,8 @@ class Agent:
         if isinstance(lacks, list):
             return [printable(str(item), _LONGEST_TEXT) for item in lacks]
         try:
-            refused = {
-                (label, runtime): reason for label, runtime, reason in answer.get("refused_benchmarks", [])
-            }
-            resolved = _RESOLVED.validate_python({**answer["resolved"], "refused_benchmarks": refused})
-        except (ValidationError, KeyError, TypeError, ValueError) as error:
+            resolved = _RESOLVED.validate_python(answer["resolved"])
+        except (ValidationError, KeyError) as error:
             raise self._wrong("resolve", _short(str(error))) from error
         if (resolved.name, resolved.platform) != (self.host.name, self.host.platform):
             raise self._wrong("resolve", f"an answer of {resolved.name} on {resolved.platform}")
@@ -235,7 +233,7 @@ class Agent:
         self, cells: Sequence[Cell], experiment: Experiment, host: ResolvedHost
     ) -> dict[str, File | RegattaError]:
         """Have training runs made there; cell id -> the file, or why there is none."""
-        answer = self.ask("train", {"cells": list(cells), "experiment": experiment, "host": host})
+        answer = self.ask("train", Train(tuple(cells), experiment, host))
         made: dict[str, File | RegattaError] = {}
         for cell in cells:
             told = answer.get(cell.cell_id)
@@ -248,13 +246,13 @@ class Agent:
                 raise self._wrong("train", _short(str(error))) from error
         return made
 
-    def search_minheap(self, question: Mapping[str, Any]) -> str:
+    def search_minheap(self, search: MinheapSearch) -> str:
         """Have a minheap searched there; returns the path of the file of all attempts.
 
         Raises:
             HostError: no heap is enough.
         """
-        answer = self.ask("minheap", question, _SEARCH_S)
+        answer = self.ask("minheap", search, _SEARCH_S)
         path = answer.get("attempts")
         if not isinstance(path, str) or not path.startswith(f"{self.host.root}/") or ".." in path.split("/"):
             raise self._wrong("minheap", _short(json.dumps(answer)))

@@ -23,6 +23,7 @@ from regatta.host.ready.resolving import resolve
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.host import Host, Wish
 from regatta.host.values.resolved import ResolvedHost
+from regatta.host.verbs.questions import Resolve
 from regatta.spec.inventory import inventory_path
 
 #: hosts that are talked to at once
@@ -131,8 +132,8 @@ def _facts(home: Path, found: Readiness) -> dict[str, str]:
     return {name: answer for name, answer in answers.items() if name not in found.left_out}
 
 
-def _question(staged: Staged, host: Host) -> dict[str, object]:
-    return {"experiment": staged.experiment, "host": host, "supplies": staged.supplies_for(host)}
+def _question(staged: Staged, host: Host) -> Resolve:
+    return Resolve(staged.experiment, host, staged.supplies_for(host))
 
 
 def _bring(

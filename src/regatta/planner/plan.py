@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from regatta.host.minheap.cells import Crossing
-from regatta.host.minheap.header import constant_header, with_plan_id
+from regatta.host.journal.plan_files import with_plan_id
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.cells import Crossing
+from regatta.planner.header import constant_header
 from regatta.planner.layout import segment_bounds
 from regatta.planner.orders import host_generator, order_rows
 from regatta.planner.stopping import stopping_header

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from made_experiments import java_benchmark
 
-from regatta.host.minheap.cells import cross
 from regatta.host.values.experiment import Baseline, Benchmark, Exclude, Experiment, Modifier, Runtime, Scalar
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.cells import cross
 from regatta.planner.plan import plan_host
 
 

@@ -8,7 +8,6 @@ import pytest
 from made_experiments import java_benchmark, native_benchmark, resolved_runtime
 
 from regatta.host.errors import SpecError
-from regatta.host.minheap.cells import cross
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import (
     Collector,
@@ -20,6 +19,7 @@ from regatta.host.values.experiment import (
     SteadyState,
 )
 from regatta.host.values.resolved import File, ResolvedHost
+from regatta.planner.cells import cross
 
 Minheaps = dict[tuple[str, str], int]
 

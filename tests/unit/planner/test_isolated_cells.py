@@ -8,11 +8,11 @@ import pytest
 from made_experiments import java_benchmark, native_benchmark, resolved_runtime
 
 from regatta.host.errors import SpecError
-from regatta.host.minheap.cells import cross
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment, Modifier, Runtime
 from regatta.host.values.isolation import DEFAULT_IMAGE, Isolation
 from regatta.host.values.resolved import File, ResolvedHost
+from regatta.planner.cells import cross
 
 IMAGE_ID = "sha256:" + "1" * 64
 MINHEAPS = {("s/x:small", "a"): 20, ("s/x:small", "b"): 20}

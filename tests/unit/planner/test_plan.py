@@ -14,9 +14,9 @@ import pytest
 
 from regatta.fleet.plans import write_host_plan, write_runner
 from regatta.host.journal.plan_files import read_plan
-from regatta.host.minheap.cells import cross
 from regatta.host.values.experiment import ORDERS, Experiment, Order
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.cells import cross
 from regatta.planner.layout import segment_bounds
 from regatta.planner.plan import HostPlan, plan_host
 from regatta.store.folder import Folder

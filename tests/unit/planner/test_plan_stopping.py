@@ -9,10 +9,10 @@ import pytest
 from regatta.answers.baseline import pairs_with_baseline
 from regatta.answers.pairs import comparison_groups
 from regatta.answers.samples import PlannedCell
-from regatta.host.minheap.cells import cross
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Baseline, Experiment, SteadyState, Stopping
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.cells import cross
 from regatta.planner.layout import segment_bounds
 from regatta.planner.plan import HostPlan, plan_host
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from made_experiments import java_benchmark, native_benchmark
 
-from regatta.host.minheap.cells import Minheaps, cross
 from regatta.host.values.cell import TrainingRun
 from regatta.host.values.experiment import Experiment, Modifier, Runtime, Training
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.cells import Minheaps, cross
 
 CACHE = Modifier("cache", ("-XX:Use={trained}",), training=Training(("-XX:Make={output}",), "app.aot"))
 INTERPRETER = Modifier("interpreter", ("-Xint",))

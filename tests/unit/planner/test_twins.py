@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from regatta.host.minheap.cells import cross
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Baseline, Experiment
 from regatta.host.values.resolved import ResolvedHost
+from regatta.planner.cells import cross
 from regatta.planner.plan import HostPlan, plan_host
 
 Minheaps = dict[tuple[str, str], int]

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from made_experiments import java_benchmark
 
-from regatta.host.minheap.cells import cross
 from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Experiment, UserFile
 from regatta.host.values.resolved import File, ResolvedHost
+from regatta.planner.cells import cross
 
 JAR, DATA, OTHER = File("/f/a.jar", "a" * 64), File("/f/data", "d" * 64), File("/f/other.jar", "e" * 64)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import hashlib
+import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,3 +133,9 @@ def check_files(cells: list[dict[str, Any]]) -> None:
                 path, f"SHA-256 {expected[:12]} as planned", digest[:12],
                 "it changed since the plan was made; `regatta run` plans again",
             )  # fmt: skip
+
+
+def with_plan_id(header: dict[str, Any]) -> dict[str, Any]:
+    """The header with `plan_id`, a hash of all the rest."""
+    text = json.dumps(header, sort_keys=True)
+    return {**header, "plan_id": hashlib.sha256(text.encode()).hexdigest()[:16]}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from regatta.host.cache import remembered
 from regatta.host.errors import HostError
-from regatta.host.minheap.cells import expand_command, named_files, template_values
 from regatta.host.printable import with_lines
 from regatta.host.ready.commands import run_command
+from regatta.host.values.commands import expand_command, named_files, template_values
 from regatta.host.values.experiment import Benchmark, Experiment, Runtime
 from regatta.host.values.resolved import ResolvedHost
 from regatta.host.values.template import placeholders
@@ -32,7 +32,7 @@ def probe_benchmarks(experiment: Experiment, host: ResolvedHost) -> ResolvedHost
     Raises:
         HostError: a probe ended in another way than by 0 or 4: nothing is known then, and nothing is remembered.
     """
-    refused = {}
+    refused: dict[str, dict[str, str]] = {}
     for benchmark in experiment.benchmarks:
         if not benchmark.probe:
             continue
@@ -40,7 +40,7 @@ def probe_benchmarks(experiment: Experiment, host: ResolvedHost) -> ResolvedHost
             if runtime.kind == benchmark.kind and runtime.name in host.runtimes:
                 reason = _ask(experiment, host, benchmark, runtime)
                 if reason:
-                    refused[benchmark.label, runtime.name] = reason
+                    refused.setdefault(benchmark.label, {})[runtime.name] = reason
     return replace(host, refused_benchmarks=refused)
 
 

@@ -8,53 +8,20 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from regatta.host.cache import cache_folder, file_sha256, made_directory
 from regatta.host.contents import place
 from regatta.host.errors import HostError, RegattaError
-from regatta.host.minheap.cells import Crossing
 from regatta.host.ready.commands import run_command
-from regatta.host.values.cell import OUTPUT, TRAINED, Cell
+from regatta.host.values.cell import OUTPUT, Cell
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.resolved import File, ResolvedHost
 
 #: beside the program's own time: what a JVM may take to put its file together
 _ASSEMBLY_S = 300.0
-
-
-def train_cells(
-    crossing: Crossing, train: Callable[[Sequence[Cell]], Mapping[str, File | RegattaError]]
-) -> Crossing:
-    """Have every training run of a crossing made, and put its file into the cell's command.
-
-    Args:
-        crossing: of the host; it stays as it is.
-        train: makes the runs of these cells on their host; cell id -> the file, or why there is none.
-
-    Returns:
-        The crossing with whole commands. A cell whose training run fails (in a heap that is too small, say) is impossible,
-        with the reason.
-    """
-    wanted = [cell for cell in crossing.cells if cell.training is not None]
-    made = train(wanted) if wanted else {}
-    cells: list[Cell] = []
-    impossible = list(crossing.impossible)
-    for cell in crossing.cells:
-        file = made.get(cell.cell_id)
-        if cell.training is None:
-            cells.append(cell)
-        elif isinstance(file, File):
-            argv = tuple(argument.replace(TRAINED, file.path) for argument in cell.argv)
-            check = tuple(argument.replace(TRAINED, file.path) for argument in cell.check)
-            cells.append(replace(cell, argv=argv, check=check, files=(*cell.files, file)))
-        else:
-            reason = _in_one_line(file) if file is not None else "the host says nothing of it"
-            impossible.append((cell.label, f"its training run failed: {reason}"))
-    return Crossing(cells, impossible, crossing.excluded)
 
 
 def train_here(
@@ -115,9 +82,3 @@ def train_cell(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
 
     path = made_directory(cache_folder("trained") / key, make) / training.output
     return File(str(path), file_sha256(path))
-
-
-def _in_one_line(error: RegattaError) -> str:
-    lines = [line.strip() for problem in error.problems for line in problem.got.splitlines() if line.strip()]
-    told = [line for line in lines if "OutOfMemoryError" in line] or lines[-1:]
-    return "; ".join([*lines[:1], *(line for line in told[:1] if line != lines[0])])

@@ -56,8 +56,8 @@ class ResolvedHost:
     inputs: Mapping[str, Mapping[str, File]]
     #: program named in a command -> the executable
     programs: Mapping[str, File]
-    #: (benchmark label, runtime) -> why the runtime cannot run it, by the benchmark's own probe
-    refused_benchmarks: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    #: benchmark label -> runtime -> why the runtime cannot run it, by the benchmark's own probe
+    refused_benchmarks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: benchmark label -> name of what the user brings, or `name/what lies beside it` -> file or folder
     files: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
     #: name of a Docker image that a cell needs -> its id

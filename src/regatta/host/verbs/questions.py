@@ -1,37 +1,54 @@
-"""`ask WHAT`: what the machine that plans wants to know of this host, or have made here.
+"""`ask WHAT`: what the controller wants to know of this host, or have made here.
 
-The question is a pickled mapping of `regatta.host.values` values on standard input: whoever may run commands here asks. The answer is one
-line of JSON on standard output, `{"answer": ...}` or `{"error": {...}}`; talk goes to standard error.
+The question is one JSON object on standard input. The answer is one line of JSON on standard output, `{"answer": ...}` or
+`{"error": {...}}`; messages go to standard error.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import os
-import pickle
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Union
 
-from regatta.host.errors import RegattaError
+from regatta.host.errors import HostError, RegattaError
+from regatta.host.minheap.search import Attempts, MinheapSearch
+from regatta.host.values.cell import Cell
+from regatta.host.values.experiment import Experiment
+from regatta.host.values.from_json import value_from_json
+from regatta.host.values.host import Host
+from regatta.host.values.resolved import ResolvedHost
+from regatta.host.values.supplies import Supplies
 
-#: what a question may be made of
-_MODULES = "regatta.host.values."
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What is this machine?"""
 
 
-class _Values(pickle.Unpickler):
-    """Values of the model, and nothing that runs."""
+@dataclasses.dataclass(frozen=True)
+class Resolve:
+    """What is here for an experiment, or must be brought first?"""
 
-    def find_class(self, module: str, name: str) -> Any:
-        if not module.startswith(_MODULES) or "." in name:
-            raise pickle.UnpicklingError(f"{module}.{name} is no value of the model")
-        found = super().find_class(module, name)
-        if not isinstance(found, type) or found.__module__ != module:
-            raise pickle.UnpicklingError(f"{module}.{name} is no value of the model")
-        return found
+    experiment: Experiment
+    host: Host
+    supplies: Supplies
+
+
+@dataclasses.dataclass(frozen=True)
+class Train:
+    """Make the training runs of these cells."""
+
+    cells: tuple[Cell, ...]
+    experiment: Experiment
+    host: ResolvedHost
+
+
+Question = Union[Facts, Resolve, Train, MinheapSearch]
 
 
 def command(argv: Sequence[str]) -> int:
@@ -39,16 +56,26 @@ def command(argv: Sequence[str]) -> int:
     if len(argv) != 2 or argv[0] not in _QUESTIONS:
         print(f"usage: regatta.pyz ask {'|'.join(_QUESTIONS)} ROOT", file=sys.stderr)
         return 2
-    os.environ["REGATTA_CACHE"] = os.path.join(argv[1], "cache")
-    question = _Values(io.BytesIO(sys.stdin.buffer.read())).load()
+    what, root = argv
+    os.environ["REGATTA_CACHE"] = os.path.join(root, "cache")
+    kind, answer = _QUESTIONS[what]
     try:
-        told: dict[str, Any] = {"answer": _QUESTIONS[argv[0]](question)}
+        told: dict[str, Any] = {"answer": answer(_question(kind, what), Path(root))}
     except RegattaError as error:
         told = {"error": _problems(error)}
     except OSError as error:
         told = {"error": _problems(RegattaError(str(error.filename or "the host"), "to go on", str(error)))}
     print(json.dumps(told))
     return 0
+
+
+def _question(kind: type[Any], what: str) -> Any:
+    where = f"question `{what}`"
+    try:
+        value = json.loads(sys.stdin.buffer.read())
+    except (ValueError, RecursionError) as error:
+        raise HostError(where, "one JSON object", str(error)) from error
+    return value_from_json(kind, value, where)
 
 
 def _problems(error: RegattaError) -> dict[str, Any]:
@@ -58,37 +85,34 @@ def _problems(error: RegattaError) -> dict[str, Any]:
     }
 
 
-def _facts(question: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(question: Facts, root: Path) -> dict[str, Any]:
     """What this machine is, its clock, its JVMs, and the node that Slurm says it is."""
     from regatta.host.ready.facts import local_facts
     from regatta.host.ready.jvms import installed_jvms
 
     return {
         "facts": local_facts(),
-        "jvms": installed_jvms(os.environ["REGATTA_CACHE"], question["root"]),
+        "jvms": installed_jvms(os.environ["REGATTA_CACHE"], str(root)),
         "utc_ns": time.time_ns(),
         "node": os.environ.get("SLURMD_NODENAME", ""),
     }
 
 
-def _resolve(question: Mapping[str, Any]) -> dict[str, Any]:
+def _resolve(question: Resolve, root: Path) -> dict[str, Any]:
     """What is here for an experiment, or what must be brought first."""
     from regatta.host.ready.resolving import lacking, resolve
 
-    experiment, host, supplies = question["experiment"], question["host"], question["supplies"]
-    lacks = lacking(experiment, supplies)
+    lacks = lacking(question.experiment, question.supplies)
     if lacks:
         return {"lacks": lacks}
-    resolved = dataclasses.asdict(resolve(experiment, host, supplies))
-    refused = resolved.pop("refused_benchmarks")
-    return {"resolved": resolved, "refused_benchmarks": [[*key, reason] for key, reason in refused.items()]}
+    return {"resolved": dataclasses.asdict(resolve(question.experiment, question.host, question.supplies))}
 
 
-def _train(question: Mapping[str, Any]) -> dict[str, Any]:
+def _train(question: Train, root: Path) -> dict[str, Any]:
     """Make the training runs of cells; cell id -> what became of it."""
     from regatta.host.ready.training import train_here
 
-    made = train_here(question["cells"], question["experiment"], question["host"])
+    made = train_here(question.cells, question.experiment, question.host)
     return {
         cell_id: {"error": _problems(file)}
         if isinstance(file, RegattaError)
@@ -97,16 +121,18 @@ def _train(question: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _minheap(question: Mapping[str, Any]) -> dict[str, Any]:
+def _minheap(question: MinheapSearch, root: Path) -> dict[str, Any]:
     """Search one minheap here; every attempt is recorded in the host's own folder."""
-    from regatta.host.minheap.minheap_search import answer_search
+    from regatta.host.minheap.running import search_here
 
-    return answer_search(**question)
+    attempts = Attempts(root / "minheap", question)
+    return {"heap_mib": search_here(attempts), "attempts": str(attempts.path)}
 
 
-_QUESTIONS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-    "facts": _facts,
-    "resolve": _resolve,
-    "train": _train,
-    "minheap": _minheap,
+#: what is asked -> the question's type, and what answers it
+_QUESTIONS: dict[str, tuple[type[Any], Callable[[Any, Path], dict[str, Any]]]] = {
+    "facts": (Facts, _facts),
+    "resolve": (Resolve, _resolve),
+    "train": (Train, _train),
+    "minheap": (MinheapSearch, _minheap),
 }

@@ -9,10 +9,10 @@ import pytest
 from test_training import BENCHMARK, EXPERIMENT, HOST
 
 from regatta.host.errors import HostError
-from regatta.host.minheap.cells import cross
 from regatta.host.ready.probes import probe_benchmarks
 from regatta.host.values.experiment import Experiment, Modifier, Runtime
 from regatta.host.values.resolved import ResolvedHost, ResolvedRuntime
+from regatta.planner.cells import cross
 
 #: tells each time that it was asked, and answers by its name
 JVM = """#!/bin/sh
@@ -57,9 +57,11 @@ def test_a_runtime_that_cannot_run_it_is_refused_in_the_benchmarks_last_words(
     experiment, host = asked(tmp_path, log, "able", "lacking", "mute", "old")
     probed = probe_benchmarks(experiment, host)
     assert probed.refused_benchmarks == {
-        (BENCHMARK.label, "lacking"): "not possible: no module jdk.compiler",
-        (BENCHMARK.label, "mute"): "its probe says that it is not possible, and not why",
-        (BENCHMARK.label, "old"): "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main",
+        BENCHMARK.label: {
+            "lacking": "not possible: no module jdk.compiler",
+            "mute": "its probe says that it is not possible, and not why",
+            "old": "Error: LinkageError: java.lang.UnsupportedClassVersionError: Main",
+        }
     }
     assert log.read_text().splitlines() == ["-Dhere x --probe"] * 4
 

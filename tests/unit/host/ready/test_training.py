@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from regatta.host.minheap.cells import Crossing
 from regatta.host.ready.runtimes import provision
-from regatta.host.ready.training import train_cells, train_here
+from regatta.host.ready.training import train_here
 from regatta.host.values.cell import Cell, TrainingRun
 from regatta.host.values.experiment import (
     Baseline,
@@ -27,6 +26,8 @@ from regatta.host.values.experiment import (
     Training,
 )
 from regatta.host.values.resolved import File, ResolvedHost
+from regatta.planner.cells import Crossing
+from regatta.planner.training import train_cells
 
 BENCHMARK = Benchmark(
     suite="s", name="x", size="small", kind="java", command=("{runtime}", "run"), adapter="process",

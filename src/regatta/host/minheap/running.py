@@ -1,4 +1,4 @@
-"""The search for a minheap on this host: attempts at heap sizes, run by the runner's own code and recorded like any invocation."""
+"""The search for a minheap on this host: the runner makes the attempts and records them like any invocation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,7 @@ from regatta.host.measure.host_lock import DEFAULT_LOCK
 from regatta.host.measure.invocation import Bench, measure
 from regatta.host.measure.process import Interrupted, StopSignals, become_subreaper, keep_descriptors
 from regatta.host.measure.segment import end_what_was_left, lock_host, place_on_cores
-from regatta.host.minheap.header import constant_header, with_plan_id
-from regatta.host.minheap.minheap import Attempt
-from regatta.host.minheap.searching import Attempts, NotMeasured, attempt_of
-from regatta.host.values.experiment import Benchmark, Experiment, Runtime
-from regatta.host.values.resolved import ResolvedHost
+from regatta.host.minheap.search import Attempt, Attempts, NotMeasured, attempt_of
 
 
 def search_here(attempts: Attempts) -> int:
@@ -45,19 +41,11 @@ def search_here(attempts: Attempts) -> int:
                 _tell(attempts, collector, heap_mib, record)
             return attempt_of(record)
 
-        return attempts.search(ask)
-
-
-def answer_search(
-    directory: str, experiment: Experiment, host: ResolvedHost, benchmark: Benchmark, runtime: Runtime
-) -> dict[str, Any]:
-    """The same, asked from elsewhere: the minheap and the file of all attempts."""
-    attempts = Attempts(Path(directory), experiment, host, benchmark, runtime)
-    return {"heap_mib": search_here(attempts), "attempts": str(attempts.path)}
+        return attempts.find(ask)
 
 
 def _tell(attempts: Attempts, collector: str, heap_mib: int, record: dict[str, Any]) -> None:
-    what = f"{attempts.benchmark.label} on {attempts.runtime.name} {collector}"
+    what = f"{attempts.search.benchmark} on {attempts.search.runtime} {collector}"
     print(
         f"minheap  {what}  {heap_mib} MiB: {record['status']} ({record['elapsed_ns'] / 1e9:.1f} s)",
         file=sys.stderr,
@@ -109,22 +97,15 @@ class AttemptRunner:
             KeyboardInterrupt: told to stop.
             StoreError: the record cannot be written.
         """
-        attempts = self.attempts
-        cell = attempts.cell(collector, heap_mib)
-        experiment = attempts.narrowed(collector, heap_mib)
-        header = with_plan_id({**constant_header(experiment, attempts.host), "cell": cell.cell_id})
-        timeout_s = attempts.timeout_s(collector)
+        header, cell = self.attempts.planned(collector, heap_mib)
         measured = place_on_cores(header)["measured"]
         bench = Bench(header, self._scratch, measured, self._accounting, self._stop)
-        planned = cell.to_json(timeout_s, experiment.steady.iterations)
-        # The least heap is a property of the program: it is looked for without the cost of containers.
-        planned.pop("isolation", None)
         try:
-            record = measure(bench, Row(self._number, self._number, 0, 0, planned), 0, 0)
+            record = measure(bench, Row(self._number, self._number, 0, 0, cell), 0, 0)
         except Interrupted:
             raise KeyboardInterrupt from None
         finally:
             bench.close()
         self._number += 1
         self._journal.append(record)
-        attempts.add(record)
+        self.attempts.add(record)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
+from regatta.host.values.commands import expand_command, named_files, template_values
 from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import (
-    PROGRAM,
-    USER_FILE,
     Benchmark,
     Collector,
     Exclude,
@@ -22,7 +22,7 @@ from regatta.host.values.experiment import (
 )
 from regatta.host.values.isolation import CellIsolation
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
-from regatta.host.values.template import fill, placeholders, scalar_text
+from regatta.host.values.template import fill, placeholders
 
 #: (benchmark label, runtime name) -> minheap in MiB
 Minheaps = Mapping[tuple[str, str], int]
@@ -98,7 +98,7 @@ def _refusal(choice: _Choice, host: ResolvedHost) -> str:
     runtime = choice.runtime
     if runtime.name not in host.runtimes:
         return host.missing_runtimes.get(runtime.name, "the runtime is not on this host")
-    refused = host.refused_benchmarks.get((choice.benchmark.label, runtime.name), "")
+    refused = host.refused_benchmarks.get(choice.benchmark.label, {}).get(runtime.name, "")
     if refused:
         return refused
     for modifier in choice.modifiers:
@@ -123,9 +123,9 @@ def _modifier_refusal(modifier: Modifier, choice: _Choice, host: ResolvedHost) -
     return host.runtimes[choice.runtime.name].modifiers.get(modifier.name, "")
 
 
-def heap_flags(heap_mib: int | None) -> list[str]:
-    """A heap of one fixed size: growing and shrinking would be one more thing that differs."""
-    return [] if heap_mib is None else [f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"]
+def heap_flags(heap_mib: int | str) -> tuple[str, str]:
+    """The flags of a fixed heap size (MiB): growing and shrinking would be one more difference."""
+    return f"-Xms{heap_mib}m", f"-Xmx{heap_mib}m"
 
 
 def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Crossing:
@@ -171,7 +171,7 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
                 f"regatta minheap {experiment.spec_path}",
             )
             continue
-        cell = _make(experiment, host, choice, heap_mib)
+        cell, _ = _make(experiment, host, choice, heap_mib)
         twin = seen.get(cell.cell_id)
         if twin is None:
             seen[cell.cell_id] = cell
@@ -192,12 +192,20 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     return crossing
 
 
-def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib: int | None) -> Cell:
+def only_cell(experiment: Experiment, host: ResolvedHost) -> tuple[Cell, dict[str, Any]]:
+    """Return the cell of an experiment that has one and names no heap, and what its id is the digest of."""
+    (choice,) = _choices(experiment)
+    return _make(experiment, host, choice, None)
+
+
+def _make(
+    experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib: int | None
+) -> tuple[Cell, dict[str, Any]]:
     benchmark, runtime = choice.benchmark, host.runtimes[choice.runtime.name]
     plain = [
         *choice.runtime.flags,
         *(choice.collector.flags if choice.collector else ()),
-        *heap_flags(heap_mib),
+        *(() if heap_mib is None else heap_flags(heap_mib)),
     ]
     flags = [*plain, *(flag for modifier in choice.modifiers for flag in modifier.flags)]
     training = next((modifier.training for modifier in choice.modifiers if modifier.training), None)
@@ -221,7 +229,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
     environment = {**benchmark.environment}
     for modifier in choice.modifiers:
         environment.update(modifier.environment)
-    identity = {
+    identity: dict[str, Any] = {
         "version": IDENTITY_VERSION,
         "benchmark": [benchmark.label, benchmark.command, benchmark.adapter, dict(benchmark.adapter_options)],
         "parameters": dict(benchmark.parameters),
@@ -250,7 +258,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         own = (m.training.flags if m.training else m.flags for m in choice.modifiers)
         trained = [*plain, *(flag for given in own for flag in given)]
         run = TrainingRun(tuple(expand(benchmark.command, trained)), training.output)
-    return Cell(
+    cell = Cell(
         cell_id=digest_of(identity),
         host=host.name,
         platform=host.platform,
@@ -269,6 +277,7 @@ def _make(experiment: Experiment, host: ResolvedHost, choice: _Choice, heap_mib:
         training=run,
         isolation=isolation,
     )
+    return cell, identity
 
 
 def _isolation(
@@ -313,45 +322,6 @@ def _runtime_folder(path: str) -> str:
         if path.endswith(end):
             return path[: -len(end)]
     return ""
-
-
-def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
-    """What `{build.output}`, `{input.name}`, `{file.name}` and `{program.name}` of a benchmark's templates stand for."""
-    named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
-    named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
-    named.update({USER_FILE + f: file for f, file in host.files.get(benchmark.label, {}).items()})
-    named.update({PROGRAM + p: host.programs[p] for p in benchmark.programs if p in host.programs})
-    return named
-
-
-def template_values(
-    experiment: Experiment, benchmark: Benchmark, named: Mapping[str, File]
-) -> dict[str, str]:
-    """Name to text of everything that a benchmark's templates may name."""
-    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
-    values.update(
-        benchmark=benchmark.name, iterations=str(experiment.steady.iterations), seed=str(experiment.seed)
-    )
-    return values | {name: file.path for name, file in named.items()}
-
-
-def expand_command(
-    command: Sequence[str],
-    runtime: ResolvedRuntime,
-    flags: Sequence[str],
-    values: Mapping[str, str],
-    host: ResolvedHost,
-) -> list[str]:
-    """A command template as it is executed."""
-    argv: list[str] = []
-    for argument in command:
-        if argument == "{runtime}":
-            argv += [runtime.program, *flags] if runtime.program else []
-        else:
-            argv.append(fill(argument, values))
-    if argv and argv[0] in host.programs:
-        argv[0] = host.programs[argv[0]].path
-    return argv
 
 
 def _unique(files: list[File]) -> list[File]:

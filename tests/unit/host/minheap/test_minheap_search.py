@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.host.minheap.minheap import Attempt, NoHeapIsEnough, search_minheap
+from regatta.host.minheap.search import Attempt, NoHeapIsEnough, search_minheap
 
 thresholds = st.dictionaries(
     st.sampled_from(["serial", "parallel", "g1", "z"]), st.integers(1, 5000), min_size=1

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
+from regatta.host.journal.plan_files import PLAN_VERSION
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.resolved import ResolvedHost
-
-PLAN_VERSION = 1
 
 
 def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any]:
@@ -32,9 +29,3 @@ def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any
         "output_kib": experiment.output_kib,
         "give_up_after": experiment.give_up_after,
     }
-
-
-def with_plan_id(header: dict[str, Any]) -> dict[str, Any]:
-    """The header with `plan_id`, a hash of all the rest."""
-    text = json.dumps(header, sort_keys=True)
-    return {**header, "plan_id": hashlib.sha256(text.encode()).hexdigest()[:16]}

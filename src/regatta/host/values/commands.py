@@ -1,0 +1,48 @@
+"""The commands of a benchmark on a host: what their templates may name, and what they become. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from regatta.host.values.experiment import PROGRAM, USER_FILE, Benchmark, Experiment
+from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
+from regatta.host.values.template import fill, scalar_text
+
+
+def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
+    """What `{build.output}`, `{input.name}`, `{file.name}` and `{program.name}` of a benchmark's templates stand for."""
+    named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
+    named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
+    named.update({USER_FILE + f: file for f, file in host.files.get(benchmark.label, {}).items()})
+    named.update({PROGRAM + p: host.programs[p] for p in benchmark.programs if p in host.programs})
+    return named
+
+
+def template_values(
+    experiment: Experiment, benchmark: Benchmark, named: Mapping[str, File]
+) -> dict[str, str]:
+    """Name to text of everything that a benchmark's templates may name."""
+    values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
+    values.update(
+        benchmark=benchmark.name, iterations=str(experiment.steady.iterations), seed=str(experiment.seed)
+    )
+    return values | {name: file.path for name, file in named.items()}
+
+
+def expand_command(
+    command: Sequence[str],
+    runtime: ResolvedRuntime,
+    flags: Sequence[str],
+    values: Mapping[str, str],
+    host: ResolvedHost,
+) -> list[str]:
+    """A command template as it is executed."""
+    argv: list[str] = []
+    for argument in command:
+        if argument == "{runtime}":
+            argv += [runtime.program, *flags] if runtime.program else []
+        else:
+            argv.append(fill(argument, values))
+    if argv and argv[0] in host.programs:
+        argv[0] = host.programs[argv[0]].path
+    return argv

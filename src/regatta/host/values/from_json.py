@@ -1,0 +1,92 @@
+"""Values from JSON, exactly as their dataclasses are typed. No I/O; Python 3.9 as on hosts."""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import sys
+from functools import cache
+from typing import Any, Literal, Optional, TypeVar, Union, get_args, get_origin
+
+from regatta.host.errors import HostError
+
+T = TypeVar("T")
+
+_SCALARS = (str, int, float, bool)
+
+
+def value_from_json(kind: type[T], value: Any, where: str) -> T:
+    """Make a value of a dataclass whose fields are scalars, dataclasses, tuples and mappings of text.
+
+    Args:
+        kind: the dataclass.
+        value: as `json.loads` gives it; objects have exactly the fields as keys.
+        where: names the value in errors.
+
+    Raises:
+        HostError: the value has another shape.
+    """
+    made = _made(kind, value, where)
+    assert isinstance(made, kind)
+    return made
+
+
+def _made(kind: Any, value: Any, where: str) -> Any:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    types = _types_of(kind) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else None
+    if types is not None:
+        if not isinstance(value, dict) or value.keys() != types.keys():
+            raise _wrong(where, f"an object of {', '.join(types)}", value)
+        return kind(**{name: _made(types[name], value[name], f"{where}.{name}") for name in types})
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise _wrong(where, "a list", value)
+        return tuple([_made(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value)])
+    if origin is collections.abc.Mapping:
+        if not isinstance(value, dict):
+            raise _wrong(where, "an object", value)
+        return {key: _made(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
+    if origin is Literal:
+        if value not in arguments:
+            raise _wrong(where, "one of " + ", ".join(arguments), value)
+        return value
+    if origin is Union:
+        if value is None and type(None) in arguments:
+            return None
+        if type(value) in arguments:
+            return value
+        (kind,) = (one for one in arguments if one is not type(None)) if len(arguments) == 2 else (None,)
+        if kind is None:
+            raise _wrong(where, "text, a number or a truth value", value)
+        return _made(kind, value, where)
+    if kind not in _SCALARS:
+        raise TypeError(f"{where}: {kind} cannot be made from JSON")
+    # A whole number is written without its point by those who have one.
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise _wrong(where, kind.__name__, value)
+    return value
+
+
+@cache
+def _types_of(kind: Any) -> dict[str, Any]:
+    """Field -> its type. `get_type_hints` of Python 3.9 does not know `|`, which fields have before `None` alone."""
+    names = {**vars(sys.modules[kind.__module__]), "Optional": Optional}
+    found = {}
+    for field in dataclasses.fields(kind):
+        text = str(field.type)
+        rest = text[: -len(" | None")] if text.endswith(" | None") else ""
+        found[field.name] = eval(f"Optional[{rest}]" if rest else text, names)
+    return found
+
+
+def _wrong(where: str, expected: str, value: Any) -> HostError:
+    got = type(value).__name__
+    if isinstance(value, dict):
+        got = f"an object of {', '.join(map(str, value))}"
+    elif isinstance(value, (str, int, float)):
+        got = repr(value)
+    return HostError(
+        where, expected, got if len(got) <= 300 else f"{got[:300]}...", "send it with the same version"
+    )

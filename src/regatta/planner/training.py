@@ -1,0 +1,48 @@
+"""What the training runs of cells leave, put into their commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from regatta.host.errors import RegattaError
+from regatta.host.values.cell import TRAINED, Cell
+from regatta.host.values.resolved import File
+from regatta.planner.cells import Crossing
+
+
+def train_cells(
+    crossing: Crossing, train: Callable[[Sequence[Cell]], Mapping[str, File | RegattaError]]
+) -> Crossing:
+    """Have every training run of a crossing made, and put its file into the cell's command.
+
+    Args:
+        crossing: of the host; it stays as it is.
+        train: makes the runs of these cells on their host; cell id -> the file, or why there is none.
+
+    Returns:
+        The crossing with whole commands. A cell whose training run fails (in a heap that is too small, say) is impossible,
+        with the reason.
+    """
+    wanted = [cell for cell in crossing.cells if cell.training is not None]
+    made = train(wanted) if wanted else {}
+    cells: list[Cell] = []
+    impossible = list(crossing.impossible)
+    for cell in crossing.cells:
+        file = made.get(cell.cell_id)
+        if cell.training is None:
+            cells.append(cell)
+        elif isinstance(file, File):
+            argv = tuple(argument.replace(TRAINED, file.path) for argument in cell.argv)
+            check = tuple(argument.replace(TRAINED, file.path) for argument in cell.check)
+            cells.append(replace(cell, argv=argv, check=check, files=(*cell.files, file)))
+        else:
+            reason = _in_one_line(file) if file is not None else "the host says nothing of it"
+            impossible.append((cell.label, f"its training run failed: {reason}"))
+    return Crossing(cells, impossible, crossing.excluded)
+
+
+def _in_one_line(error: RegattaError) -> str:
+    lines = [line.strip() for problem in error.problems for line in problem.got.splitlines() if line.strip()]
+    told = [line for line in lines if "OutOfMemoryError" in line] or lines[-1:]
+    return "; ".join([*lines[:1], *(line for line in told[:1] if line != lines[0])])
