@@ -16,10 +16,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from synthetic_journal import planned_cell
+
 from regatta.fleet.plans import write_runner
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.measure.scratch import results_of
 from regatta.host.values.experiment import Cores, PerturbationLimits, Rlimits
+from regatta.host.values.record import Record
 from regatta.store.folder import Folder
 
 HOST = "alpha"
@@ -39,29 +42,10 @@ def wait_until(true: Callable[[], Any], what: str, patience_s: float = 20.0) -> 
 
 def cell(name: str, argv: Sequence[str], **other: Any) -> dict[str, Any]:
     """A native cell of `plan.json` that runs `argv`."""
-    return {
-        "cell_id": f"{zlib.crc32(name.encode()):016x}",
-        "label": f"hand/{name}:default · native",
-        "benchmark": f"hand/{name}:default",
-        "kind": "native",
-        "runtime": "native",
-        "collector": "",
-        "modifiers": "none",
-        "heap_factor": None,
-        "heap_mib": None,
-        "platform": "local",
-        "metric": "elapsed",
-        "better": "lower",
-        "argv": list(argv),
-        "environment": {},
-        "timeout_s": 20.0,
-        "adapter": {"name": "process", "options": {}},
-        "expect": {"digest": "", "stdout_sha256": "", "check_sha256": ""},
-        "arrange": {},
-        "check": [],
-        "files": [],
-        **other,
-    }
+    changes = {
+        "label": f"hand/{name}:default · native", "benchmark": f"hand/{name}:default", "argv": list(argv), **other,
+    }  # fmt: skip
+    return planned_cell(f"{zlib.crc32(name.encode()):016x}", "native", **changes)
 
 
 def sh(name: str, script: str, **other: Any) -> dict[str, Any]:
@@ -166,20 +150,20 @@ class Runner:
         out, err = process.communicate(timeout=patience_s)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
-    def measure(self, *cells: Mapping[str, Any], **plan: Any) -> list[dict[str, Any]]:
+    def measure(self, *cells: Mapping[str, Any], **plan: Any) -> list[Record]:
         """Plan the cells, run the only segment, and give its records. It must end well."""
         write_plan(self.folder, cells, **plan)
         done = self.run()
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return self.records()
 
-    def one(self, planned: Mapping[str, Any], **plan: Any) -> dict[str, Any]:
+    def one(self, planned: Mapping[str, Any], **plan: Any) -> Record:
         """The record of a single invocation."""
         records = self.measure(planned, **plan)
         assert len(records) == 1
         return records[0]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Record]:
         """All records; none may be damaged."""
         items = list(read_journal(self.folder.path))
         assert not [item for item in items if isinstance(item, Damage) and not item.torn]

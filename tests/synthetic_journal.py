@@ -9,9 +9,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from regatta.host.journal.plan_files import Row
 from regatta.host.journal.record import encode_record
+from regatta.host.measure.invocation import unmeasured
+from regatta.host.values.cell import NO_MODIFIERS, Cell
+from regatta.host.values.experiment import Benchmark, Expectation, RuntimeKind
 
 START_NS = 1_700_000_000_000_000_000
+
+
+def planned_cell(cell_id: str, kind: RuntimeKind, **changes: Any) -> dict[str, Any]:
+    """A cell of `plan.json`, as the planner writes it but for some values."""
+    benchmark = Benchmark(
+        suite="", name="", size="", kind=kind, command=(), adapter="process", adapter_options={}, metric="elapsed",
+        better="lower", parameters={}, environment={}, arrange={}, check=(), expect=Expectation(), builds={}, inputs={},
+    )  # fmt: skip
+    made = Cell(
+        cell_id=cell_id, host="alpha", platform="local", benchmark=benchmark, runtime="native", collector="",
+        modifiers=NO_MODIFIERS, heap_factor=None, heap_mib=None, argv=(), environment={}, arrange={}, check=(), files=(),
+    )  # fmt: skip
+    return {**made.to_json(timeout_s=20.0, iterations=1), **changes}
 
 
 def cell(
@@ -33,7 +50,13 @@ def cell(
     }  # fmt: skip
     cell_id = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
     label = f"{benchmark} · {runtime} {collector} {modifiers} · {heap_mib} MiB"
-    return {"cell_id": cell_id, "label": label, **parts, "adapter": {"name": "regatta", "options": {}}}
+    return planned_cell(
+        cell_id,
+        "java" if collector else "native",
+        **parts,
+        label=label,
+        adapter={"name": "regatta", "options": {}},
+    )
 
 
 def native(benchmark: str = "spec/gzip:test", **other: Any) -> dict[str, Any]:
@@ -67,22 +90,13 @@ def record(
         if started is None
         else started
     )
+    header = {
+        "experiment": "made-up", "host": host, "platform": of["platform"], "plan_id": plan_id, "seed": 1, "order": order,
+    }  # fmt: skip
+    planned: Any = of
+    row = Row(round * 10 + position, round, block, position, planned)
     return {
-        "v": 1,
-        "invocation_id": f"{of['cell_id']}-r{round}",
-        "attempt": attempt,
-        "cell_id": of["cell_id"],
-        "experiment": "made-up",
-        "host": host,
-        "platform": of["platform"],
-        "plan_id": plan_id,
-        "seed": 1,
-        "order": order,
-        "segment": 0,
-        "round": round,
-        "block": block,
-        "position": position,
-        "planned_index": round * 10 + position,
+        **unmeasured(header, row, attempt, segment=0),
         "sequence": -1,
         "started_utc_ns": start,
         "started_monotonic_ns": start - START_NS,
@@ -90,21 +104,12 @@ def record(
         "status": status,
         "reason": reason,
         "exit_code": 0 if status in ("ok", "perturbed") else 1,
-        "signal": None,
         "rusage": {"user_s": 1, "system_s": 0.25, "max_rss_kib": 1000, "minor_faults": 1, "major_faults": 0,
                    "voluntary_switches": 2, "involuntary_switches": 3},
-        "cgroup": None,
-        "left_behind": 0,
         "iterations": rows,
-        "digest": None,
-        "info": {},
         "host_before": state,
         "host_after": state,
-        "perturbation": [],
         "cores": [0, 1],
-        "padding_bytes": 0,
-        "stdout": {"bytes": 0, "head": ""},
-        "stderr": {"bytes": 0, "head": ""},
         "runner": {"version": "0.1.0", "before_ns": 1, "after_ns": 2},
     }  # fmt: skip
 

@@ -10,6 +10,7 @@ from typing import Any
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object
 from regatta.host.values.experiment import Baseline, SteadyState
+from regatta.store.experiment_document import ExperimentDocument
 
 _DEFAULT_LEVEL = 0.95
 _DEFAULT_THETA_PERCENT = 1.0
@@ -67,7 +68,7 @@ def read_facts(experiment_dir: Path) -> Facts:
         ) from error
 
 
-def _facts(document: Mapping[str, Any]) -> Facts:
+def _facts(document: ExperimentDocument) -> Facts:
     experiment = document["experiment"]
     steady, baseline = experiment["steady"], experiment.get("baseline") or {}
     return Facts(
@@ -96,7 +97,7 @@ def fingerprint_of(host: Mapping[str, str]) -> str:
     return "; ".join(f"{key} {value}" for key, value in host.items()).replace("\n", " ")
 
 
-def _impossible(document: Mapping[str, Any]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def _impossible(document: ExperimentDocument) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """An entry is (cell, reason) or (cell, reason, host); each cell and reason once."""
     hosts: dict[tuple[str, str], dict[str, None]] = {}
     for cell, reason, *host in document.get("impossible") or ():

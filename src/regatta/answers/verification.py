@@ -14,6 +14,8 @@ from regatta.host.errors import Problem, VerificationError
 from regatta.host.journal.decided import planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.host.journal.record_shape import STATUSES
+from regatta.host.values.cell import PlanCell
+from regatta.host.values.record import Record
 from regatta.store.folder import Folder
 from regatta.store.left_out import hosts_left_out
 
@@ -111,7 +113,7 @@ class _HostLedger:
         self.host = host
         self._rows_path = folder.host_plan(host) / "rows.i32"
         self._segments = [first for first, _ in header["segments"]]
-        self.cells: list[dict[str, Any]] = header["cells"]
+        self.cells: list[PlanCell] = header["cells"]
         self.index = {cell["cell_id"]: i for i, cell in enumerate(self.cells)}
         decisions = read_decisions(folder.decisions(host))
         #: rounds of each cell: those that its comparisons do not need are not planned any more
@@ -236,7 +238,7 @@ def verify_experiment(folder: Folder) -> Verdict:
     )
 
 
-def _numbered_lines(folder: Folder) -> Iterator[tuple[Path, int, dict[str, Any] | Damage]]:
+def _numbered_lines(folder: Folder) -> Iterator[tuple[Path, int, Record | Damage]]:
     for path in journal_files(folder.path):
         for number, item in enumerate(read_file(path), start=1):
             yield path, number, item

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from regatta.cli.options import json_option, results_option
 from regatta.host.printable import printable
+from regatta.host.values.record import Record
 from regatta.store.folder import find_folder
 
 _HEADER = ("host", "invocation", "try", "round", "block", "pos", "status", "elapsed s", "reason")
@@ -40,10 +40,10 @@ def records(experiment: str, results: Path, as_json: bool) -> None:
         click.echo(f"{damaged} torn or damaged lines are no records; `regatta verify` names them", err=True)
 
 
-def _cells(record: dict[str, Any]) -> tuple[str, ...]:
-    keys = ("host", "invocation_id", "attempt", "round", "block", "position", "status")
-    elapsed = f"{record['elapsed_ns'] / 1e9:.6f}"
-    return (*(printable(str(record[key])) for key in keys), elapsed, printable(record.get("reason") or ""))
+def _cells(record: Record) -> tuple[str, ...]:
+    where = (record["host"], record["invocation_id"], record["attempt"], record["round"], record["block"])
+    told = (*where, record["position"], record["status"], f"{record['elapsed_ns'] / 1e9:.6f}")
+    return (*(printable(str(part)) for part in told), printable(record.get("reason") or ""))
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from regatta.fleet.bounds import LONGEST_LINE_BYTES, MOST_ATTEMPTS
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.journal.record_shape import ALL_KEYS, shape_problem
 from regatta.host.printable import printable
+from regatta.host.values.record import Record
 
 #: of a reason
 _SHOWN = 300
@@ -27,7 +28,7 @@ class Acceptance:
         """Whether the plan keeps a file of that name of a cell."""
         return name in self._cells.get(cell_id, ())
 
-    def record(self, line: bytes) -> dict[str, Any]:
+    def record(self, line: bytes) -> Record:
         """The record of a line, which comes without its newline.
 
         Raises:

@@ -6,13 +6,13 @@ import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import regatta
 from regatta.fleet.zipapp import zipapp_bytes
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.plan import HostPlan
+from regatta.store.experiment_document import ExperimentDocument
 from regatta.store.folder import Folder, replacing, write_json
 
 
@@ -46,7 +46,7 @@ def write_experiment(
     left_out: Mapping[str, str],
     plan_ids: Mapping[str, str],
 ) -> None:
-    """Write `plan/experiment.json`: what the analysis must know that no record says.
+    """Write `plan/experiment.json`.
 
     Args:
         folder: of the experiment.
@@ -56,7 +56,7 @@ def write_experiment(
         left_out: host -> why nothing is planned on it.
         plan_ids: host -> the id of its plan.
     """
-    value: dict[str, Any] = {
+    document: ExperimentDocument = {
         "experiment": {
             "name": experiment.name,
             "question": experiment.question,
@@ -86,10 +86,9 @@ def write_experiment(
         "runtimes": _versions(hosts),
         "impossible": [list(item) for item in impossible],
         "left_out": dict(left_out),
-        # Whoever measures waits for this file: it is another one whenever a plan is.
         "plans": dict(plan_ids),
     }
-    write_json(folder.experiment, value)
+    write_json(folder.experiment, document)
 
 
 def _versions(hosts: Mapping[str, ResolvedHost]) -> dict[str, str]:

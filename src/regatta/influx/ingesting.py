@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.journal.record import DamagedLine, decode_record
+from regatta.host.values.record import Record
 from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.event_points import event_point
@@ -364,7 +364,7 @@ class _HostEncoding:
         if batch.positions:
             yield self._closed(batch)
 
-    def _pieces(self, encoder: RecordLines, record: dict[str, Any]) -> Iterator[Piece]:
+    def _pieces(self, encoder: RecordLines, record: Record) -> Iterator[Piece]:
         """The lines of the next record; none where it had expired when all was written again."""
         since_ns, started_ns = self._cursor.since_ns, record.get("started_utc_ns")
         if since_ns and isinstance(started_ns, int) and started_ns < since_ns:
@@ -391,7 +391,7 @@ class _HostEncoding:
         self._kept[cell_id] = self._new[cell_id] = self._cells[cell_id] = planned
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
+def _record(line: bytes) -> Record | None:
     """The record in a line; None: it is damaged."""
     try:
         return decode_record(line)

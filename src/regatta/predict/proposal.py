@@ -60,15 +60,7 @@ def _of_host(
 ) -> list[dict[str, Any]]:
     as_if = experiment.stopping or Stopping("stein", 10, 30, rule.target_percent)
     groups = block_groups(experiment, as_if, plan.cells, plan.group_sizes)
-    cells = [
-        {
-            "cell_id": cell.cell_id,
-            "label": cell.label,
-            "metric": cell.benchmark.metric,
-            "summary": cell.benchmark.summary,
-        }
-        for cell in plan.cells
-    ]
+    cells = [cell.to_json(experiment.timeout_s, experiment.steady.iterations) for cell in plan.cells]
     labels = {cell["cell_id"]: cell["label"] for cell in cells}
     rounds = range(experiment.discarded_rounds, _ALL_ROUNDS)
     by_id = {cell["cell_id"]: cell for cell in cells}

@@ -13,8 +13,7 @@ from typing import Any
 from regatta.host.journal.record import without_surrogates
 from regatta.host.journal.record_shape import GROUPS, KEYS, Kind
 
-Record = Mapping[str, Any]
-Column = tuple[Kind, Callable[[Record], Any]]
+Column = tuple[Kind, Callable[[Mapping[str, Any]], Any]]
 
 
 def _own(*keys: str) -> dict[str, Column]:
@@ -82,7 +81,7 @@ INVOCATION_COLUMNS: dict[str, Column] = {
 }
 
 
-def invocation_values(record: Record) -> dict[str, Any]:
+def invocation_values(record: Mapping[str, Any]) -> dict[str, Any]:
     """What one record says in the columns of an invocation; None where it says nothing.
 
     Raises:

@@ -31,6 +31,7 @@ from regatta.host.errors import StoreError
 from regatta.host.files import locked, parse_object, sync
 from regatta.host.journal.decided import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.host.journal.journal import Damage, journal_files, read_file
+from regatta.host.values.record import Record
 from regatta.store.seal import seal, sealed_marks
 from regatta.store.tables import (
     CELLS,
@@ -360,7 +361,7 @@ def fingerprint(experiment_dir: Path) -> str:
 
 def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -> tuple[int, int, int]:
     written = measured = damaged = 0
-    batch: list[dict[str, Any]] = []
+    batch: list[Record] = []
     pending = 0
     lines_of: Counter[str] = Counter()
     first: dict[str, str] = {}
@@ -396,7 +397,7 @@ def _write_records(experiment_dir: Path, new: _New, progress: Progress | None) -
     return written, measured, damaged
 
 
-def _journal(experiment_dir: Path, progress: Progress | None) -> Iterator[dict[str, Any] | Damage]:
+def _journal(experiment_dir: Path, progress: Progress | None) -> Iterator[Record | Damage]:
     files = journal_files(experiment_dir)
     sizes = [path.stat().st_size for path in files]
     done, total = 0, sum(sizes)

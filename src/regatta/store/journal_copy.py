@@ -6,11 +6,11 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.files import take_lock
 from regatta.host.journal.journal import Damage, read_file
+from regatta.host.values.record import Record
 
 
 class JournalCopy:
@@ -51,11 +51,11 @@ class JournalCopy:
             number += 1
         return number
 
-    def _note(self, record: dict[str, Any]) -> None:
+    def _note(self, record: Record) -> None:
         self.seen.add((record["invocation_id"], record["attempt"]))
         self._numbers.add(record["sequence"])
 
-    def append(self, line: bytes, record: dict[str, Any]) -> None:
+    def append(self, line: bytes, record: Record) -> None:
         """Take one line over, without its newline, as the host wrote it.
 
         Raises:

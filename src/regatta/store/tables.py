@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from regatta.host.journal.record_shape import Kind
 from regatta.host.values.experiment import SUMMARIES
+from regatta.host.values.record import Record
 from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 
 #: part of the database's fingerprint: raise it when a column changes, and old databases are made again
@@ -71,7 +72,7 @@ CELLS = pa.schema(
 DAMAGE = pa.schema([("host", _TEXT), ("lines", _INT), ("first", _TEXT)])
 
 
-def invocation_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Table:
+def invocation_rows(first_record: int, records: Sequence[Record]) -> pa.Table:
     """Rows of `INVOCATIONS` for records, as `decode_record` gives them, whose numbers count from `first_record`."""
     columns = [pa.array(range(first_record, first_record + len(records)), _INT)]
     for kind, read in INVOCATION_COLUMNS.values():
@@ -79,7 +80,7 @@ def invocation_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Tabl
     return pa.Table.from_arrays(columns, schema=INVOCATIONS)
 
 
-def iteration_rows(first_record: int, records: list[dict[str, Any]]) -> pa.Table:
+def iteration_rows(first_record: int, records: Sequence[Record]) -> pa.Table:
     """Rows of `ITERATIONS` for the same records."""
     numbers: list[int] = []
     measured: list[list[Any]] = []

@@ -25,6 +25,8 @@ from regatta.host.measure.process import (
     StopSignals,
 )
 from regatta.host.measure.scratch import results_of, work_of
+from regatta.host.values.cell import PlanCell
+from regatta.host.values.record import Rusage
 
 _RESULTS_LABEL = "regatta.results"
 #: those that Docker can set; the address space is limited by the gate
@@ -39,7 +41,7 @@ class Contained:
     outcome: Outcome
     tree: TreeUsage
     #: the record's `rusage` and `isolation`
-    rusage: dict[str, Any]
+    rusage: Rusage
     isolation: dict[str, Any]
 
 
@@ -110,7 +112,7 @@ class Containers:
         #: image id -> names of the variables that it sets
         self._variables: dict[str, list[str]] = {}
 
-    def check(self, cells: list[dict[str, Any]], launch: Callable[[list[str]], Launch]) -> None:
+    def check(self, cells: list[PlanCell], launch: Callable[[list[str]], Launch]) -> None:
         """See that every image is the planned one and has what is asked of it, by a trial container of each.
 
         Args:
@@ -122,7 +124,7 @@ class Containers:
             Interrupted: the runner was told to stop.
         """
         self._check_engine(cells)
-        kinds: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        kinds: dict[tuple[str, str], list[PlanCell]] = {}
         for cell in cells:
             key = (cell["isolation"]["image"], cell["isolation"]["image_id"])
             kinds.setdefault(key, []).append(cell)
@@ -137,7 +139,7 @@ class Containers:
             self._variables[image_id] = [str(each).partition("=")[0] for each in set_there]
             self._try(name, group, launch)
 
-    def _check_engine(self, cells: list[dict[str, Any]]) -> None:
+    def _check_engine(self, cells: list[PlanCell]) -> None:
         about = self.engine.ask("GET", "/info")
         if about.get("CgroupDriver") == "cgroupfs":
             self._parent = "/"
@@ -153,11 +155,11 @@ class Containers:
                     "mount the control groups cpu, cpuset and memory, and start dockerd again",
                 )  # fmt: skip
 
-    def _try(self, image: str, cells: list[dict[str, Any]], launch: Callable[[list[str]], Launch]) -> None:
+    def _try(self, image: str, cells: list[PlanCell], launch: Callable[[list[str]], Launch]) -> None:
         """One container of an image, which looks for the programs that are to be there."""
         programs = sorted({path for cell in cells for path in cell["isolation"]["programs"]})
         looks = [SHELL, "-c", 'for each; do [ -x "$each" ] || echo "$each"; done', SHELL, *programs]
-        trial = {
+        trial: PlanCell = {
             **cells[0],
             "files": [file for cell in cells for file in cell["files"]],
             "isolation": {
@@ -179,7 +181,7 @@ class Containers:
 
     def run(
         self,
-        cell: Mapping[str, Any],
+        cell: PlanCell,
         launch: Launch,
         let_go: Callable[[], None] = lambda: None,
         ended: Callable[[], None] = lambda: None,
@@ -237,13 +239,13 @@ class Containers:
         tree = TreeUsage(usage.version, usage.cpu_ns, usage.memory_peak_bytes, usage.oom_kills)
         return Contained(outcome, tree, _rusage(usage), isolation)
 
-    def _refused(self, cell: Mapping[str, Any], refusal: Refusal) -> HostError:
+    def _refused(self, cell: PlanCell, refusal: Refusal) -> HostError:
         wanted = f"a container of {cell['isolation']['image']}"
         return HostError(
             f"Docker at {self.engine.path}", wanted, refusal.message, "see `isolation` in the spec"
         )
 
-    def _body(self, cell: Mapping[str, Any], launch: Launch, gate: Gate) -> dict[str, Any]:
+    def _body(self, cell: PlanCell, launch: Launch, gate: Gate) -> dict[str, Any]:
         """What the engine is asked for."""
         isolation = cell["isolation"]
         limits = dict(launch.rlimits)
@@ -295,7 +297,7 @@ def _ulimit(which: int, soft: int | None) -> dict[str, Any]:
     return {"Name": _ULIMITS[which], "Soft": soft, "Hard": hard}
 
 
-def _rusage(usage: ContainerUsage) -> dict[str, Any]:
+def _rusage(usage: ContainerUsage) -> Rusage:
     return {
         "user_s": usage.user_s,
         "system_s": usage.system_s,

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from regatta.host.errors import HostError
 from regatta.host.measure import cpu_quota
 from regatta.host.measure.limits import isolation_of, quota_asked
 from regatta.host.values.capabilities import CAPABILITIES
+from regatta.host.values.cell import PlanCell
 
 
 class ContainerLimits:
     """Those of one container. `begin` when its program is let go, `finish` when that has ended."""
 
-    def __init__(self, where: str, cell: Mapping[str, Any], pid: int, cores: list[int]) -> None:
+    def __init__(self, where: str, cell: PlanCell, pid: int, cores: list[int]) -> None:
         """Args:
         where: for messages: the engine that made it.
         cell: of the plan.

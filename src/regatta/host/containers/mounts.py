@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from regatta.host.values.cell import PlanCell
 
-def mounts_of(cell: Mapping[str, Any], writable: Iterable[Path], gate: Path) -> list[dict[str, Any]]:
+
+def mounts_of(cell: PlanCell, writable: Iterable[Path], gate: Path) -> list[dict[str, Any]]:
     """The engine's `Mounts`: the cell's files and folders read-only, the program's own writable, the gate's read-only.
 
     The folder that holds the program's own is not among them: what is mounted cannot be replaced by a link.
@@ -26,7 +28,7 @@ def _bind(path: str, read_only: bool) -> dict[str, Any]:
     return {"Type": "bind", "Source": path, "Target": path, "ReadOnly": read_only}
 
 
-def _read_only(cell: Mapping[str, Any]) -> list[str]:
+def _read_only(cell: PlanCell) -> list[str]:
     """Paths in an order in which none hides another; those inside another need no mount of their own."""
     paths = [file["path"] for file in cell["files"]]
     for folder in cell["isolation"]["folders"]:
@@ -58,7 +60,7 @@ def _targets(root: str) -> Iterator[str]:
                     yield target
 
 
-def container_command(cell: Mapping[str, Any], argv: list[str]) -> list[str]:
+def container_command(cell: PlanCell, argv: list[str]) -> list[str]:
     """A command as it is executed inside. A program of the host that is a link is called by what it is a link to, which is there."""
     if argv[0] in cell["isolation"]["programs"]:
         return argv

@@ -6,7 +6,7 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +26,7 @@ from regatta.host.measure.process import (
     children_of,
     wait_for_end,
 )
+from regatta.host.values.cell import PlanCell
 
 #: some tenths of a second, if the machine is not stuck
 START_S = 60.0
@@ -34,9 +35,7 @@ START_S = 60.0
 class Program:
     """The program of a container that has been started: it stands at the gate."""
 
-    def __init__(
-        self, engine: Engine, container: str, gate: Gate, cell: Mapping[str, Any], cores: list[int]
-    ) -> None:
+    def __init__(self, engine: Engine, container: str, gate: Gate, cell: PlanCell, cores: list[int]) -> None:
         self._gate = gate
         self._fds: list[int] = []
         if not gate.wait(time.monotonic() + START_S):

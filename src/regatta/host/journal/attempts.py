@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from regatta.host.journal.record import FAILURES
+from regatta.host.values.record import Record
 
 
 class History:
@@ -13,7 +13,7 @@ class History:
 
     def __init__(
         self,
-        records: Iterable[dict[str, Any]],
+        records: Iterable[Record],
         retries: int,
         retry_failed: bool,
         give_up_after: int | None = None,
@@ -42,7 +42,7 @@ class History:
                 for status in FAILURES:
                     tried.pop(status, None)
 
-    def add(self, record: dict[str, Any]) -> None:
+    def add(self, record: Record) -> None:
         """Note one more record."""
         invocation_id, status = record["invocation_id"], record["status"]
         self._statuses.setdefault(invocation_id, {})[record["attempt"]] = status

@@ -8,10 +8,11 @@ from typing import Any
 
 from regatta.host.journal.round_values import CellRounds
 from regatta.host.journal.stopping import Pair
+from regatta.host.values.cell import PlanCell
 
 
 def pairs_of(
-    group: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], rounds: Mapping[str, CellRounds]
+    group: Mapping[str, Any], cells: Sequence[PlanCell], rounds: Mapping[str, CellRounds]
 ) -> list[Pair]:
     """The comparisons of a group, each series of the metric apart.
 
@@ -31,7 +32,7 @@ def pairs_of(
 
 def pilots_of(
     group: Mapping[str, Any],
-    cells: Sequence[Mapping[str, Any]],
+    cells: Sequence[PlanCell],
     rounds: Mapping[str, CellRounds],
     pilot: range,
 ) -> dict[str, list[float]]:
@@ -45,7 +46,7 @@ def pilots_of(
     return found
 
 
-def _alone(cell: Mapping[str, Any], of: CellRounds) -> Iterator[Pair]:
+def _alone(cell: PlanCell, of: CellRounds) -> Iterator[Pair]:
     for key, values in of.values.items():
         problem = _no_logs(values.values(), cell)
         yield Pair(cell["cell_id"], "", key[1], [] if problem else _logs(values.values()), problem)
@@ -53,7 +54,7 @@ def _alone(cell: Mapping[str, Any], of: CellRounds) -> Iterator[Pair]:
         yield Pair(cell["cell_id"], "", "", (), _nothing(cell))
 
 
-def _paired(a: Mapping[str, Any], b: Mapping[str, Any], of_a: CellRounds, of_b: CellRounds) -> Iterator[Pair]:
+def _paired(a: PlanCell, b: PlanCell, of_a: CellRounds, of_b: CellRounds) -> Iterator[Pair]:
     for key in dict.fromkeys([*of_a.values, *of_b.values]):
         problem = ""
         for cell, of in ((a, of_a), (b, of_b)):
@@ -68,13 +69,13 @@ def _paired(a: Mapping[str, Any], b: Mapping[str, Any], of_a: CellRounds, of_b: 
         yield Pair(a["cell_id"], b["cell_id"], "", (), _nothing(a))
 
 
-def _no_logs(values: Any, cell: Mapping[str, Any]) -> str:
+def _no_logs(values: Any, cell: PlanCell) -> str:
     if not values:
         return _nothing(cell)
     return "" if min(values) > 0 else f"{cell['label']} has a value that is not positive"
 
 
-def _nothing(cell: Mapping[str, Any]) -> str:
+def _nothing(cell: PlanCell) -> str:
     return f"{cell['label']} has no valid invocation"
 
 

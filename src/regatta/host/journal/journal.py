@@ -10,9 +10,10 @@ from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from regatta.host.journal.record import DamagedLine, decode_record, id_in_line
+from regatta.host.values.record import Record
 
 #: A record holds two capped outputs and its iterations; a line beyond this is not one of ours.
 MAXIMUM_LINE_BYTES = 256 * 1024 * 1024
@@ -53,7 +54,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
         offset += len(line)
 
 
-def read_file(path: Path) -> Iterator[dict[str, Any] | Damage]:
+def read_file(path: Path) -> Iterator[Record | Damage]:
     """Read one journal file in order: records, and a `Damage` for each line that is none.
 
     Raises:
@@ -70,7 +71,7 @@ def read_file(path: Path) -> Iterator[dict[str, Any] | Damage]:
                 yield Damage(path, number, offset, str(error))
 
 
-def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[dict[str, Any]]:
+def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Record]:
     """The whole records of some invocations in one journal file; the lines of others are passed over undecoded.
 
     Raises:
@@ -83,13 +84,13 @@ def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[dict
                     yield decode_record(line)
 
 
-def read_journal(experiment_dir: Path) -> Iterator[dict[str, Any] | Damage]:
+def read_journal(experiment_dir: Path) -> Iterator[Record | Damage]:
     """Read all journal files of an experiment, by host, segment and sequence."""
     for path in journal_files(experiment_dir):
         yield from read_file(path)
 
 
-def read_records(experiment_dir: Path) -> Iterator[dict[str, Any]]:
+def read_records(experiment_dir: Path) -> Iterator[Record]:
     """All whole records of an experiment. Damaged lines are passed over here; `regatta verify` names them."""
     for item in read_journal(experiment_dir):
         if not isinstance(item, Damage):

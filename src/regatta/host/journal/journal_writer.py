@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.files import take_lock
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.record import encode_record
+from regatta.host.values.record import Record
 
 
 class JournalWriter:
@@ -39,7 +39,7 @@ class JournalWriter:
             raise StoreError(
                 str(path), "no other runner", "one that holds it", "see `regatta status`"
             ) from error
-        self.records: list[dict[str, Any]] = []
+        self.records: list[Record] = []
         self._recover()
 
     def _recover(self) -> None:
@@ -57,7 +57,7 @@ class JournalWriter:
         self.sequence = max([lines, *(record["sequence"] + 1 for record in self.records)])
         self._size = os.fstat(self._fd).st_size
 
-    def append(self, record: dict[str, Any]) -> None:
+    def append(self, record: Record) -> None:
         """Write one record durably; `sequence` is set here.
 
         Raises:

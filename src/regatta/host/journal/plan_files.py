@@ -14,6 +14,7 @@ from regatta.host.cache import stream_sha256
 from regatta.host.contents import contents_sha256
 from regatta.host.errors import HostError, StoreError
 from regatta.host.files import parse_object
+from regatta.host.values.cell import PlanCell
 
 PLAN_VERSION = 1
 _ROW_BYTES = 16
@@ -32,7 +33,7 @@ class Row:
     round: int
     block: int
     position: int
-    cell: dict[str, Any]
+    cell: PlanCell
 
     @property
     def invocation_id(self) -> str:
@@ -111,7 +112,7 @@ def read_plan(directory: Path) -> HostPlan:
     return HostPlan(header, directory / "rows.i32")
 
 
-def check_files(cells: list[dict[str, Any]]) -> None:
+def check_files(cells: list[PlanCell]) -> None:
     """Compare every file that the cells execute or read with what was planned, each once.
 
     Raises:

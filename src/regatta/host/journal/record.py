@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from regatta.host.journal.record_shape import shape_problem
+from regatta.host.values.record import Record
 
-RECORD_VERSION = 1
+RECORD_VERSION: Final = 1
 
 #: statuses that say something went wrong with the program (not with its surroundings)
 FAILURES = ("failed", "timeout", "oom", "crashed", "skipped")
@@ -43,7 +45,7 @@ def without_surrogates(value: Any) -> Any:
     return value
 
 
-def encode_record(record: dict[str, Any]) -> bytes:
+def encode_record(record: Mapping[str, Any]) -> bytes:
     """Make the line of a record, its checksum last, its newline included, lone surrogates as text.
 
     Args:
@@ -101,14 +103,15 @@ def decode_line(line: bytes) -> dict[str, Any]:
     return value
 
 
-def decode_record(line: bytes) -> dict[str, Any]:
-    """Check a line and read the record that it is, whose values have the types of `regatta.host.journal.record_shape`.
+def decode_record(line: bytes) -> Record:
+    """Check a line and read the record that it is.
 
     Raises:
         DamagedLine: see `decode_line`; also when a value is missing or has another type.
     """
-    record = decode_line(line)
+    record: Any = decode_line(line)
     problem = shape_problem(record)
     if problem:
         raise DamagedLine(problem)
-    return record
+    checked: Record = record
+    return checked

@@ -11,6 +11,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from regatta.host.values import record as shapes
+from regatta.host.values.record import Record
+
 #: every status an invocation can end with
 STATUSES = ("ok", "failed", "timeout", "oom", "crashed", "perturbed", "skipped")
 
@@ -21,38 +24,34 @@ _SHORT: Kind = "int32"
 _INT: Kind = "int64"
 _FLOAT: Kind = "float"
 
-#: keys of a record
-KEYS: dict[str, Kind] = {
-    "invocation_id": _TEXT, "attempt": _SHORT, "cell_id": _TEXT,
-    "experiment": _TEXT, "host": _TEXT, "platform": _TEXT, "plan_id": _TEXT, "seed": _INT, "order": _TEXT,
-    "segment": _SHORT, "round": _SHORT, "block": _SHORT, "position": _SHORT, "planned_index": _INT, "sequence": _INT,
-    "started_utc_ns": _INT, "started_monotonic_ns": _INT, "elapsed_ns": _INT,
-    "status": _TEXT, "reason": _TEXT, "exit_code": _SHORT, "signal": _SHORT,
-    "left_behind": _SHORT, "digest": _TEXT, "cores": "int32s", "padding_bytes": _INT,
-}  # fmt: skip
+#: annotation -> kind; values of other types are in no column
+_KINDS: dict[str, Kind] = {
+    "str": _TEXT,
+    "Int32": _SHORT,
+    "Int64": _INT,
+    "float": _FLOAT,
+    "list[Int32]": "int32s",
+}
 
-_STATE: dict[str, Kind] = dict.fromkeys(
-    (
-        "load1", "psi_cpu_some_us", "psi_memory_some_us", "psi_memory_full_us", "psi_io_some_us", "psi_io_full_us",
-        "busy_s", "steal_s", "swap_pages", "frequency_khz", "temperature_mc", "throttle_events",
-    ),
-    _FLOAT,
-)  # fmt: skip
-_OUTPUT: dict[str, Kind] = {"bytes": _INT, "head": _TEXT, "tail": _TEXT}
+
+def _types_of(shape: Any) -> dict[str, str]:
+    """Key -> its annotation, which is text, without `None`."""
+    return {key: hint.__forward_arg__.split(" | ")[0] for key, hint in shape.__annotations__.items()}
+
+
+def _kinds_of(shape: Any) -> dict[str, Kind]:
+    return {key: _KINDS[text] for key, text in _types_of(shape).items() if text in _KINDS}
+
+
+#: keys of a record
+KEYS = _kinds_of(Record)
 
 #: keys of the objects in a record that become columns
 GROUPS: dict[str, dict[str, Kind]] = {
-    "rusage": {
-        "user_s": _FLOAT, "system_s": _FLOAT, "max_rss_kib": _INT, "minor_faults": _INT, "major_faults": _INT,
-        "voluntary_switches": _INT, "involuntary_switches": _INT,
-    },
-    "cgroup": dict.fromkeys(("version", "cpu_ns", "memory_peak_bytes", "oom_kills"), _INT),
-    "host_before": _STATE,
-    "host_after": _STATE,
-    "stdout": _OUTPUT,
-    "stderr": _OUTPUT,
-    "runner": {"version": _TEXT, "before_ns": _INT, "after_ns": _INT},
-}  # fmt: skip
+    key: _kinds_of(vars(shapes)[text])
+    for key, text in _types_of(Record).items()
+    if hasattr(vars(shapes).get(text), "__total__")
+}
 
 #: what every reader of a journal relies on; all other keys may be missing or null
 NEEDED = (

@@ -14,6 +14,8 @@ from typing import Any
 
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.journal import read_records_of
+from regatta.host.values.cell import PlanCell
+from regatta.host.values.record import Record
 
 #: what makes two values partners: plan, round, block
 BlockKey = tuple[str, int, int]
@@ -58,7 +60,7 @@ class InvocationsOf:
 
 
 def read_rounds(
-    journal: Path, cells: Mapping[str, Mapping[str, Any]], rounds: range, steady: Mapping[str, Any]
+    journal: Path, cells: Mapping[str, PlanCell], rounds: range, steady: Mapping[str, Any]
 ) -> dict[str, CellRounds]:
     """Read the numbers of some cells in some rounds.
 
@@ -95,7 +97,7 @@ def read_rounds(
     return found
 
 
-def _last(record: Mapping[str, Any], cell: Mapping[str, Any], steady: Mapping[str, Any]) -> _Last:
+def _last(record: Record, cell: PlanCell, steady: Mapping[str, Any]) -> _Last:
     numbers = {}
     if record["status"] == "ok":
         summary = cell.get("summary", "mean")

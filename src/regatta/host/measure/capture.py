@@ -6,7 +6,8 @@ import base64
 import hashlib
 import os
 import zlib
-from typing import Any
+
+from regatta.host.values.record import Output
 
 _CHUNK_BYTES = 65536
 #: some milliseconds: then timeouts and signals have their turn
@@ -76,7 +77,7 @@ class Capture:
         """Digest of everything that was printed; None when it was not asked for."""
         return self._hash.hexdigest() if self._hash is not None else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Output:
         """The record's `stdout` or `stderr`."""
         if not self.total:
             return {"bytes": 0, "head": ""}

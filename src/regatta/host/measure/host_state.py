@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Union
+from typing import Literal
 
-Number = Union[int, float, None]
+from regatta.host.values.record import State
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_Pressure = Literal[
+    "psi_cpu_some_us", "psi_memory_some_us", "psi_memory_full_us", "psi_io_some_us", "psi_io_full_us"
+]
 #: file -> (key of the state, beginning of its line)
-_PRESSURES = {
+_PRESSURES: dict[str, tuple[tuple[_Pressure, bytes], ...]] = {
     "cpu": (("psi_cpu_some_us", b"some"),),
     "memory": (("psi_memory_some_us", b"some"), ("psi_memory_full_us", b"full")),
     "io": (("psi_io_some_us", b"some"), ("psi_io_full_us", b"full")),
@@ -60,7 +63,7 @@ class HostState:
         self._swaps = _open(proc / "swaps")
         self._oom_kills = oom_kills
         self._swap_used = True
-        self._paging: dict[str, Number] = {}
+        self._paging: State = {}
         self._pressure = [(lines, _open(proc / "pressure" / kind)) for kind, lines in _PRESSURES.items()]
         cpu = sys / "devices/system/cpu"
         self._frequency = self._all(cpu / f"cpu{n}/cpufreq/scaling_cur_freq" for n in cores)
@@ -86,9 +89,9 @@ class HostState:
             if fd is not None:
                 os.close(fd)
 
-    def read(self) -> dict[str, Number]:
+    def read(self) -> State:
         """One reading; keys as `docs/protocol.md` lists them for `host_before` and `host_after`."""
-        state: dict[str, Number] = {"load1": None}
+        state: State = {"load1": None}
         if self._loadavg is not None:
             state["load1"] = float(_read(self._loadavg, 64).split(b" ", 1)[0])
         for lines, fd in self._pressure:
@@ -105,7 +108,7 @@ class HostState:
         state["throttle_events"] = sum(throttles) if throttles else None
         return state
 
-    def _read_cpu(self, state: dict[str, Number]) -> None:
+    def _read_cpu(self, state: State) -> None:
         """Seconds over all CPUs since the start: busy (without steal and waiting) and stolen by the hypervisor."""
         state["busy_s"] = state["steal_s"] = None
         if self._stat is None:
@@ -117,7 +120,7 @@ class HostState:
             state["busy_s"] = (user + nice + system + irq + softirq) / _TICKS
             state["steal_s"] = steal / _TICKS
 
-    def _read_paging(self) -> dict[str, Number]:
+    def _read_paging(self) -> State:
         """Pages swapped, and processes of the whole host killed for lack of memory, since the start.
 
         The kernel needs as long to make vmstat as for all the rest (20 us on two CPUs, more on more). Its counters of

@@ -25,6 +25,8 @@ from regatta.host.measure.perturbation import find_perturbation
 from regatta.host.measure.process import Launch, Outcome, StopSignals, run_process
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
 from regatta.host.measure.verdict import adapter_file, judge, report_of
+from regatta.host.values.cell import PlanCell
+from regatta.host.values.record import Output, Record, Rusage, State
 
 if TYPE_CHECKING:
     from regatta.host.containers.container import Containers
@@ -42,7 +44,7 @@ _RLIMITS = {
 }
 
 
-def in_containers(cells: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def in_containers(cells: Iterable[PlanCell]) -> list[PlanCell]:
     """Those of some cells that run in containers."""
     return [cell for cell in cells if isolation_kind(cell) == "docker"]
 
@@ -53,16 +55,16 @@ class Run:
 
     outcome: Outcome
     tree: TreeUsage | None
-    before: dict[str, Any]
-    after: dict[str, Any]
+    before: State
+    after: State
     ended_ns: int
     #: the record's `isolation`
     isolation: dict[str, Any]
     #: the record's `rusage` where `wait4` does not tell it
-    rusage: dict[str, Any] | None = None
+    rusage: Rusage | None = None
 
 
-def _throttled(accounting: TreeAccounting, cell: Mapping[str, Any]) -> dict[str, Any]:
+def _throttled(accounting: TreeAccounting, cell: PlanCell) -> dict[str, Any]:
     """How long a quota held the invocation up, where its cell has one."""
     return {"throttled_ns": accounting.throttled_ns()} if "cpu_quota" in limits_asked(cell) else {}
 
@@ -118,7 +120,7 @@ class Bench:
         self._padding_bound = environment["padding_bytes"]
         scratch.mkdir(parents=True, exist_ok=True)
 
-    def cores_of(self, cell: Mapping[str, Any]) -> list[int]:
+    def cores_of(self, cell: PlanCell) -> list[int]:
         """CPUs that a cell's processes are allowed to use."""
         return cores_of(cell, self.cores if self.cores is not None else self.all_cores)
 
@@ -133,7 +135,7 @@ class Bench:
         self.work.close()
         self.state.close()
 
-    def environment_for(self, cell: Mapping[str, Any], invocation_id: str, attempt: int) -> dict[str, str]:
+    def environment_for(self, cell: PlanCell, invocation_id: str, attempt: int) -> dict[str, str]:
         """The whole environment of one invocation; its padding is drawn from seed, invocation and attempt."""
         environment = {**self._environment, **cell["environment"], "REGATTA_INVOCATION": invocation_id}
         if self._padding_bound:
@@ -163,7 +165,7 @@ class Bench:
         except OSError as error:
             return None, f"{called}: {error.strerror}"
 
-    def contain(self, cells: list[dict[str, Any]], segment: int) -> None:
+    def contain(self, cells: list[PlanCell], segment: int) -> None:
         """Make ready for cells in containers: the engine, their images and what is asked of them are looked at.
 
         Raises:
@@ -181,7 +183,7 @@ class Bench:
             lambda argv: Launch(argv, self._environment, str(self.directory), _TRIAL_S, 8192, self._rlimits),
         )
 
-    def run(self, cell: Mapping[str, Any], environment: dict[str, str]) -> Run:
+    def run(self, cell: PlanCell, environment: dict[str, str]) -> Run:
         """Run the cell's command once, measured."""
         cores = self.cores_of(cell)
         launch = Launch(
@@ -189,7 +191,7 @@ class Bench:
             environment=environment,
             directory=str(self.directory),
             timeout_s=cell["timeout_s"],
-            output_bytes=int(cell.get("output_kib", self.header["output_kib"])) * 1024,
+            output_bytes=self.header["output_kib"] * 1024,
             rlimits=self._rlimits,
             # Where they are all the same is nothing to set.
             cores=frozenset(cores) if self.cores is not None or cores != self.all_cores else None,
@@ -218,9 +220,9 @@ class Bench:
             isolation.update(_throttled(accounting, cell))
         return Run(outcome, tree, before, self.state.read(), ended_ns, isolation)
 
-    def _run_contained(self, cell: Mapping[str, Any], launch: Launch) -> Run:
+    def _run_contained(self, cell: PlanCell, launch: Launch) -> Run:
         assert self.containers is not None  # `contain` comes first
-        states: list[dict[str, Any]] = []
+        states: list[State] = []
         ends: list[int] = []
 
         def ended() -> None:
@@ -231,7 +233,7 @@ class Bench:
         before, after = states
         return Run(done.outcome, done.tree, before, after, ends[0], done.isolation, done.rusage)
 
-    def check(self, cell: Mapping[str, Any], environment: dict[str, str]) -> str:
+    def check(self, cell: PlanCell, environment: dict[str, str]) -> str:
         """Run the cell's check command, not measured; returns why the output is wrong, or nothing."""
         launch = Launch(
             cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True
@@ -253,7 +255,7 @@ class Bench:
         return ""
 
 
-def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any]:
+def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
     """Run one invocation and make its record (without `sequence`, which the journal gives).
 
     Raises:
@@ -290,50 +292,52 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
         if perturbation:
             status = "perturbed"
             reason = "; ".join(f"{p['limit']} {p['measured']:g} > {p['allowed']:g}" for p in perturbation)
-    record = _unmeasured(header, row, attempt, segment)
+    record = unmeasured(header, row, attempt, segment)
     record.update(
-        started_utc_ns=outcome.started_utc_ns,
-        started_monotonic_ns=outcome.started_monotonic_ns,
-        elapsed_ns=outcome.elapsed_ns,
-        status=status,
-        reason=reason,
-        exit_code=outcome.exit_code,
-        signal=outcome.signal,
-        rusage=run.rusage
-        or {
-            "user_s": usage.ru_utime,
-            "system_s": usage.ru_stime,
-            "max_rss_kib": max_rss_kib,
-            "minor_faults": usage.ru_minflt,
-            "major_faults": usage.ru_majflt,
-            "voluntary_switches": usage.ru_nvcsw,
-            "involuntary_switches": usage.ru_nivcsw,
-        },
-        cgroup=None
-        if tree is None
-        else {
-            "version": tree.version,
-            "cpu_ns": tree.cpu_ns,
-            "memory_peak_bytes": tree.memory_peak_bytes,
-            "oom_kills": tree.oom_kills,
-        },
-        isolation=run.isolation,
-        left_behind=outcome.left_behind,
-        iterations=reported.iterations,
-        digest=reported.digests[-1] if reported.digests else outcome.stdout.sha256,
-        info=reported.info,
-        host_before=before,
-        host_after=after,
-        perturbation=perturbation,
-        cores=bench.cores_of(cell),
-        padding_bytes=len(environment.get("REGATTA_PADDING", "")),
-        stdout=outcome.stdout.to_json(),
-        stderr=outcome.stderr.to_json(),
-        runner={
-            "version": regatta.__version__,
-            "before_ns": outcome.started_monotonic_ns - entered_ns,
-            "after_ns": time.monotonic_ns() - run.ended_ns,
-        },
+        {
+            "started_utc_ns": outcome.started_utc_ns,
+            "started_monotonic_ns": outcome.started_monotonic_ns,
+            "elapsed_ns": outcome.elapsed_ns,
+            "status": status,
+            "reason": reason,
+            "exit_code": outcome.exit_code,
+            "signal": outcome.signal,
+            "rusage": run.rusage
+            or {
+                "user_s": usage.ru_utime,
+                "system_s": usage.ru_stime,
+                "max_rss_kib": max_rss_kib,
+                "minor_faults": usage.ru_minflt,
+                "major_faults": usage.ru_majflt,
+                "voluntary_switches": usage.ru_nvcsw,
+                "involuntary_switches": usage.ru_nivcsw,
+            },
+            "cgroup": None
+            if tree is None
+            else {
+                "version": tree.version,
+                "cpu_ns": tree.cpu_ns,
+                "memory_peak_bytes": tree.memory_peak_bytes,
+                "oom_kills": tree.oom_kills,
+            },
+            "isolation": run.isolation,
+            "left_behind": outcome.left_behind,
+            "iterations": reported.iterations,
+            "digest": reported.digests[-1] if reported.digests else outcome.stdout.sha256,
+            "info": reported.info,
+            "host_before": before,
+            "host_after": after,
+            "perturbation": perturbation,
+            "cores": bench.cores_of(cell),
+            "padding_bytes": len(environment.get("REGATTA_PADDING", "")),
+            "stdout": outcome.stdout.to_json(),
+            "stderr": outcome.stderr.to_json(),
+            "runner": {
+                "version": regatta.__version__,
+                "before_ns": outcome.started_monotonic_ns - entered_ns,
+                "after_ns": time.monotonic_ns() - run.ended_ns,
+            },
+        }
     )
     if cell.get("keep") and bench.kept is not None:
         folder = bench.kept / f"{invocation_id}-a{attempt}"
@@ -341,18 +345,20 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> dict[str, Any
     problem = shape_problem(record)
     if problem:
         # No reader would believe it, and the invocation would be run again for ever.
-        unreadable, record = record, _unmeasured(header, row, attempt, segment)
+        unreadable, record = record, unmeasured(header, row, attempt, segment)
         record.update(
-            started_utc_ns=unreadable["started_utc_ns"],
-            elapsed_ns=unreadable["elapsed_ns"],
-            runner=unreadable["runner"],
-            status="failed",
-            reason=f"a record that cannot be read again: {problem}",
+            {
+                "started_utc_ns": unreadable["started_utc_ns"],
+                "elapsed_ns": unreadable["elapsed_ns"],
+                "runner": unreadable["runner"],
+                "status": "failed",
+                "reason": f"a record that cannot be read again: {problem}",
+            }
         )
     return record
 
 
-def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> dict[str, Any]:
+def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> Record:
     """Make the record of an invocation that is not run (without `sequence`). Nothing is started.
 
     Args:
@@ -361,14 +367,14 @@ def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> dict
         segment: the number of the segment.
         reason: for people.
     """
-    record = _unmeasured(header, row, 0, segment)
-    record.update(status="skipped", reason=reason)
+    record = unmeasured(header, row, 0, segment)
+    record["status"], record["reason"] = "skipped", reason
     return record
 
 
-def _unmeasured(header: Mapping[str, Any], row: Row, attempt: int, segment: int) -> dict[str, Any]:
-    """A record with every key in its order, of an invocation of which nothing is measured."""
-    nothing = {"bytes": 0, "head": ""}
+def unmeasured(header: Mapping[str, Any], row: Row, attempt: int, segment: int) -> Record:
+    """Return a record with every key in its order, of an invocation of which nothing is measured."""
+    nothing: Output = {"bytes": 0, "head": ""}
     return {
         "v": RECORD_VERSION,
         "invocation_id": row.invocation_id,

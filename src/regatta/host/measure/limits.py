@@ -8,43 +8,44 @@ from typing import Any
 
 from regatta.host.errors import HostError
 from regatta.host.measure.cgroup import TreeAccounting
+from regatta.host.values.cell import PlanCell
 
 
-def isolation_of(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+def isolation_of(cell: PlanCell) -> Mapping[str, Any]:
     """`isolation` of a cell of the plan, which the usual ones do not have."""
     found: Mapping[str, Any] = cell.get("isolation", {})
     return found
 
 
-def isolation_kind(cell: Mapping[str, Any]) -> str:
+def isolation_kind(cell: PlanCell) -> str:
     """How a cell of the plan is isolated; those that say nothing are in a control group."""
     return str(isolation_of(cell).get("kind", "cgroup"))
 
 
-def quota_asked(cell: Mapping[str, Any]) -> float | None:
+def quota_asked(cell: PlanCell) -> float | None:
     """Processors' worth of time that a cell may use; None: no limit."""
     found = isolation_of(cell).get("cpu_quota")
     return None if found is None else float(found)
 
 
-def limits_asked(cell: Mapping[str, Any]) -> dict[str, Any]:
+def limits_asked(cell: PlanCell) -> dict[str, Any]:
     """The limits of a cell as its record repeats them; only those that it has."""
     keys = ("processors", "cpu_quota", "capabilities")
     return {key: isolation_of(cell)[key] for key in keys if isolation_of(cell).get(key)}
 
 
-def cores_of(cell: Mapping[str, Any], measured: list[int]) -> list[int]:
+def cores_of(cell: PlanCell, measured: list[int]) -> list[int]:
     """The CPUs of a cell: the last of those that are measured on, as many as it may use."""
     processors = isolation_of(cell).get("processors")
     return sorted(measured)[-processors:] if processors else measured
 
 
-def wants_quota(cells: Iterable[Mapping[str, Any]]) -> bool:
+def wants_quota(cells: Iterable[PlanCell]) -> bool:
     """Whether some cells need a control group with a quota, outside of containers."""
     return any(quota_asked(cell) is not None and isolation_kind(cell) != "docker" for cell in cells)
 
 
-def set_quota(cell: Mapping[str, Any], accounting: TreeAccounting | None, why_none: str = "") -> None:
+def set_quota(cell: PlanCell, accounting: TreeAccounting | None, why_none: str = "") -> None:
     """Give what begins next the processor time of its cell.
 
     Args:
@@ -69,7 +70,7 @@ def set_quota(cell: Mapping[str, Any], accounting: TreeAccounting | None, why_no
 
 
 def check_limits(
-    cells: Iterable[Mapping[str, Any]],
+    cells: Iterable[PlanCell],
     measured: list[int],
     accounting: TreeAccounting | None,
     why_none: str = "",
@@ -96,7 +97,7 @@ def check_limits(
         accounting.limit(None)
 
 
-def _check_processors(cell: Mapping[str, Any], processors: int, chosen: list[int], own: set[int]) -> None:
+def _check_processors(cell: PlanCell, processors: int, chosen: list[int], own: set[int]) -> None:
     got = f"{len(chosen)} to measure on: {chosen}"
     if len(chosen) == processors:
         try:

@@ -36,6 +36,7 @@ from regatta.host.measure.process import (
 from regatta.host.measure.scratch import results_of
 from regatta.host.measure.topology import choose_cores, read_topology
 from regatta.host.ready.facts import changes, fingerprint, local_facts
+from regatta.host.values.cell import PlanCell
 
 
 @dataclass
@@ -286,7 +287,7 @@ class SegmentRun:
             "no_subreaper": self.no_subreaper,
         }
 
-    def _with_bench(self, journal: JournalWriter, cells: list[dict[str, Any]]) -> None:
+    def _with_bench(self, journal: JournalWriter, cells: list[PlanCell]) -> None:
         header = self.plan.header
         place = place_on_cores(header)
         # Beside the journal, for it tells where its records were made, and receipts come and go.

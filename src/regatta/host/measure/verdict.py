@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
-from typing import Any
 
 from regatta.host.adapters import ADAPTERS
 from regatta.host.adapters.result import Left, Reported
 from regatta.host.measure.process import Outcome
+from regatta.host.values.cell import PlanCell
 
 #: what a JVM prints when its heap is too small, at its start or later
 _OOM_MARKS = (
@@ -22,13 +21,13 @@ _OOM_MARKS = (
 )
 
 
-def adapter_file(cell: Mapping[str, Any]) -> str:
+def adapter_file(cell: PlanCell) -> str:
     """Name of the file in the working directory that the cell's adapter reads; "": the one that `REGATTA_RESULTS` names."""
     return str(cell["adapter"].get("options", {}).get("file", ""))
 
 
 def report_of(
-    cell: Mapping[str, Any],
+    cell: PlanCell,
     outcome: Outcome,
     results: bytes | None,
     refused: str,
@@ -50,7 +49,7 @@ def report_of(
     return ADAPTERS[cell["adapter"]["name"]](left, cell["adapter"].get("options", {}))
 
 
-def _ran_out_of_memory(cell: Mapping[str, Any], outcome: Outcome, oom_kills: int) -> str:
+def _ran_out_of_memory(cell: PlanCell, outcome: Outcome, oom_kills: int) -> str:
     if outcome.signal == signal.SIGKILL and oom_kills:
         return "killed by the kernel for lack of memory"
     if cell.get("kind") == "java" and (outcome.exit_code or outcome.signal):
@@ -62,7 +61,7 @@ def _ran_out_of_memory(cell: Mapping[str, Any], outcome: Outcome, oom_kills: int
     return ""
 
 
-def _wrong_count(cell: Mapping[str, Any], reported: Reported) -> str:
+def _wrong_count(cell: PlanCell, reported: Reported) -> str:
     """A workload that was told how many iterations to do and reports fewer would have its cold ones taken for steady."""
     asked = cell.get("iterations")
     if asked is None:
@@ -75,7 +74,7 @@ def _wrong_count(cell: Mapping[str, Any], reported: Reported) -> str:
     return "" if wrong is None else f"expected {asked} iterations of {cell['metric']}, got {wrong}"
 
 
-def _wrong_output(cell: Mapping[str, Any], outcome: Outcome, reported: Reported) -> str:
+def _wrong_output(cell: PlanCell, outcome: Outcome, reported: Reported) -> str:
     expect = cell.get("expect", {})
     digest = expect.get("digest")
     if digest:
@@ -91,9 +90,7 @@ def _wrong_output(cell: Mapping[str, Any], outcome: Outcome, reported: Reported)
     return ""
 
 
-def judge(
-    cell: Mapping[str, Any], outcome: Outcome, reported: Reported, oom_kills: int
-) -> tuple[str, str | None]:
+def judge(cell: PlanCell, outcome: Outcome, reported: Reported, oom_kills: int) -> tuple[str, str | None]:
     """The status and its reason, before perturbation and the check command are looked at.
 
     Returns:

@@ -7,7 +7,6 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from regatta.host.journal.journal_writer import JournalWriter
 from regatta.host.journal.plan_files import Row
@@ -17,6 +16,7 @@ from regatta.host.measure.invocation import Bench, measure
 from regatta.host.measure.process import Interrupted, StopSignals, become_subreaper, keep_descriptors
 from regatta.host.measure.segment import end_what_was_left, lock_host, place_on_cores
 from regatta.host.minheap.search import Attempt, Attempts, NotMeasured, attempt_of
+from regatta.host.values.record import Record
 
 
 def search_here(attempts: Attempts) -> int:
@@ -44,7 +44,7 @@ def search_here(attempts: Attempts) -> int:
         return attempts.find(ask)
 
 
-def _tell(attempts: Attempts, collector: str, heap_mib: int, record: dict[str, Any]) -> None:
+def _tell(attempts: Attempts, collector: str, heap_mib: int, record: Record) -> None:
     what = f"{attempts.search.benchmark} on {attempts.search.runtime} {collector}"
     print(
         f"minheap  {what}  {heap_mib} MiB: {record['status']} ({record['elapsed_ns'] / 1e9:.1f} s)",

@@ -13,7 +13,9 @@ from typing import Any, Literal
 from regatta.host.errors import HostError
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.plan_files import with_plan_id
+from regatta.host.values.cell import PlanCell
 from regatta.host.values.digest import digest_of
+from regatta.host.values.record import Record
 
 #: how an attempt can end
 Attempt = Literal["ok", "oom", "timeout", "crashed", "failed"]
@@ -101,7 +103,7 @@ class OpenAttempt:
     #: what the cell's id is the digest of
     identity: Mapping[str, Any]
     #: the cell as a plan holds it
-    cell: Mapping[str, Any]
+    cell: PlanCell
     #: of the plan, without `plan_id` and the cell's id
     header: Mapping[str, Any]
 
@@ -133,7 +135,7 @@ class Attempts:
         """Read what was tried before. `directory`: of the attempts of all hosts."""
         self.directory, self.search = directory, search
         self.path = directory / search.file
-        self._outcomes: dict[str, list[dict[str, Any]]] = {}
+        self._outcomes: dict[str, list[Record]] = {}
         #: of the completing attempts that were asked for, by collector
         self._quickest_s: dict[str, float] = {}
         if self.path.exists():
@@ -141,14 +143,14 @@ class Attempts:
                 if not isinstance(record, Damage):
                     self.add(record)
 
-    def read_again(self, records: Iterable[dict[str, Any]]) -> None:
+    def read_again(self, records: Iterable[Record]) -> None:
         """Know these attempts, and no others."""
         self._outcomes.clear()
         self._quickest_s.clear()
         for record in records:
             self.add(record)
 
-    def add(self, record: dict[str, Any]) -> None:
+    def add(self, record: Record) -> None:
         """Note an attempt."""
         self._outcomes.setdefault(record["cell_id"], []).append(record)
 
@@ -156,18 +158,15 @@ class Attempts:
         """The id of one attempt's cell."""
         return digest_of(_with_heap(self.search.attempts[collector].identity, heap_mib))
 
-    def planned(self, collector: str, heap_mib: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    def planned(self, collector: str, heap_mib: int) -> tuple[dict[str, Any], PlanCell]:
         """The header of one attempt's plan, and its cell."""
         attempt = self.search.attempts[collector]
-        own = {
-            "cell_id": self.cell_id(collector, heap_mib),
-            "heap_mib": heap_mib,
-            "timeout_s": self.timeout_s(collector),
-        }
-        header = with_plan_id({**attempt.header, "cell": own["cell_id"]})
-        return header, {**_with_heap(attempt.cell, heap_mib), **own}
+        cell: PlanCell = _with_heap(attempt.cell, heap_mib)
+        cell["cell_id"] = self.cell_id(collector, heap_mib)
+        cell["heap_mib"], cell["timeout_s"] = heap_mib, self.timeout_s(collector)
+        return with_plan_id({**attempt.header, "cell": cell["cell_id"]}), cell
 
-    def remembered(self, collector: str, heap_mib: int, nth: int) -> dict[str, Any] | None:
+    def remembered(self, collector: str, heap_mib: int, nth: int) -> Record | None:
         """The record of an attempt that was made before.
 
         One that was given less time than an attempt has now, and did not end in it, says nothing.
@@ -224,10 +223,10 @@ class Attempts:
             ) from error  # fmt: skip
 
 
-def attempt_of(record: dict[str, Any]) -> Attempt:
+def attempt_of(record: Record) -> Attempt:
     """What an attempt's record says of its heap size."""
-    status = record["status"]
-    return "ok" if status in ("ok", "perturbed") else status
+    status: Any = record["status"]
+    return "ok" if status == "perturbed" else status
 
 
 def _with_heap(value: Any, heap_mib: int) -> Any:
