@@ -13,7 +13,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 
 from regatta.cli.sending import send_what_happened
 from regatta.host.files import read_object
-from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions
+from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions
 from regatta.influx.settings import HANDED_ON
 from regatta.store.events import FAILED, NO_HOST, append_event
 from regatta.store.folder import Folder

@@ -17,7 +17,7 @@ from runner_plans import end
 from small_experiments import HOST, SmallExperiment
 
 from regatta.answers.answer import answer_experiment
-from regatta.host.journal.decided import read_decisions
+from regatta.host.journal.decisions import read_decisions
 from regatta.stats.stein import STEIN
 from regatta.store.receipts import withdraw_all_receipts
 

@@ -51,7 +51,8 @@ def read_facts(experiment_dir: Path) -> Facts:
     """
     path = experiment_dir / "plan" / "experiment.json"
     try:
-        return _facts(parse_object(path))
+        document: Any = parse_object(path)
+        return _facts(document)
     except OSError as error:
         raise StoreError(
             str(path),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from regatta.host.errors import Problem, VerificationError
-from regatta.host.journal.decided import planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.host.journal.record_shape import STATUSES
 from regatta.host.values.cell import PlanCell

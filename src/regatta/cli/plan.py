@@ -100,7 +100,7 @@ def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str,
 def _describe(
     ready: Ready, plans: Mapping[str, HostPlan], impossible: list[tuple[str, str]], excluded: int
 ) -> dict[str, Any]:
-    from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions, undecided_groups
+    from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
     from regatta.predict.proposal import propose_rounds
     from regatta.store.progress import recorded_cells
 

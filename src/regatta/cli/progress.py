@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from regatta.host.errors import RegattaError
-from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.host.printable import printable
 from regatta.store.events import FAILED

@@ -15,7 +15,7 @@ from regatta.fleet.bounds import LARGEST_KEPT_BYTES, LONGEST_LINE_BYTES, MOST_KE
 from regatta.fleet.remote.base import Unreachable
 from regatta.host.cache import bytes_sha256
 from regatta.host.errors import HostError
-from regatta.host.journal.decided import DECISIONS, DECISIONS_VERSION, read_decisions
+from regatta.host.journal.decisions import DECISIONS, DECISIONS_VERSION, read_decisions
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.record import DamagedLine
 from regatta.host.printable import printable

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from regatta.host.errors import StoreError
-from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions
+from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions
 from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.influx.client import Say
 from regatta.influx.ingesting import Ingest

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
 from regatta.host.files import locked, parse_object, sync
-from regatta.host.journal.decided import DECISIONS, groups_of, planned_rounds, read_decisions
+from regatta.host.journal.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
 from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.host.values.record import Record
 from regatta.store.seal import seal, sealed_marks

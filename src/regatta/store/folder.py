@@ -10,7 +10,7 @@ from typing import Any
 
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, replaced
-from regatta.host.journal.decided import DECISIONS
+from regatta.host.journal.decisions import DECISIONS
 
 DEFAULT_RESULTS = Path("results")
 
@@ -46,7 +46,7 @@ class Folder:
         return sorted(p.parent.name for p in self.plan.glob("*/plan.json"))
 
     def decisions(self, host: str) -> Path:
-        """What was decided on a host about rounds (`regatta.host.journal.decided`)."""
+        """What was decided on a host about rounds (`regatta.host.journal.decisions`)."""
         return self.journal / host / DECISIONS
 
     def host_header(self, host: str) -> dict[str, Any]:

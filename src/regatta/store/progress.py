@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from regatta.host.journal.decided import groups_of, planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.record import FAILURES
 from regatta.host.journal.runner_state import read_state, waits_for

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.files import parse_object, read_object
-from regatta.host.journal.decided import groups_of
+from regatta.host.journal.decisions import groups_of
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, write_json
 

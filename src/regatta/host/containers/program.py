@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
+import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from regatta.host.containers.docker import Engine
-from regatta.host.containers.exit import ending_by_kernel, ending_by_word
 from regatta.host.containers.gate import SHELL, Gate
 from regatta.host.containers.limits import ContainerLimits
 from regatta.host.containers.usage import ContainerGroups, ContainerUsage
@@ -30,6 +31,12 @@ from regatta.host.values.cell import PlanCell
 
 #: some tenths of a second, if the machine is not stuck
 START_S = 60.0
+
+#: <linux/pidfd.h>, Linux 6.15 and later: struct pidfd_info of 64 bytes, `mask` first and `exit_code` last
+_PIDFD_GET_INFO = 0xC040FF0B
+_PIDFD_INFO_EXIT = 1 << 3
+_INFO = struct.Struct("=Q52xi")
+_BY_SIGNAL = 128
 
 
 class Program:
@@ -140,3 +147,23 @@ def _descendants(pid: int) -> list[int]:
     for each in found:
         found += children_of(each)
     return found
+
+
+def ending_by_kernel(pidfd: int) -> tuple[int | None, int | None] | None:
+    """(exit code, signal) of a process that was waited for by somebody; None where the kernel does not tell."""
+    info = bytearray(_INFO.pack(_PIDFD_INFO_EXIT, 0))
+    try:
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, info)
+    except OSError:
+        return None
+    mask, status = _INFO.unpack(info)
+    if not mask & _PIDFD_INFO_EXIT:
+        return None
+    number = status & 0x7F
+    return (None, number) if number else (status >> 8 & 0xFF, None)
+
+
+def ending_by_word(code: int) -> tuple[int | None, int | None]:
+    """The same from a shell's exit code, which is 128 and the signal's number. A program may end with such a code by itself."""
+    number = code - _BY_SIGNAL
+    return (None, number) if number in signal.valid_signals() else (code, None)

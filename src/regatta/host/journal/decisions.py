@@ -1,26 +1,69 @@
-"""Deciding on the host, at a segment's end, how many rounds each block group needs, and leaving word of it."""
+"""How many rounds each block group needs: decided on the host at a segment's end, kept in `journal/<host>/decisions.json`.
+
+Plans name their block groups by a key that is a hash of what a decision depends on; a decision counts for the group of that
+key alone. Whatever counts planned invocations reads decisions here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
-from regatta.host.files import write_object
+from regatta.host.files import parse_object, write_object
 from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
-from regatta.host.journal.decided import (
-    DECISIONS,
-    DECISIONS_VERSION,
-    groups_of,
-    needed_rounds,
-    read_decisions,
-)
 from regatta.host.journal.plan_files import HostPlan, Row
 from regatta.host.journal.round_values import read_rounds
 from regatta.host.journal.stopping import Rule, decide
 
+DECISIONS = "decisions.json"
+DECISIONS_VERSION = 1
+
+#: group key -> decision
+Decisions = dict[str, dict[str, Any]]
 _ON_THE_HOST = "; decided by the last half of the iterations: change points are looked for in the analysis"
+
+
+def read_decisions(path: Path) -> Decisions:
+    """The decisions of a host; none where the file is missing or is not whole: then they are made again, from the journal."""
+    try:
+        value = parse_object(path)
+        groups = value["groups"] if value["v"] == DECISIONS_VERSION else {}
+        return {str(key): dict(entry) for key, entry in groups.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def groups_of(header: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The block groups of a plan that are decided about; none where the number of rounds is fixed."""
+    stopping = header.get("stopping")
+    return list(stopping["groups"]) if stopping else []
+
+
+def needed_rounds(group: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> int | None:
+    """Rounds that count which the group needs; None: undecided."""
+    needed = decisions.get(group["key"], {}).get("needed")
+    return int(needed) if isinstance(needed, int) else None
+
+
+def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> list[int]:
+    """Rounds of each cell of a plan, in its order: those that are discarded included; of undecided groups the maximum."""
+    rounds = [int(header["rounds"])] * len(header["cells"])
+    for group in groups_of(header):
+        needed = needed_rounds(group, decisions)
+        if needed is not None:
+            for index in group["cells"]:
+                rounds[index] = min(rounds[index], header["discarded_rounds"] + needed)
+    return rounds
+
+
+def undecided_groups(
+    header: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Groups that have no decision yet."""
+    return [group for group in groups_of(header) if needed_rounds(group, decisions) is None]
 
 
 class Deciding:

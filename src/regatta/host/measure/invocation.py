@@ -16,7 +16,6 @@ from regatta.host.contents import place
 from regatta.host.journal.plan_files import Row
 from regatta.host.journal.record import RECORD_VERSION
 from regatta.host.journal.record_shape import shape_problem
-from regatta.host.journal.state_file import end_orphans
 from regatta.host.measure.cgroup import TreeAccounting, TreeUsage
 from regatta.host.measure.host_state import HostState
 from regatta.host.measure.kept import keep_files
@@ -25,6 +24,7 @@ from regatta.host.measure.perturbation import find_perturbation
 from regatta.host.measure.process import Launch, Outcome, StopSignals, run_process
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
 from regatta.host.measure.verdict import adapter_file, judge, report_of
+from regatta.host.processes import end_orphans
 from regatta.host.values.cell import PlanCell
 from regatta.host.values.record import Output, Record, Rusage, State
 

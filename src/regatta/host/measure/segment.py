@@ -19,8 +19,7 @@ from regatta.host.journal.journal import read_records_of
 from regatta.host.journal.journal_writer import JournalWriter
 from regatta.host.journal.plan_files import HostPlan, Row, check_files, invocation_id_of, read_plan
 from regatta.host.journal.round_values import InvocationsOf
-from regatta.host.journal.runner_state import read_state
-from regatta.host.journal.state_file import StateFile, end_orphans
+from regatta.host.journal.runner_state import StateFile, read_state
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
 from regatta.host.measure.host_lock import HostLock
 from regatta.host.measure.invocation import Bench, in_containers, measure, skip
@@ -35,6 +34,7 @@ from regatta.host.measure.process import (
 )
 from regatta.host.measure.scratch import results_of
 from regatta.host.measure.topology import choose_cores, read_topology
+from regatta.host.processes import end_orphans
 from regatta.host.ready.facts import changes, fingerprint, local_facts
 from regatta.host.values.cell import PlanCell
 

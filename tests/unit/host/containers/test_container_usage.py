@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regatta.host.containers import usage as container_usage
-from regatta.host.containers.exit import ending_by_kernel, ending_by_word
+from regatta.host.containers.program import ending_by_kernel, ending_by_word
 from regatta.host.containers.usage import ContainerGroups
 
 ID = "4ec1"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from runner_plans import HOST, Runner, python, write_plan
 
-from regatta.host.journal.decided import DECISIONS, planned_rounds, read_decisions, undecided_groups
+from regatta.host.journal.decisions import DECISIONS, planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import read_records
 from regatta.planner.stopping import t_quantiles
 

@@ -14,7 +14,7 @@ from regatta.answers.pairs import Pair
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.topics.stopping.result import StoppedGroup, StoppedPair
 from regatta.answers.words import counted
-from regatta.host.journal.decided import groups_of, read_decisions
+from regatta.host.journal.decisions import groups_of, read_decisions
 from regatta.host.journal.stopping import LEAST_BLOCKS
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import geometric_mean

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from runner_plans import is_gone, wait_until
 
-from regatta.host.journal.runner_state import read_state
-from regatta.host.journal.state_file import StateFile, end_orphans
-from regatta.host.processes import process_start
+from regatta.host.journal.runner_state import StateFile, read_state
+from regatta.host.processes import end_orphans, process_start
 
 
 @pytest.fixture
