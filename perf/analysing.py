@@ -19,10 +19,10 @@ from reducing import measure_reducing
 from rows import Row, say
 from turns import row_beside, take_turns
 
+from regatta.answers.families.compute import judge_families
 from regatta.answers.names import Names
 from regatta.answers.parts import Sample
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.families.compute import judge_families
 from regatta.stats import quadrature, studentized_range
 from regatta.stats.bca import bca_means
 from regatta.stats.change_points import change_points, default_penalty

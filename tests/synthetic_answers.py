@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
+from regatta.answers.families.result import Family
 from regatta.answers.parts import Sample, TukeyPair
-from regatta.answers.result import Answer, CellAnswer, Comparison, Failure, Family
+from regatta.answers.result import Answer, CellAnswer, Comparison, Failure
 from regatta.answers.topics.dependence.compute import dependence_words, dependences
+from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.answers.words import practical
 from regatta.stats.estimate import Interval
 
@@ -110,8 +112,8 @@ def java_answer(
             "On a heap of 1.5×, parallel is 10.0 % faster than serial (95 % interval 9.1 to 10.9 %) on every benchmark.",
             "On a heap of 4×, parallel and g1 are not shown to differ.",
         ),
-        dependences=depending,
-        findings={"Order of the invocations": dependence_words(depending, 0.95)},
+        topics={"dependence": depending},
+        findings={"dependence": dependence_words(depending, 0.95)},
     )
 
 
@@ -125,7 +127,7 @@ def shared_cells_answer() -> Answer:
         cells=first.cells + other.cells,
         comparisons=first.comparisons + other.comparisons,
         families=first.families + other.families,
-        dependences=first.dependences + other.dependences,
+        topics={"dependence": DEPENDENCE.of(first) + DEPENDENCE.of(other)},
     )
 
 

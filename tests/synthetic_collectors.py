@@ -91,7 +91,7 @@ def collector_answer(*, heaps: Sequence[float] = SWEEP, n: int = 10, seed: int =
     return replace(
         answer,
         cells=(*answer.cells, *more),
-        overheads=Overheads((distilled,), tuple(overheads)),
+        topics={"collectors": Overheads((distilled,), tuple(overheads))},
         findings={"Collectors": ("pauses on h2 at 2 x minheap ...",)},
     )
 

@@ -17,6 +17,7 @@ from runner_plans import end
 from small_experiments import HOST, SmallExperiment
 
 from regatta.answers.answer import answer_experiment
+from regatta.answers.topics.stopping.topic import STOPPING
 from regatta.host.journal.decisions import read_decisions
 from regatta.stats.stein import STEIN
 from regatta.store.receipts import withdraw_all_receipts
@@ -109,12 +110,12 @@ def test_each_block_group_runs_what_it_needs_and_everybody_counts_the_same(small
 
 def test_the_answer_says_what_was_saved_and_where_the_target_was_not_met(small: SmallExperiment) -> None:
     answer = answer_experiment(small.folder.path)
-    steady, noisy, wild = answer.stopping
-    assert [group.met for group in answer.stopping] == [True, True, False]
+    steady, noisy, wild = STOPPING.of(answer)
+    assert [group.met for group in STOPPING.of(answer)] == [True, True, False]
     assert (steady.run, wild.run) == (PILOT, MAXIMUM)
     assert noisy.reached_percent < 1.0 < wild.reached_percent
     assert steady.saved == 2 * (MAXIMUM - PILOT)
-    sentences = answer.findings["Stopping"]
+    sentences = answer.findings["stopping"]
     saved = steady.saved + noisy.saved
     assert sentences[0] == (
         "Stein's rule, ratios within 1 % wanted: 2 of 3 block groups needed fewer than 12 rounds; "
@@ -122,7 +123,7 @@ def test_the_answer_says_what_was_saved_and_where_the_target_was_not_met(small: 
     )
     assert sentences[1].startswith("wild, this host: target not met: 12 rounds give ")
     assert {comparison.ratio.method for comparison in answer.comparisons} == {STEIN}
-    assert all(comparison.ratio.n == group.needed for comparison, group in zip(answer.comparisons, answer.stopping, strict=True))  # fmt: skip
+    assert all(comparison.ratio.n == group.needed for comparison, group in zip(answer.comparisons, STOPPING.of(answer), strict=True))  # fmt: skip
     report = small.folder.report.read_text()
     assert "How often was often enough" in report
 
@@ -183,7 +184,7 @@ def test_fixed_rounds_afterwards_measure_the_missing_ones_alone(small: SmallExpe
     small.write()
     small.step_by_step()
     assert rounds_of(small) == dict.fromkeys(("steady", "noisy", "wild"), MAXIMUM + DISCARDED)
-    assert answer_experiment(small.folder.path).stopping == ()
+    assert STOPPING.of(answer_experiment(small.folder.path)) == ()
 
 
 def test_a_kill_between_the_last_record_and_the_decision_changes_nothing(
@@ -226,7 +227,7 @@ def test_the_time_left_is_the_most_until_it_is_decided(tmp_path: Path) -> None:
     assert proposal["words"].startswith("intervals within 1 % take ")
     small.step_by_step()
     answer = answer_experiment(small.folder.path)
-    assert "cover less than they say" in answer.findings["Stopping"][-1]
+    assert "cover less than they say" in answer.findings["stopping"][-1]
     assert {c.ratio.method for c in answer.comparisons} == {"paired-log-t"}
 
 

@@ -13,12 +13,11 @@ import pytest
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.gallery import gallery
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.page import write_report, write_topics_page
-from regatta.answers.page.panels import panels_of
+from regatta.answers.page.page import write_report, write_sections_page
 from regatta.answers.page.pictures import write_pictures
-from regatta.answers.page.topics import topics_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
+from regatta.answers.topics.registry import sections_of
 from regatta.figures.browser import find_browser
 from regatta.host.errors import HostError
 
@@ -65,8 +64,8 @@ def shown(answer: Answer, folder: Path, only: tuple[str, ...] = ()) -> Rich:
     """The page of an answer, or of some of its topics, as the browser leaves it."""
     page = folder / "report.html"
     if only:
-        topics = topics_of(answer, panels_of(answer), Looks(answer.cells))
-        write_topics_page("made-up", "", (), [topic for topic in topics if topic.anchor in only], page)
+        topics = sections_of(View(answer))
+        write_sections_page("made-up", "", (), [topic for topic in topics if topic.anchor in only], page)
     else:
         write_report(answer, page)
     command = [
@@ -122,9 +121,9 @@ def test_figures_against_load_are_drawn_with_their_names_and_marks_inside(scalab
 
 def test_every_figure_of_it_is_a_valid_picture(rich: Rich, tmp_path: Path) -> None:
     pictures = gallery(rich.answer)
-    assert {p.topic.anchor for p in pictures} >= {"ratios", "pairs", "suites", "hosts", "heap", "collectors", "latency",
+    assert {p.section.anchor for p in pictures} >= {"ratios", "pairs", "suites", "hosts", "heap", "collectors", "latency",
                                                  "spread", "steady", "order", "runs"}  # fmt: skip
-    kinds = {(p.topic.anchor, p.figure.title.split(" ")[-1]): p for p in pictures}
+    kinds = {(p.section.anchor, p.figure.title.split(" ")[-1]): p for p in pictures}
     for path in write_pictures(list(kinds.values()), tmp_path, "svg", 640):
         text = path.read_text(encoding="utf-8")
         ET.fromstring(text)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from regatta.answers.result import Answer, CellAnswer, Comparison, Family
-from regatta.answers.topics.hosts.result import HostComparison
-from regatta.answers.topics.suites.result import SuiteComparison
-from regatta.stats.estimate import Interval
+from regatta.answers.families.result import Family
+from regatta.answers.plain import finite, place_of, plain, ratio_of, row_of, text_of
+from regatta.answers.result import Answer, CellAnswer, Comparison
+from regatta.answers.topics.registry import findings_by_heading, in_order
 
 #: columns of `rows_of`, the same for every kind of row
 COLUMNS = (
@@ -43,136 +40,60 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "impossible": [{"cell": cell, "reason": reason} for cell, reason in answer.impossible],
         "method": answer.method,
         "theta_percent": answer.theta_percent,
-        "findings": plain(answer.findings),
-        "compilation": plain(answer.compilation),
-        "suites": [{**plain(suite), "generalises": suite.generalises} for suite in answer.suites],
-        "scores": [{**plain(score), "of": score.of, "complete": score.complete} for score in answer.scores],
-        "over_hosts": plain(answer.over_hosts),
-        "effects": plain(answer.effects),
-        "levels": [
-            {
-                **plain(one),
-                "spread_percent": plain(one.spread_percent),
-                "share_percent": plain(one.share_percent),
-            }
-            for one in answer.levels
-        ],
-        "overheads": plain(answer.overheads),
-        "scaling": _scaling(answer),
-        "chat": _chat(answer),
-        "stopping": plain(answer.stopping),
-        "steadiness": _steadiness(answer),
-        "gates": plain(answer.gates),
-        "outliers": plain(answer.outliers),
-        "dependences": plain(answer.dependences),
+        "findings": plain(findings_by_heading(answer.findings)),
+        **{
+            document.key: document.of(topic.of(answer))
+            for topic, document in in_order(lambda topic: topic.document)
+        },
     }
-
-
-def _steadiness(answer: Answer) -> Any:
-    """Without the curves, which are for pictures: `regatta records` gives every iteration."""
-    found = plain(answer.steadiness)
-    if found is not None:
-        del found["curves"]
-        for series in found["series"]:
-            del series["curve"]
-    return found
-
-
-def _scaling(answer: Answer) -> Any:
-    """Without the values of the invocations."""
-    found = plain(answer.scaling)
-    for curve in found["curves"]:
-        for point in curve["points"]:
-            del point["values"]
-    return found
-
-
-def _chat(answer: Answer) -> Any:
-    """The modes against each other; the curves are among the cells."""
-    return {"contrasts": plain(answer.chat.contrasts), "uncounted": plain(answer.chat.uncounted)}
-
-
-def plain(value: Any) -> Any:
-    """Frozen values of the model as values that JSON has: dataclasses by their fields, NaN and infinity as null."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return _finite(value) if isinstance(value, float) else value
 
 
 def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     """The answer as rows of `COLUMNS`; None is empty.
 
-    Cells (`value` is the mean); comparisons, Dunnett's (where a baseline has several alternatives), Tukey's pairs, suites (for
-    these benchmarks, and for benchmarks like these) and comparisons over all hosts (`value` is the ratio a/b); scores of
-    benchmarks and of suites (`value` is how many times as fast as machine `b`).
+    Cells (`value` is the mean); comparisons, Dunnett's (where a baseline has several alternatives) and Tukey's pairs (`value`
+    is the ratio a/b); then the rows of the topics.
     """
     for cell in answer.cells:
         yield {
-            **_place(cell), "kind": "cell", "collector": cell.collector, "unit": cell.unit,
-            **_row(cell.estimate), "parameters": _text(cell.parameters),
+            **place_of(cell), "kind": "cell", "collector": cell.collector, "unit": cell.unit,
+            **row_of(cell.estimate), "parameters": text_of(cell.parameters),
         }  # fmt: skip
     for comparison in answer.comparisons:
         yield {
-            **_place(comparison), "kind": "comparison", "a": comparison.a_name, "b": comparison.b_name,
-            **_row(comparison.ratio), "p": _finite(comparison.p), "p_holm": _finite(comparison.p_holm),
-            "practical": comparison.practical, "parameters": _text(comparison.parameters),
+            **place_of(comparison), "kind": "comparison", "a": comparison.a_name, "b": comparison.b_name,
+            **row_of(comparison.ratio), "p": finite(comparison.p), "p_holm": finite(comparison.p_holm),
+            "practical": comparison.practical, "parameters": text_of(comparison.parameters),
         }  # fmt: skip
     for comparison in answer.comparisons:
         if comparison.simultaneous is not None:
             yield {
-                **_place(comparison), "kind": "dunnett", "a": comparison.a_name, "b": comparison.b_name,
-                **_row(comparison.simultaneous), "p": _finite(comparison.p_simultaneous),
-                "parameters": _text(comparison.parameters),
+                **place_of(comparison), "kind": "dunnett", "a": comparison.a_name, "b": comparison.b_name,
+                **row_of(comparison.simultaneous), "p": finite(comparison.p_simultaneous),
+                "parameters": text_of(comparison.parameters),
             }  # fmt: skip
     for family in answer.families:
         for pair in family.pairs:
             yield {
-                **_place(family), "kind": "tukey", "a": pair.a_name, "b": pair.b_name,
-                **_row(pair.ratio), "p": _finite(pair.p), "parameters": _text(family.parameters),
+                **place_of(family), "kind": "tukey", "a": pair.a_name, "b": pair.b_name,
+                **row_of(pair.ratio), "p": finite(pair.p), "parameters": text_of(family.parameters),
             }  # fmt: skip
-    yield from _wider_rows(answer)
-
-
-def _score_rows(answer: Answer) -> Iterator[dict[str, Any]]:
-    for score in answer.scores:
-        common = {"host": score.host, "metric": score.kind, "a": score.configuration, "b": score.machine}
-        for member in score.members:
-            yield {**common, "kind": "score", "benchmark": member.benchmark, **_row(member.score)}
-        parameters = _text({**score.parameters, "copies": score.copies, "size": score.size})
-        yield {
-            **common, "kind": "suite-score", "benchmark": score.suite, **_row(score.overall), "parameters": parameters,
-        }  # fmt: skip
-
-
-def _wider_rows(answer: Answer) -> Iterator[dict[str, Any]]:
-    yield from _score_rows(answer)
-    for suite in answer.suites:
-        common = {**_place(suite), "benchmark": suite.suite, "a": suite.a_name, "b": suite.b_name}
-        yield {**common, "kind": "suite", **_row(suite.these), "practical": suite.practical}
-        yield {**common, "kind": "suite-like-these", **_row(suite.like_these)}
-    for one in answer.over_hosts.comparisons:
-        yield {
-            **_place(one), "kind": "hosts", "a": one.a_name, "b": one.b_name, **_row(one.ratio), "p": _finite(one.p),
-            "practical": one.practical, "parameters": _text(one.parameters),
-        }  # fmt: skip
+    for topic, rows in in_order(lambda topic: topic.rows):
+        yield from rows.of(topic.of(answer))
 
 
 def _cell(cell: CellAnswer) -> dict[str, Any]:
     estimate = cell.estimate
     return {
         "cell_id": cell.cell_id,
-        **_place(cell),
+        **place_of(cell),
         "collector": cell.collector,
         "parameters": dict(cell.parameters),
         "summary": cell.summary,
         "n": estimate.n,
-        "mean": _finite(estimate.point),
-        "low": _finite(estimate.low),
-        "high": _finite(estimate.high),
+        "mean": finite(estimate.point),
+        "low": finite(estimate.low),
+        "high": finite(estimate.high),
         "unit": cell.unit,
         "better": cell.better,
         "level": estimate.level,
@@ -191,13 +112,13 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "b": comparison.b,
         "a_name": comparison.a_name,
         "b_name": comparison.b_name,
-        **_place(comparison),
+        **place_of(comparison),
         "parameters": dict(comparison.parameters),
-        **_ratio(comparison.ratio),
-        "p": _finite(comparison.p),
-        "p_holm": _finite(comparison.p_holm),
-        "simultaneous": None if comparison.simultaneous is None else _ratio(comparison.simultaneous),
-        "p_simultaneous": _finite(comparison.p_simultaneous),
+        **ratio_of(comparison.ratio),
+        "p": finite(comparison.p),
+        "p_holm": finite(comparison.p_holm),
+        "simultaneous": None if comparison.simultaneous is None else ratio_of(comparison.simultaneous),
+        "p_simultaneous": finite(comparison.p_simultaneous),
         "practical": comparison.practical,
         "words": comparison.words,
     }
@@ -205,50 +126,19 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
 
 def _family(family: Family) -> dict[str, Any]:
     return {
-        **_place(family),
+        **place_of(family),
         "parameters": dict(family.parameters),
         "names": list(family.names),
-        "f": _finite(family.f),
-        "df_between": _finite(family.df_between),
-        "df_error": _finite(family.df_error),
-        "p": _finite(family.p),
-        "q": _finite(family.q),
+        "f": finite(family.f),
+        "df_between": finite(family.df_between),
+        "df_error": finite(family.df_error),
+        "p": finite(family.p),
+        "q": finite(family.q),
         "method": family.method,
         "reason": family.reason,
         "pairs": [
-            {"a": pair.a_name, "b": pair.b_name, **_ratio(pair.ratio), "p": _finite(pair.p)}
+            {"a": pair.a_name, "b": pair.b_name, **ratio_of(pair.ratio), "p": finite(pair.p)}
             for pair in family.pairs
         ],
         "words": family.words,
     }
-
-
-def _place(of: CellAnswer | Comparison | Family | SuiteComparison | HostComparison) -> dict[str, Any]:
-    names = ("platform", "host", "benchmark", "runtime", "modifiers", "heap_factor", "heap_mib", "metric")
-    return {name: getattr(of, name) for name in names if hasattr(of, name)}
-
-
-def _ratio(ratio: Interval) -> dict[str, Any]:
-    return {
-        "n": ratio.n,
-        "ratio": _finite(ratio.point),
-        "low": _finite(ratio.low),
-        "high": _finite(ratio.high),
-        "level": ratio.level,
-        "method": ratio.method,
-        "reason": ratio.reason,
-    }
-
-
-def _row(estimate: Interval) -> dict[str, Any]:
-    row = _ratio(estimate)
-    row["value"] = row.pop("ratio")
-    return row
-
-
-def _text(parameters: Any) -> str:
-    return json.dumps(dict(parameters), sort_keys=True) if parameters else ""
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

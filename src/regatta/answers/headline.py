@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
+from regatta.answers.baseline import asks_beyond_collectors
+from regatta.answers.context import Context
+from regatta.answers.families.result import Family
+from regatta.answers.families.words import winner
 from regatta.answers.names import Names, configuration
-from regatta.answers.result import CellAnswer, Comparison, Family
+from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import PlannedCell
-from regatta.answers.topics.families.words import winner
-from regatta.answers.topics.hosts.headline import headline_of_hosts
-from regatta.answers.topics.hosts.result import OverHosts
-from regatta.answers.words import counted, measured, outcome_words, shows_difference
+from regatta.answers.topic import Lead
+from regatta.answers.words import capitalised, counted, measured, outcome_words, shows_difference
 from regatta.host.units import display_scale
 from regatta.host.values.experiment import Better
 
@@ -24,44 +26,25 @@ _MANY_PLACES = 6
 _Place = tuple[str, str, float | None, int | None, str, str]
 
 
-def headline(
-    cells: Sequence[PlannedCell],
-    answers: Sequence[CellAnswer],
-    comparisons: Sequence[Comparison],
-    families: Sequence[Family],
-    names: Names,
-    over_hosts: OverHosts,
-    first: Sequence[str] = (),
-    what_ran: Sequence[str] = (),
-    under_load: Set[str] = frozenset(),
-    asked: bool = False,
-) -> list[str]:
+def headline(context: Context, lead: Lead) -> list[str]:
     """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
 
+    The comparisons with the baseline are told for cells that are in no family, or, where the question asks beyond collectors,
+    first and for all that have one.
+
     Args:
-        cells: planned, in order.
-        answers: of the same cells; only their own metric is spoken of.
-        comparisons: with the baseline, for cells that are in no family, or for all that have one.
-        families: of collectors.
-        names: for the sentences.
-        over_hosts: what several hosts say together; where there are several, each platform is told by itself.
-        first: what comes before the rest: scores, and what load does.
-        what_ran: all that is said where no cell was to run twice: one number each says nothing of which is faster.
-        under_load: cells of which it is told what load does: their means alone are not told.
-        asked: whether the comparisons with the baseline come first (`asks_beyond_collectors`).
+        context: of the experiment; of its cells only their own metric is spoken of.
+        lead: what topics say before the rest, and the cells that it covers.
     """
-    if what_ran and all(cell.planned - cell.discarded_rounds <= 1 for cell in cells):
-        return [*what_ran]
+    cells, families, names = context.samples.cells, context.families, context.names
+    asked = asks_beyond_collectors(context.baseline)
     better = {_place(cell): cell.better for cell in cells}
-    if len(over_hosts.hosts) > 1:
-        return _capitalised(
-            [*first, *headline_of_hosts(cells, answers, names, over_hosts, under_load, asked)]
-        )
+    comparisons = [one for one in context.comparisons if one.a not in lead.compared]
     found: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in comparisons:
         found.setdefault((comparison.host, comparison.a), []).append(comparison)
     sentences = _with_baseline(found, better, cells, names) if asked else []
-    sentences += [*first, *_overview(families, better)]
+    sentences += [*lead.sentences, *_overview(families, better)]
     of_place: dict[_Place, list[Family]] = {}
     for family in families:
         of_place.setdefault(_place(family), []).append(family)
@@ -71,7 +54,7 @@ def headline(
         )
     told = set(of_place)
     of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
-    for answer in answers:
+    for answer in context.cells:
         of_cell.setdefault((answer.host, answer.cell_id), []).append(answer)
     baselines = {(c.host, c.b) for c in comparisons}
     for cell in cells:
@@ -80,9 +63,9 @@ def headline(
             continue
         if key in found and len(found[key]) <= _FEW:
             sentences += [c.words for c in found[key]]
-        elif key in found or (key not in baselines and cell.cell_id not in under_load):
+        elif key in found or (key not in baselines and cell.cell_id not in lead.cells):
             sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
-    return _capitalised(sentences)
+    return capitalised(sentences)
 
 
 def _with_baseline(
@@ -113,13 +96,6 @@ def _outcomes(many: Sequence[tuple[Comparison, Better]]) -> str:
     """`better in 3, worse in 1, no difference shown in 2`."""
     shown = [(one.ratio.high < 1.0) == (way == "lower") for one, way in many if shows_difference(one.ratio)]
     return outcome_words(shown.count(True), shown.count(False), len(many) - len(shown))
-
-
-def _capitalised(sentences: Sequence[str]) -> list[str]:
-    return [
-        sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
-        for sentence in sentences
-    ]
 
 
 def _place(of: PlannedCell | Family) -> _Place:

@@ -8,22 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from regatta.answers.parts import Sample, TukeyPair
-from regatta.answers.topics.aa.result import Gate
-from regatta.answers.topics.chat.result import Chat
-from regatta.answers.topics.collectors.result import Overheads
-from regatta.answers.topics.dependence.result import Dependence
-from regatta.answers.topics.effects.result import Effects
-from regatta.answers.topics.hosts.result import OverHosts
-from regatta.answers.topics.levels.result import CellLevels
-from regatta.answers.topics.load.result import Scaling
-from regatta.answers.topics.outliers.result import Outliers
-from regatta.answers.topics.replay.result import CompilationControl
-from regatta.answers.topics.scores.result import SuiteScore
-from regatta.answers.topics.steady.result import Steadiness
-from regatta.answers.topics.stopping.result import StoppedGroup
-from regatta.answers.topics.suites.result import SuiteComparison
+from regatta.answers.families.result import Family
+from regatta.answers.parts import Sample
 from regatta.host.values.cell import configuration_name
 from regatta.host.values.experiment import Better, Scalar, Summary
 from regatta.stats.estimate import Interval as Interval
@@ -95,32 +83,6 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Family:
-    """All collectors of one benchmark, runtime, modifiers, heap and host: ANOVA with block as factor, and Tukey HSD."""
-
-    host: str
-    benchmark: str
-    runtime: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
-    metric: str
-    parameters: Mapping[str, Scalar]
-    names: tuple[str, ...]
-    f: float
-    df_between: float
-    df_error: float
-    p: float
-    method: str
-    pairs: tuple[TukeyPair, ...]
-    #: "g1 is fastest ..." or "no difference shown; ..."
-    words: str
-    reason: str = ""
-    #: p after Benjamini and Hochberg over all families of the answer, for exploration
-    q: float = math.nan
-
-
-@dataclass(frozen=True)
 class Failure:
     """Invocations of one cell that ended with one status and one reason."""
 
@@ -162,33 +124,7 @@ class Answer:
     method: str = "regatta"
     #: differences below this many per cent are of no practical interest
     theta_percent: float = 1.0
-    #: topic -> its sentences, in the order in which they are read
+    #: key of a topic -> its sentences, in the order in which they are read
     findings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: of an A/A test, one a host
-    gates: tuple[Gate, ...] = ()
-    #: where invocations are steady; None where they have one iteration each
-    steadiness: Steadiness | None = None
-    #: between successive invocations, one a cell
-    dependences: tuple[Dependence, ...] = ()
-    #: what lies far out, and what hangs on it
-    outliers: Outliers = field(default_factory=Outliers)
-    #: geometric means over suites
-    suites: tuple[SuiteComparison, ...] = ()
-    #: against the reference machines of suites
-    scores: tuple[SuiteScore, ...] = ()
-    #: every comparison over all hosts
-    over_hosts: OverHosts = field(default_factory=OverHosts)
-    #: which factor explains how much, over the whole experiment
-    effects: Effects = field(default_factory=Effects)
-    #: what collectors cost at least
-    overheads: Overheads = field(default_factory=Overheads)
-    #: every series over the number of processes at a time
-    scaling: Scaling = field(default_factory=Scaling)
-    #: a chat server over its connections
-    chat: Chat = field(default_factory=Chat)
-    #: where the variance of each series is
-    levels: tuple[CellLevels, ...] = ()
-    #: block groups whose number of rounds was not fixed
-    stopping: tuple[StoppedGroup, ...] = ()
-    #: conclusions under controlled compilation against those without
-    compilation: tuple[CompilationControl, ...] = ()
+    #: key of a topic -> its result; `Topic.of` gives it with its type
+    topics: Mapping[str, Any] = field(default_factory=dict)

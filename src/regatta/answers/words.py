@@ -133,3 +133,11 @@ def how_much(ratio: Interval) -> str:
 def _decimals(half_width: float) -> int:
     """Digits that the interval's width lets one speak of."""
     return next((digits for digits, least in enumerate((10.0, 0.1, 0.01)) if half_width >= least), 3)
+
+
+def capitalised(sentences: Sequence[str]) -> list[str]:
+    """`No difference ...`, where a sentence begins with it."""
+    return [
+        sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
+        for sentence in sentences
+    ]

@@ -165,9 +165,12 @@ def _show(answer: Answer, all_metrics: bool, show_outliers: bool) -> None:
     _show_failures(console, answer)
     if show_outliers:
         from regatta.answers.topics.outliers.tables import show_outliers as show_outlier_tables
+        from regatta.answers.topics.outliers.topic import OUTLIERS
 
-        show_outlier_tables(console, answer.outliers)
-    for topic, found in answer.findings.items():
+        show_outlier_tables(console, OUTLIERS.of(answer))
+    from regatta.answers.topics.registry import findings_by_heading
+
+    for topic, found in findings_by_heading(answer.findings).items():
         # What the first lines have said is not said again.
         sentences = [sentence for sentence in found if sentence not in answer.headline]
         if not sentences:
@@ -256,15 +259,17 @@ def _show_families(console: Console, answer: Answer) -> None:
 
 
 def _show_scores(console: Console, answer: Answer, level: str) -> None:
+    from regatta.answers.topics.scores.topic import SCORES
+
     rows = [
         (
             score.host, parts.benchmark, score.configuration, str(score.copies), f"{parts.reference_s:.4g}",
             str(parts.score.n), _number(parts.score.point), _interval(parts.score), parts.score.reason,
         )
-        for score in answer.scores
+        for score in SCORES.of(answer)
         for parts in score.members
     ]  # fmt: skip
-    machines = ", ".join(dict.fromkeys(score.machine for score in answer.scores))
+    machines = ", ".join(dict.fromkeys(score.machine for score in SCORES.of(answer)))
     header = (
         "host",
         "benchmark",

@@ -96,10 +96,10 @@ def _report_pictures(directory: Path) -> list[Picture]:
 
 def _audit_pictures(directory: Path) -> list[Picture]:
     from regatta.answers.audit.compute import audit_experiment
-    from regatta.answers.audit.page import topics_of_audit
+    from regatta.answers.audit.page import sections_of_audit
     from regatta.answers.page.gallery import pictures_of
 
-    return pictures_of(topics_of_audit(audit_experiment(directory)), "audit")
+    return pictures_of(sections_of_audit(audit_experiment(directory)), "audit")
 
 
 def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:

@@ -162,7 +162,7 @@ def predict(
     for note in _of_use(sources.notes, found):
         click.echo(f"note: {printable(note)}", err=True)
     if as_json:
-        from regatta.answers.documents import plain
+        from regatta.answers.plain import plain
 
         click.echo(json.dumps(plain(found), indent=1, allow_nan=False))
     else:

@@ -28,7 +28,7 @@ from regatta.predict.tables import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regatta.figures.topic import Table
+    from regatta.figures.section import Table
     from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 
 #: what an entry is called in a bar; the others share the last one

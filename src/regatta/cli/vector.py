@@ -130,7 +130,7 @@ def check(files: Sequence[Path], as_json: bool) -> None:
 @json_option
 def show(file: str, as_json: bool) -> None:
     """Show a vector: FILE, or a name in configs/systems or configs/applications."""
-    from regatta.answers.documents import plain
+    from regatta.answers.plain import plain
     from regatta.spec.vectors import SystemVector
 
     one = _find(file)

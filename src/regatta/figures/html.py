@@ -15,7 +15,7 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from regatta.figures.axes import Figure, Group
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 from regatta.host.errors import StoreError
 from regatta.host.files import write_whole
 
@@ -42,30 +42,30 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Section:
-    """A topic of the page with its figures numbered."""
+class NumberedSection:
+    """A section of the page with its figures numbered."""
 
-    topic: Topic
+    section: Section
     parts: tuple[Part, ...]
 
 
-def number_figures(topic: Topic) -> Section:
-    """Give every figure of a topic its key: the topic's anchor, the group's number, the figure's number."""
-    few = sum(len(group.figures) for group in topic.groups) <= _OPEN_FIGURES
+def number_figures(section: Section) -> NumberedSection:
+    """Give every figure of a section its key: the section's anchor, the group's number, the figure's number."""
+    few = sum(len(group.figures) for group in section.groups) <= _OPEN_FIGURES
     parts = tuple(
         Part(
             group,
             tuple(
-                NumberedFigure(f"{topic.anchor}-{g}-{f}", figure) for f, figure in enumerate(group.figures)
+                NumberedFigure(f"{section.anchor}-{g}-{f}", figure) for f, figure in enumerate(group.figures)
             ),
             few or g == 0,
         )
-        for g, group in enumerate(topic.groups)
+        for g, group in enumerate(section.groups)
     )
-    return Section(topic, parts)
+    return NumberedSection(section, parts)
 
 
-def fill(template: str, sections: Sequence[Section], **values: Any) -> str:
+def fill(template: str, sections: Sequence[NumberedSection], **values: Any) -> str:
     """Fill a template that extends `base.html.j2`; whatever stands in `values` and `sections` is escaped."""
     scripts = {"plotly": plotly_js(), "report": _text("report.js")}
     figures = {

@@ -10,8 +10,11 @@ from typing import Any
 
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topics.aa.result import Gate
+from regatta.answers.topics.aa.topic import AA
 from regatta.answers.topics.collectors.result import Overhead
+from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.result import HostComparison
+from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, cell_label
 from regatta.influx.labels import heap_text
@@ -55,15 +58,16 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
     yield from map(make.mean, answer.cells)
     for comparison in answer.comparisons:
         yield make.ratio(comparison, cells[comparison.host, comparison.a])
-    if len(answer.over_hosts.hosts) > 1:
+    over = HOSTS.of(answer)
+    if len(over.hosts) > 1:
         by_name = {(c.platform, c.benchmark, c.configuration, *_heap(c)): c for c in answer.cells}
-        for one in answer.over_hosts.comparisons:
+        for one in over.comparisons:
             of = by_name.get((one.platform, one.benchmark, one.a_name, *_heap(one)))
             if of is not None:
                 yield make.ratio_over_hosts(one, of)
-    for overhead in answer.overheads.overheads:
+    for overhead in COLLECTORS.of(answer).overheads:
         yield make.overhead(overhead, cells[overhead.host, overhead.cell_id])
-    for gate in answer.gates:
+    for gate in AA.of(answer):
         yield from make.drifts(gate, answer.cells)
 
 

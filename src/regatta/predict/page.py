@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from regatta.answers.page.page import write_topics_page
+from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Group
 from regatta.figures.labels import shorten
 from regatta.figures.quantities import show_percent
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 from regatta.predict.figures import (
     EntryLooks,
     accuracy_figure,
@@ -43,7 +43,7 @@ def write_predictions(forecast: Forecast, path: Path) -> None:
         StoreError: the file cannot be written.
     """
     sentences = (*forecast.sentences, *forecast.warnings)
-    write_topics_page("predictions", question_of(forecast), sentences, topics_of_forecast(forecast), path)
+    write_sections_page("predictions", question_of(forecast), sentences, sections_of_forecast(forecast), path)
 
 
 def question_of(forecast: Forecast) -> str:
@@ -55,7 +55,7 @@ def question_of(forecast: Forecast) -> str:
     return f"How long does {names} take on each system, and what takes the time{changed}?"
 
 
-def topics_of_forecast(forecast: Forecast) -> list[Topic]:
+def sections_of_forecast(forecast: Forecast) -> list[Section]:
     """The sections that have something to show."""
     found = [
         _ranking(forecast),
@@ -71,7 +71,7 @@ def topics_of_forecast(forecast: Forecast) -> list[Topic]:
 # Ranking
 
 
-def _ranking(forecast: Forecast) -> Topic:
+def _ranking(forecast: Forecast) -> Section:
     words = (
         f"Predicted time of one unit of work, the fastest system first, with its {show_percent(forecast.level)} interval; beside it what "
         "was measured, which the prediction does not use. Predicted is the kernel's time, each count times its cost, and the time in user "
@@ -83,13 +83,13 @@ def _ranking(forecast: Forecast) -> Topic:
         title = f"{one.application.name}, per {one.application.per}"
         tables.append(ranking_table(one, title, forecast.level))
         groups.append(Group(title, [ranking_figure(one)], ranking_legend(one), "; ".join(group_words(one))))
-    return Topic("ranking", "Ranking", "Predicted and measured", words, tables=tables, groups=groups)
+    return Section("ranking", "Ranking", "Predicted and measured", words, tables=tables, groups=groups)
 
 
 # Contributions
 
 
-def _contributions(forecast: Forecast) -> Topic:
+def _contributions(forecast: Forecast) -> Section:
     words = (
         "Which primitive takes how much of the predicted time of one unit of work, the fastest system first."
     )
@@ -98,10 +98,10 @@ def _contributions(forecast: Forecast) -> Topic:
         looks = EntryLooks(one)
         title = f"{one.application.name}, per {one.application.per}"
         groups.append(Group(title, [contribution_figure(one, looks)], looks.legend()))
-    return Topic("contributions", "Contributions", "What takes the time", words, groups=groups)
+    return Section("contributions", "Contributions", "What takes the time", words, groups=groups)
 
 
-def _entries(forecast: Forecast) -> Topic:
+def _entries(forecast: Forecast) -> Section:
     words = (
         "Time = cost of one operation or unit on the system × how often the application uses it, as in tables 6-2 to 6-5 of Zhang's thesis. "
         "Entries that were not counted themselves say which calls they stand for, and by which rule."
@@ -111,13 +111,13 @@ def _entries(forecast: Forecast) -> Topic:
         for one in forecast.applications
         for system in one.systems
     ]
-    return Topic("entries", "Entries", "Each entry", words, tables=tables)
+    return Section("entries", "Entries", "Each entry", words, tables=tables)
 
 
 # Accuracy
 
 
-def _accuracy(forecast: Forecast) -> Topic | None:
+def _accuracy(forecast: Forecast) -> Section | None:
     figures = [(what, figure) for what in COMPARED if (figure := accuracy_figure(forecast, what)) is not None]
     pairs = pairs_table(forecast.applications)
     tables = [pairs] if pairs.rows else []
@@ -125,7 +125,7 @@ def _accuracy(forecast: Forecast) -> Topic | None:
         return None
     if not figures:
         words = "How many times as long the slower one takes, as predicted; a pair is told apart where the difference is."
-        return Topic("pairs", "Pairs", "Two by two", words, tables=tables)
+        return Section("pairs", "Pairs", "Two by two", words, tables=tables)
     words = (
         "Three levels, each harder than the one before: are systems ordered right, are the ratios of their times right, are the times right? "
         "A pair that was measured to differ is ordered right or wrong, or open where the prediction cannot tell them apart; “same”: they were not "
@@ -135,13 +135,13 @@ def _accuracy(forecast: Forecast) -> Topic | None:
         Group(f"Predicted against measured: {WORDS[what]}", [figure], accuracy_legend(forecast))
         for what, figure in figures
     ]
-    return Topic("accuracy", "Accuracy", "How good is the prediction?", words, tables=tables, groups=groups)
+    return Section("accuracy", "Accuracy", "How good is the prediction?", words, tables=tables, groups=groups)
 
 
 # Speed-ups
 
 
-def _speed_ups(forecast: Forecast) -> Topic | None:
+def _speed_ups(forecast: Forecast) -> Section | None:
     if not forecast.speed_ups:
         return None
     words = (
@@ -153,7 +153,7 @@ def _speed_ups(forecast: Forecast) -> Topic | None:
     group = Group(
         "Speed-up by system", [speed_up_figure(forecast.speed_ups)], speed_up_legend(forecast.speed_ups)
     )
-    return Topic(
+    return Section(
         "speed-up", "Speed-up", "What does the replacement bring?", words, tables=[table], groups=[group]
     )
 
@@ -161,7 +161,7 @@ def _speed_ups(forecast: Forecast) -> Topic | None:
 # What would pay
 
 
-def _savings(forecast: Forecast) -> Topic | None:
+def _savings(forecast: Forecast) -> Section | None:
     tables = [
         savings_table(savings, f"{one.application.name} on {system.system}", forecast.level)
         for one in forecast.applications
@@ -171,20 +171,20 @@ def _savings(forecast: Forecast) -> Topic | None:
     if not tables:
         return None
     words = "What one unit of work would save if one primitive alone cost half, nothing, or what it costs on the best of the systems."
-    return Topic("savings", "What pays", "Which primitive pays most?", words, tables=tables)
+    return Section("savings", "What pays", "Which primitive pays most?", words, tables=tables)
 
 
 # The vectors
 
 
-def _vectors(forecast: Forecast) -> Topic:
+def _vectors(forecast: Forecast) -> Section:
     rows = []
     for one in forecast.applications:
         provenance = one.application.provenance
         rows.append(("application", one.application.name, _told(provenance)))
     systems = {system.system: system for one in forecast.applications for system in one.systems}
     rows += [("system", name, _told(system.provenance)) for name, system in systems.items()]
-    return Topic(
+    return Section(
         "vectors", "Vectors", "Where the vectors come from", "What is known of each vector.",
         tables=[Table("", ("kind", "name", "provenance"), rows)],
     )  # fmt: skip

@@ -13,7 +13,7 @@ from regatta.figures.quantities import (
     show_ratio,
     significant,
 )
-from regatta.figures.topic import Table
+from regatta.figures.section import Table
 from regatta.predict.forecast import ApplicationForecast, Saving, SpeedUp, SystemForecast
 from regatta.predict.shown_times import compared_by, measured_of, predicted_of, ranked_by
 from regatta.predict.words import estimate_of

@@ -15,6 +15,8 @@ from synthetic_journal import cell, record, write_experiment, write_facts, write
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
+from regatta.answers.topics.effects.topic import EFFECTS
+from regatta.answers.topics.levels.topic import LEVELS
 from regatta.stats.factorial import factorial_anova
 from regatta.stats.levels import optimal_repetitions, variance_levels
 from regatta.stats.manova import manova
@@ -54,7 +56,7 @@ def test_the_table_is_that_of_the_logarithms_over_all_factors(tmp_path: Path, ki
     places = crossing()
     cells, logs = made(places)
     answer = answered(tmp_path, cells, logs, anova_type=kind)
-    (table,) = answer.effects.tables
+    (table,) = EFFECTS.of(answer).tables
     assert [(name, len(levels)) for name, levels in table.factors] == [
         ("benchmark", 2),
         ("heap", 2),
@@ -76,7 +78,7 @@ def test_the_table_is_that_of_the_logarithms_over_all_factors(tmp_path: Path, ki
 
 
 def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path) -> None:
-    words = answered(tmp_path, *made(crossing())).findings["What explains how much"]
+    words = answered(tmp_path, *made(crossing())).findings["effects"]
     assert any(
         w.startswith("which collector explains ") and "that benchmark, heap and all interactions leave" in w
         for w in words
@@ -86,7 +88,7 @@ def test_sentences_say_what_is_explained_and_what_depends_on_what(tmp_path: Path
 
 
 def test_what_does_not_matter_is_only_not_shown(tmp_path: Path) -> None:
-    words = answered(tmp_path, *made(crossing(), effect=0.0)).findings["What explains how much"]
+    words = answered(tmp_path, *made(crossing(), effect=0.0)).findings["effects"]
     assert any(w.startswith("that the collector matters to elapsed is not shown (F(2, 60) = ") for w in words)
 
 
@@ -94,9 +96,9 @@ def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
     places = crossing(without=((0, 0, 2), (1, 0, 2), (0, 1, 2), (1, 1, 0)))
     cells, logs = made(places)
     answer = answered(tmp_path, cells, logs, anova_type=3)
-    (table,) = answer.effects.tables
+    (table,) = EFFECTS.of(answer).tables
     assert all(math.isnan(row.f) and row.reason for row in table.rows)
-    assert any("cannot be" in w for w in answer.findings["What explains how much"])
+    assert any("cannot be" in w for w in answer.findings["effects"])
 
 
 def test_what_would_cost_too_much_is_left_out_and_said(
@@ -104,33 +106,33 @@ def test_what_would_cost_too_much_is_left_out_and_said(
 ) -> None:
     places = crossing(without=((0, 0, 2),))
     cells, logs = made(places)
-    full = answered(tmp_path / "full", cells, logs).effects.tables[0]
+    full = EFFECTS.of(answered(tmp_path / "full", cells, logs)).tables[0]
     assert full.order == 3
     monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 5000.0)
     small = answered(tmp_path / "small", cells, logs)
-    assert small.effects.tables[0].order == 1
-    words = small.effects.tables[0].words
+    assert EFFECTS.of(small).tables[0].order == 1
+    words = EFFECTS.of(small).tables[0].words
     assert words[-1].startswith("all interactions count as error here")
     assert not any("and all interactions leave" in sentence for sentence in words)
     monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 0.0)
-    none = answered(tmp_path / "none", cells, logs).effects.tables[0]
+    none = EFFECTS.of(answered(tmp_path / "none", cells, logs)).tables[0]
     assert "unequally often measured are too many" in none.reason
     assert all(math.isnan(row.f) for row in none.rows)
     # Equally often measured combinations go by sums over groups, whatever their number.
-    assert answered(tmp_path / "whole", *made(crossing())).effects.tables[0].order == 3
+    assert EFFECTS.of(answered(tmp_path / "whole", *made(crossing()))).tables[0].order == 3
 
 
 def test_one_factor_alone_has_no_table(tmp_path: Path) -> None:
     answer = answered(tmp_path, *made([(0, 0, 0), (0, 0, 1), (0, 0, 2)]))
-    assert answer.effects.tables == ()
-    assert answer.effects.manovas == ()
+    assert EFFECTS.of(answer).tables == ()
+    assert EFFECTS.of(answer).manovas == ()
 
 
 def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None:
     places = crossing()
     cells, logs = made(places)
     answer = answered(tmp_path, cells, logs)
-    small, large = answer.effects.manovas
+    small, large = EFFECTS.of(answer).manovas
     column = {place: i for i, place in enumerate(places)}
     rows = [[logs[r, column[b, 1, c]] for b in (0, 1)] for c in range(3) for r in range(ROUNDS)]
     expected = manova(rows, np.repeat([0, 1, 2], ROUNDS))
@@ -153,7 +155,7 @@ def test_a_collector_that_failed_on_one_benchmark_has_no_rows(tmp_path: Path) ->
         for i, one in enumerate(cells)
     ]
     answer = answer_experiment(write_experiment(tmp_path, cells, records, ROUNDS))
-    assert [one.n for one in answer.effects.manovas] == [12, 12]
+    assert [one.n for one in EFFECTS.of(answer).manovas] == [12, 12]
 
 
 ITERATIONS, WARMUP = 5, 2
@@ -186,7 +188,7 @@ def iterated(
 def test_the_variance_is_split_between_iterations_and_invocations(tmp_path: Path) -> None:
     values = iterated(tmp_path)
     answer = answer_experiment(tmp_path)
-    (found,) = answer.levels
+    (found,) = LEVELS.of(answer)
     expected = variance_levels(values[0])
     assert found.counts == (3, 8)
     assert found.s_squared == pytest.approx(expected.s_squared, rel=1e-9)
@@ -195,7 +197,7 @@ def test_the_variance_is_split_between_iterations_and_invocations(tmp_path: Path
     assert (found.iteration_s, found.invocation_s) == pytest.approx((iteration, 2.0 - 3 * iteration))
     (best,) = optimal_repetitions(expected, (iteration, 2.0 - 3 * iteration))
     assert found.best_iterations == best.count
-    (words,) = answer.findings["Where the variance is"]
+    (words,) = answer.findings["levels"]
     assert "iterations of one invocation vary by" in words
     assert "the same time gives most with" in words
     json.dumps(document_of(answer), allow_nan=False)
@@ -209,16 +211,16 @@ def test_invocations_that_add_nothing_are_told(tmp_path: Path) -> None:
         {**record(one, r, [9e8, 5e8, *turn]), "elapsed_ns": 2_000_000_000} for r, turn in enumerate(turns)
     ]
     answer = answer_experiment(write_experiment(tmp_path, [one], records, 4, method="fixed", warmup=WARMUP))
-    (found,) = answer.levels
+    (found,) = LEVELS.of(answer)
     assert found.t_squared[1] < 0
     assert math.isinf(found.best_iterations)
     assert found.share_percent == pytest.approx((100.0, 0.0))
-    assert answer.findings["Where the variance is"][0].endswith("invocations add nothing that could be seen")
+    assert answer.findings["levels"][0].endswith("invocations add nothing that could be seen")
 
 
 def test_several_hosts_are_a_level_of_their_own(tmp_path: Path) -> None:
     values = iterated(tmp_path, hosts=("alpha", "beta", "gamma"))
-    levels = answer_experiment(tmp_path).levels
+    levels = LEVELS.of(answer_experiment(tmp_path))
     assert [one.host for one in levels] == ["alpha", "beta", "gamma", ""]
     expected = variance_levels(values)
     assert levels[3].counts == (3, 8, 3)
@@ -228,10 +230,10 @@ def test_several_hosts_are_a_level_of_their_own(tmp_path: Path) -> None:
 def test_one_invocation_has_no_spread_of_invocations(tmp_path: Path) -> None:
     iterated(tmp_path, invocations=1)
     answer = answer_experiment(tmp_path)
-    (found,) = answer.levels
+    (found,) = LEVELS.of(answer)
     assert math.isnan(found.t_squared[1])
     assert "one repetition at level 2" in found.reason
-    assert "cannot be told" in answer.findings["Where the variance is"][0]
+    assert "cannot be told" in answer.findings["levels"][0]
 
 
 def test_a_window_that_was_chosen_for_its_calm_tells_the_least_that_iterations_vary_by(
@@ -243,11 +245,11 @@ def test_a_window_that_was_chosen_for_its_calm_tells_the_least_that_iterations_v
     records = [record(one, r, (1e8 * rng.normal(1.0, 0.022, 60)).tolist()) for r in range(12)]
     write_experiment(tmp_path, [one], records, 12, method="cov", window=10, threshold=0.02)
     answer = answer_experiment(tmp_path)
-    (found,) = answer.levels
+    (found,) = LEVELS.of(answer)
     assert found.spread_percent[0] < 2.0
     assert math.isnan(found.best_iterations)
     assert found.reason.startswith("the window was chosen for how little its iterations vary")
-    (words,) = answer.findings["Where the variance is"]
+    (words,) = answer.findings["levels"]
     assert "iterations of one invocation vary by at least 1." in words
     assert words.endswith(
         "; the window was chosen for how little its iterations vary: all iterations vary by more"
@@ -258,8 +260,8 @@ def test_startup_has_no_levels(tmp_path: Path) -> None:
     iterated(tmp_path)
     write_facts(tmp_path, method="startup")
     answer = answer_experiment(tmp_path)
-    assert answer.levels == ()
-    assert "Where the variance is" not in answer.findings
+    assert LEVELS.of(answer) == ()
+    assert "levels" not in answer.findings
 
 
 @pytest.mark.parametrize("method", ["cov", "changepoints"])
@@ -271,7 +273,7 @@ def test_where_the_steady_state_is_found_its_iterations_are_split(tmp_path: Path
         for r in range(6)
     ]
     answer = answer_experiment(write_experiment(tmp_path, [one], records, 6, method=method))
-    (found,) = answer.levels
+    (found,) = LEVELS.of(answer)
     assert found.counts[1] <= 6
     assert found.counts[0] >= 10
     assert 0.1 < found.spread_percent[0] < 0.4

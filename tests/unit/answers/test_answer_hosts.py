@@ -12,6 +12,7 @@ from synthetic_journal import cell, record, write_experiment, write_facts, write
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
+from regatta.answers.topics.hosts.topic import HOSTS
 
 _FOLDER = Path(__file__).parents[2] / "reference"
 REFERENCE = json.loads((_FOLDER / "hosts.json").read_text())
@@ -49,7 +50,7 @@ def test_the_pooled_ratio_and_the_test_of_the_hosts_are_those_of_the_reference(
     tmp_path: Path, name: str
 ) -> None:
     answer = answer_experiment(on_hosts(tmp_path, REFERENCE[name]["rows"]))
-    over = answer.over_hosts
+    over = HOSTS.of(answer)
     assert len(over.hosts) == (4 if name == "holes" else 3)
     g1 = over.comparisons[0]
     assert (g1.a_name, g1.b_name) == ("jdk-21 g1", "jdk-21 serial")
@@ -71,7 +72,7 @@ def test_the_pooled_ratio_and_the_test_of_the_hosts_are_those_of_the_reference(
 
 def test_sentences_name_the_hosts_and_always_tell_whether_it_depends_on_them(tmp_path: Path) -> None:
     answer = answer_experiment(on_hosts(tmp_path, REFERENCE["balanced"]["rows"]))
-    leader, g1, z, family = answer.findings["Hosts"]
+    leader, g1, z, family = answer.findings["hosts"]
     assert leader.startswith("on local (3 hosts): g1 is fastest on h2 at 2 x minheap: ")
     assert g1.startswith("on local (3 hosts): g1 is ")
     assert "faster than serial on h2 at 2 x minheap, 30 blocks; " in g1
@@ -87,19 +88,19 @@ def test_sentences_name_the_hosts_and_always_tell_whether_it_depends_on_them(tmp
 def test_random_hosts_take_their_means_as_the_sample(tmp_path: Path) -> None:
     expected = REFERENCE["balanced"]["random"]
     answer = answer_experiment(on_hosts(tmp_path, REFERENCE["balanced"]["rows"]), random_hosts=True)
-    g1 = answer.over_hosts.comparisons[0]
+    g1 = HOSTS.of(answer).comparisons[0]
     assert (math.log(g1.ratio.low), math.log(g1.ratio.high)) == pytest.approx(
         (expected["low"], expected["high"]), rel=1e-7
     )
-    assert answer.over_hosts.random
+    assert HOSTS.of(answer).random
     assert g1.words.startswith("on hosts like those of local (3 hosts): ")
 
 
 def test_one_host_speaks_of_itself_only(tmp_path: Path) -> None:
     rows = [row for row in REFERENCE["balanced"]["rows"] if row[0] == 1]
     answer = answer_experiment(on_hosts(tmp_path, rows))
-    assert answer.over_hosts.comparisons == ()
-    assert answer.findings["Hosts"] == (
+    assert HOSTS.of(answer).comparisons == ()
+    assert answer.findings["hosts"] == (
         "all of this was measured on one host (host-1) and speaks of that host only",
     )
 
@@ -107,7 +108,7 @@ def test_one_host_speaks_of_itself_only(tmp_path: Path) -> None:
 def test_a_host_on_which_one_side_failed_is_named_and_takes_no_part(tmp_path: Path) -> None:
     rows = [row for row in REFERENCE["balanced"]["rows"] if not (row[0] == 3 and row[2] == 2)]
     answer = answer_experiment(on_hosts(tmp_path, rows))
-    g1, z = answer.over_hosts.comparisons
+    g1, z = HOSTS.of(answer).comparisons
     assert g1.interaction.df_interaction == 1
     assert g1.words.startswith("on local (2 of 3 hosts: host-1 and host-2): ")
     assert "20 blocks; host-3 had no pair" in g1.words
@@ -121,7 +122,7 @@ def test_hosts_that_measured_nothing_leave_nothing_to_pool(tmp_path: Path) -> No
         write_journal(tmp_path, [record(CELLS[0], 0, status="failed", reason="exit 1", host=host)], host=host)
     write_facts(tmp_path)
     answer = answer_experiment(tmp_path)
-    for one in answer.over_hosts.comparisons:
+    for one in HOSTS.of(answer).comparisons:
         assert math.isnan(one.ratio.point)
         assert one.ratio.reason == "no host has both sides"
         assert "cannot be pooled" in one.words
@@ -138,7 +139,7 @@ def test_back_to_back_hosts_are_pooled_without_blocks(tmp_path: Path) -> None:
         ]  # fmt: skip
         write_journal(tmp_path, records, host=host)
     write_facts(tmp_path)
-    (one,) = answer_experiment(tmp_path).over_hosts.comparisons
+    (one,) = HOSTS.of(answer_experiment(tmp_path)).comparisons
     assert one.ratio.n == 16
     assert 0 < one.interaction.df_error <= 12
     assert one.words.startswith("on local (2 hosts): ")
@@ -147,4 +148,4 @@ def test_back_to_back_hosts_are_pooled_without_blocks(tmp_path: Path) -> None:
 
 def test_an_experiment_on_one_host_has_no_pooled_comparison(tmp_path: Path) -> None:
     answer = answer_experiment(write_experiment(tmp_path, CELLS, [], 2))
-    assert answer.over_hosts.comparisons == ()
+    assert HOSTS.of(answer).comparisons == ()

@@ -14,6 +14,8 @@ from synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of, rows_of
 from regatta.answers.result import Answer, Comparison
+from regatta.answers.topics.effects.topic import EFFECTS
+from regatta.answers.topics.suites.topic import SUITES
 from regatta.answers.words import practical
 from regatta.host.errors import SpecError
 from regatta.stats.anova import block_anova
@@ -128,8 +130,8 @@ def test_an_alternative_that_failed_is_no_comparison_among_the_others(tmp_path: 
 def test_all_failed_leaves_no_number(tmp_path: Path) -> None:
     answer = answered(tmp_path, table([1.0, 0.95, 1.1]), failing=NAMES)
     assert all(math.isnan(c.p_holm) and c.simultaneous is None for c in answer.comparisons)
-    assert answer.suites == ()
-    assert answer.effects.tables == ()
+    assert SUITES.of(answer) == ()
+    assert EFFECTS.of(answer).tables == ()
 
 
 def test_the_papers_way_compares_means_without_pairing(tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_the_papers_way_takes_the_normal_distribution_from_30_on(tmp_path: Path)
 
 def test_an_answer_by_the_papers_way_says_so_and_how_it_differs(tmp_path: Path) -> None:
     values = table([1.0, 0.99, 1.0], noise=0.005)
-    told = answered(tmp_path, values, method="georges2007").findings["The paper's own way"]
+    told = answered(tmp_path, values, method="georges2007").findings["method"]
     assert "georges2007" in told[0]
     assert "1 of 2 comparisons" in told[1]
     assert "The paper's own way" not in answered(tmp_path, values).findings

@@ -7,11 +7,14 @@ import math
 from pathlib import Path
 
 import pytest
-from fleet_experiment import HOSTS, Fleet, write_fleet
+from fleet_experiment import HOSTS as ALL_HOSTS
+from fleet_experiment import Fleet, write_fleet
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
 from regatta.answers.result import Answer
+from regatta.answers.topics.effects.topic import EFFECTS
+from regatta.answers.topics.hosts.topic import HOSTS
 
 SMALL = {"programs": ("apps/h2:small",), "collectors": ("serial", "g1", "z"), "rounds": 8}
 
@@ -34,29 +37,29 @@ def test_each_platform_is_answered_by_itself_and_emulated_ones_are_named(whole: 
     assert arm[1].startswith("on arm (1 host, emulated): lat_syscall: ")
     assert x86[1].startswith("on x86 (2 hosts): lat_syscall: elapsed from 64")
     assert "(ryzen) to 80" in x86[1]
-    words = whole.findings["Hosts"]
+    words = whole.findings["hosts"]
     assert words[0].startswith("2 platforms, each answered by itself")
     assert "graviton is emulated: times are the emulator's, not a processor's" in words
     assert any(one.startswith("ryzen is a virtual machine") for one in words)
 
 
 def test_no_number_rests_on_hosts_of_two_platforms(whole: Answer) -> None:
-    over = whole.over_hosts
-    platforms = {host: platform for host, (platform, _) in HOSTS.items()}
+    over = HOSTS.of(whole)
+    platforms = {host: platform for host, (platform, _) in ALL_HOSTS.items()}
     for one in (*over.comparisons, *over.leaders):
         assert {platforms[host] for host in one.hosts} == {one.platform}
     # On arm no second factor varies.
-    assert {one.platform for one in whole.effects.tables} == {"x86"}
-    assert dict(whole.effects.tables[0].factors)["host"] == ("ryzen", "xeon")
-    assert all(words.startswith("on x86: ") for table in whole.effects.tables for words in table.words)
+    assert {one.platform for one in EFFECTS.of(whole).tables} == {"x86"}
+    assert dict(EFFECTS.of(whole).tables[0].factors)["host"] == ("ryzen", "xeon")
+    assert all(words.startswith("on x86: ") for table in EFFECTS.of(whole).tables for words in table.words)
     assert all(one.words.startswith(("on x86 (2 hosts): ", "on arm (1 host")) for one in over.comparisons)
 
 
 def test_what_one_host_of_a_platform_says_is_said_of_the_platform_unchanged(whole: Answer) -> None:
-    alone = next(one for one in whole.over_hosts.comparisons if one.platform == "arm")
+    alone = next(one for one in HOSTS.of(whole).comparisons if one.platform == "arm")
     own = next(one for one in whole.comparisons if one.host == "graviton")
     assert (alone.ratio, alone.p) == (own.ratio, own.p)
-    leader = next(one for one in whole.over_hosts.leaders if one.platform == "arm")
+    leader = next(one for one in HOSTS.of(whole).leaders if one.platform == "arm")
     assert leader.pairs == next(one for one in whole.families if one.host == "graviton").pairs
     assert leader.winner == "g1"
 
@@ -70,9 +73,9 @@ def test_documents_and_rows_name_the_platform(whole: Answer) -> None:
 
 
 def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path) -> None:
-    fleet = Fleet(**SMALL, hosts={**HOSTS, "epyc": ("x86", 0.9)}, odd={"ryzen": {"g1": 1.12}})
+    fleet = Fleet(**SMALL, hosts={**ALL_HOSTS, "epyc": ("x86", 0.9)}, odd={"ryzen": {"g1": 1.12}})
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
-    g1 = next(one for one in answer.over_hosts.comparisons if one.platform == "x86")
+    g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
     assert g1.differing == ("ryzen",)
     assert ": on average " in g1.words
     assert g1.practical == "open"
@@ -85,12 +88,12 @@ def test_the_host_that_differs_from_its_platform_is_named(tmp_path: Path) -> Non
 def test_two_hosts_that_disagree_are_both_told(tmp_path: Path) -> None:
     fleet = Fleet(**SMALL, odd={"ryzen": {"g1": 1.12}})
     answer = answer_experiment(write_fleet(tmp_path / "made-up", fleet))
-    g1 = next(one for one in answer.over_hosts.comparisons if one.platform == "x86")
+    g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
     assert g1.differing == ()
     assert "; ryzen and xeon differ (F(1, " in g1.words
     assert " slower on ryzen, " in g1.words
     assert g1.words.endswith(" faster on xeon")
-    leader = next(one for one in answer.over_hosts.leaders if one.platform == "x86")
+    leader = next(one for one in HOSTS.of(answer).leaders if one.platform == "x86")
     assert "ryzen and xeon differ (F(2, " in leader.words
     assert leader.words.endswith("serial leads on ryzen, g1 leads on xeon")
 
@@ -110,7 +113,7 @@ def test_a_host_without_records_and_one_with_fewer_rounds_are_told_and_the_rest_
 
 def test_a_host_with_a_single_round_takes_no_part_and_the_others_keep_their_blocks(tmp_path: Path) -> None:
     answer = answer_experiment(write_fleet(tmp_path / "made-up", Fleet(**SMALL, recorded={"ryzen": 1})))
-    g1 = next(one for one in answer.over_hosts.comparisons if one.platform == "x86")
+    g1 = next(one for one in HOSTS.of(answer).comparisons if one.platform == "x86")
     assert g1.hosts == ("xeon",)
     assert g1.words.startswith("on x86 (1 of 2 hosts: xeon): ")
     assert g1.words.endswith(", 8 blocks; ryzen has too few to take part")
@@ -128,8 +131,8 @@ def test_hosts_that_were_left_out_and_what_a_platform_lacks_are_told_with_their_
     assert told(answer, "on x86 (1 of 2 hosts: xeon): g1 is fastest")
     ((_, reason),) = answer.impossible
     assert reason == "on arm: no build of z for arm"
-    assert any("on arm: no build of z for arm (1 cell)" in one for one in answer.findings["What ran"])
-    z = [one for one in answer.over_hosts.comparisons if one.a_name.endswith(" z")]
+    assert any("on arm: no build of z for arm (1 cell)" in one for one in answer.findings["coverage"])
+    z = [one for one in HOSTS.of(answer).comparisons if one.a_name.endswith(" z")]
     assert [one.platform for one in z] == ["x86"]
 
 
@@ -143,7 +146,7 @@ def test_hosts_left_out_before_planning_are_told_too(tmp_path: Path) -> None:
 
 def test_random_hosts_speak_of_hosts_like_these_and_one_host_of_nobody_else(tmp_path: Path) -> None:
     folder = write_fleet(tmp_path / "made-up", Fleet(**SMALL))
-    arm, _, x86, _ = answer_experiment(folder, random_hosts=True).over_hosts.comparisons
+    arm, _, x86, _ = HOSTS.of(answer_experiment(folder, random_hosts=True)).comparisons
     assert x86.words.startswith("on hosts like those of x86 (2 hosts): ")
     assert math.isnan(arm.ratio.low)
     assert "one host says nothing of others" in arm.words

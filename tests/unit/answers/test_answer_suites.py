@@ -12,6 +12,7 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
+from regatta.answers.topics.suites.topic import SUITES
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import paired_log_ratio
 
@@ -47,7 +48,7 @@ def measured(
 
 def test_the_mean_is_geometric_and_has_two_intervals(tmp_path: Path) -> None:
     answer = measured(tmp_path, [0.9, 1.0, 1.2])
-    (suite,) = answer.suites
+    (suite,) = SUITES.of(answer)
     logs = [math.log(c.ratio.point) for c in answer.comparisons]
     assert suite.these.point == pytest.approx(math.exp(sum(logs) / 3))
     further = mean_interval(logs)
@@ -67,7 +68,7 @@ def test_the_mean_is_geometric_and_has_two_intervals(tmp_path: Path) -> None:
 
 
 def test_what_does_not_generalise_is_said_so(tmp_path: Path) -> None:
-    (words,) = measured(tmp_path, [0.7, 0.95, 0.93]).findings["Over a suite"]
+    (words,) = measured(tmp_path, [0.7, 0.95, 0.93]).findings["suites"]
     assert "faster than serial over these 3 benchmarks of apps at 2 x minheap, on this host;" in words
     assert "for programs like these: " in words
     assert words.endswith("so it is not shown to generalise")
@@ -75,20 +76,20 @@ def test_what_does_not_generalise_is_said_so(tmp_path: Path) -> None:
 
 def test_what_generalises_does_so_as_far_as_the_sample_is_fair(tmp_path: Path) -> None:
     answer = measured(tmp_path, [0.9, 0.91, 0.89])
-    assert answer.suites[0].generalises
-    assert answer.suites[0].words.endswith("so it generalises as far as these are a fair sample")
-    assert answer.suites[0].practical == "yes"
+    assert SUITES.of(answer)[0].generalises
+    assert SUITES.of(answer)[0].words.endswith("so it generalises as far as these are a fair sample")
+    assert SUITES.of(answer)[0].practical == "yes"
 
 
 def test_where_nothing_is_shown_the_bounds_are_told(tmp_path: Path) -> None:
-    (suite,) = measured(tmp_path, [1.0, 1.0, 1.0], noise=0.05).suites
+    (suite,) = SUITES.of(measured(tmp_path, [1.0, 1.0, 1.0], noise=0.05))
     assert suite.words.startswith("no difference shown between g1 and serial over these 3 benchmarks")
     assert suite.words.count("any is likely below") == 2
 
 
 def test_a_benchmark_that_one_side_did_not_complete_is_left_out_by_name(tmp_path: Path) -> None:
     answer = measured(tmp_path, [0.9, 1.0, 0.8], failing=("lzw",))
-    (suite,) = answer.suites
+    (suite,) = SUITES.of(answer)
     assert [member.benchmark for member in suite.members] == ["apps/h2:small", "apps/jess:small"]
     assert suite.left_out == (("apps/lzw:small", "the alternative has no valid invocation"),)
     assert "over these 2 benchmarks of apps at 2 x minheap (without lzw)" in suite.words
@@ -102,8 +103,8 @@ def test_fewer_than_two_common_benchmarks_are_no_suite(
     tmp_path: Path, ratios: list[float], failing: tuple[str, ...]
 ) -> None:
     answer = measured(tmp_path, ratios, failing=failing)
-    assert answer.suites == ()
-    assert "Over a suite" not in answer.findings
+    assert SUITES.of(answer) == ()
+    assert "suites" not in answer.findings
 
 
 def test_a_benchmark_of_many_settings_has_no_one_ratio(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_a_benchmark_of_many_settings_has_no_one_ratio(tmp_path: Path) -> None:
         for r in range(5)
     ]
     answer = answer_experiment(write_experiment(tmp_path, [c for s in programs for c in s], records, 5))
-    (suite,) = answer.suites
+    (suite,) = SUITES.of(answer)
     assert len(suite.members) == 2
     assert suite.left_out == (("lm/c:default", "2 settings, so no one ratio"),)
 
@@ -146,7 +147,7 @@ def test_equal_ratios_leave_the_spread_unknown(tmp_path: Path) -> None:
         for i, one in enumerate(cells)
     ]
     answer = answer_experiment(write_experiment(tmp_path, cells, records, 3))
-    (suite,) = answer.suites
+    (suite,) = SUITES.of(answer)
     assert suite.these.point == pytest.approx(2.0)
     assert math.isnan(suite.these.low)
     assert "cannot be compared" in suite.words
@@ -154,9 +155,9 @@ def test_equal_ratios_leave_the_spread_unknown(tmp_path: Path) -> None:
 
 def test_the_ratios_are_those_of_the_blocks(tmp_path: Path) -> None:
     answer = measured(tmp_path, [0.9, 1.1])
-    for member, comparison in zip(answer.suites[0].members, answer.comparisons, strict=True):
+    for member, comparison in zip(SUITES.of(answer)[0].members, answer.comparisons, strict=True):
         assert member.ratio == comparison.ratio
     values = [[s.value for s in c.samples] for c in answer.cells[:2]]
-    assert answer.suites[0].members[0].ratio.low == pytest.approx(
+    assert SUITES.of(answer)[0].members[0].ratio.low == pytest.approx(
         paired_log_ratio(values[1], values[0]).interval.low
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 from synthetic_journal import cell, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
-from regatta.answers.coverage import coverage_words
 from regatta.answers.result import Answer
+from regatta.answers.topics.coverage.words import coverage_words
 
 RUNTIMES = ("jdk-17", "jdk-21")
 COLLECTORS = ("serial", "g1", "z")
@@ -50,7 +50,7 @@ def test_it_is_the_whole_headline_where_every_cell_was_to_run_once(tmp_path: Pat
 def test_it_is_a_topic_of_its_own_where_there_is_more_to_say(tmp_path: Path) -> None:
     answer = matrix(tmp_path, rounds=5)
     assert not any("completed" in sentence for sentence in answer.headline)
-    assert answer.findings["What ran"][0] == "3 of 3 measured cells completed"
+    assert answer.findings["coverage"][0] == "3 of 3 measured cells completed"
 
 
 def test_nothing_is_said_where_everything_could_be_and_did() -> None:

@@ -43,8 +43,8 @@ def test_the_answer_counts_them_apart_from_failures(folder: Path) -> None:
     counts = count(answer)
     assert "(1 cell given up)" in render(answer)
     assert (counts.failed, counts.skipped, counts.given_up_cells, counts.missing) == (3, 7, 1, 0)
-    assert "1 cell had an invocation that ended as oom" in answer.findings["What ran"]
-    assert "1 cell was given up" in answer.findings["What ran"]
+    assert "1 cell had an invocation that ended as oom" in answer.findings["coverage"]
+    assert "1 cell was given up" in answer.findings["coverage"]
     assert any(
         "1 cell given up" in warning and "7 invocations not run" in warning for warning in answer.warnings
     )

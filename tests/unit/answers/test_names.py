@@ -9,6 +9,7 @@ from synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.names import Names
 from regatta.answers.samples import PlannedCell
+from regatta.answers.topics.suites.topic import SUITES
 
 
 def planned(benchmark: str) -> PlannedCell:
@@ -69,5 +70,5 @@ def test_programs_of_one_suite_stay_of_one_suite_whatever_their_parameters_hold(
                 records.append(record(side, r, values, block=block, position=position))
     write_experiment(tmp_path, cells, records, 6)
     answer = answer_experiment(tmp_path)
-    assert [suite.suite for suite in answer.suites] == ["lm"]
+    assert [suite.suite for suite in SUITES.of(answer)] == ["lm"]
     assert {c.benchmark for c in answer.comparisons} == {"lm/bw:default file=/a/x", "lm/bw:default file=/b/y"}

@@ -15,6 +15,8 @@ from regatta.answers.documents import document_of
 from regatta.answers.facts import read_facts
 from regatta.answers.history.compute import history_of
 from regatta.answers.samples import load_samples
+from regatta.answers.topics.levels.topic import LEVELS
+from regatta.answers.topics.steady.topic import STEADY
 from regatta.host.errors import RegattaError
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.round_values import read_rounds
@@ -22,7 +24,7 @@ from regatta.host.values.experiment import SUMMARIES
 from regatta.store.database import open_database
 
 ROUNDS = 5
-STEADY = {"method": "fixed", "warmup": 2, "window": 10, "threshold": 0.02}
+RULE = {"method": "fixed", "warmup": 2, "window": 10, "threshold": 0.02}
 EXPECTED = {"mean": np.mean, "median": np.median, "minimum": np.min, "maximum": np.max}
 
 
@@ -67,9 +69,7 @@ def test_host_and_analysis_make_the_same_numbers(tmp_path: Path) -> None:
     folder = experiment(tmp_path, cells)
     with open_database(folder) as connection:
         samples = load_samples(connection, read_facts(folder).steady)
-    on_host = read_rounds(
-        folder / "journal" / "alpha", {c["cell_id"]: c for c in cells}, range(ROUNDS), STEADY
-    )
+    on_host = read_rounds(folder / "journal" / "alpha", {c["cell_id"]: c for c in cells}, range(ROUNDS), RULE)
     for cell in samples.cells:
         found = {
             (s.unit, s.parameters_text): {x.round: x.value for x in s.samples}
@@ -96,9 +96,9 @@ def test_it_is_of_the_repetitions_after_warm_up(tmp_path: Path, summary: str) ->
 
 def test_the_median_of_two_middle_repetitions_is_halfway_on_the_host_too() -> None:
     rows = [[i, "latency", float(v), "ns", None, None] for i, v in enumerate([9, 9, 4, 1, 3, 100])]
-    assert invocation_values(rows, "latency", STEADY, "median") == {("ns", ""): 3.5}
-    assert invocation_values(rows[:2], "latency", STEADY, "median") == {}
-    assert invocation_values(rows[:1], "latency", STEADY, "minimum") == {("ns", ""): 9.0}
+    assert invocation_values(rows, "latency", RULE, "median") == {("ns", ""): 3.5}
+    assert invocation_values(rows[:2], "latency", RULE, "median") == {}
+    assert invocation_values(rows[:1], "latency", RULE, "minimum") == {("ns", ""): 9.0}
 
 
 def test_another_metric_takes_the_median_but_never_the_minimum(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_another_metric_takes_the_median_but_never_the_minimum(tmp_path: Path) -
 
 
 def test_the_answer_names_the_statistic_and_says_nothing_where_all_are_means(tmp_path: Path) -> None:
-    topic = "Startup and steady state"
+    topic = "steady"
     told = answer_experiment(experiment(tmp_path / "a", cells_of("median", "mean"))).findings[topic]
     assert told[0] == (
         "An invocation's number is the median of its repetitions after warm-up in median-0, "
@@ -128,7 +128,7 @@ def test_levels_of_variance_are_told_of_means_alone(tmp_path: Path) -> None:
     answer = answer_experiment(
         experiment(tmp_path, cells_of("median", "mean"), lambda block, r: rows[block, r])
     )
-    assert {one.benchmark for one in answer.levels} == {"lm/mean-1:default"}
+    assert {one.benchmark for one in LEVELS.of(answer)} == {"lm/mean-1:default"}
 
 
 def test_a_warm_up_that_is_too_short_is_told_without_a_bias_of_means(tmp_path: Path) -> None:
@@ -139,8 +139,8 @@ def test_a_warm_up_that_is_too_short_is_told_without_a_bias_of_means(tmp_path: P
         return [[i, "latency", float(v), "ns", None, None] for i, v in enumerate(values)]
 
     answer = answer_experiment(experiment(tmp_path, cells_of("median", "mean"), rows))
-    assert answer.steadiness is not None
-    median, mean = answer.steadiness.series
+    assert STEADY.of(answer) is not None
+    median, mean = STEADY.of(answer).series
     assert median.after_warmup == mean.after_warmup == ROUNDS
     assert np.isnan(median.bias.point)
     assert mean.bias.point > 1.2

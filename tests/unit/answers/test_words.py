@@ -15,6 +15,8 @@ from synthetic_journal import cell, native, record, write_facts, write_journal, 
 import regatta
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
+from regatta.answers.topics.hosts.topic import HOSTS
+from regatta.answers.topics.suites.topic import SUITES
 from regatta.answers.words import bound_words, compared, f_words, how_much, p_words
 from regatta.stats.estimate import Interval
 
@@ -27,9 +29,9 @@ def ratio(point: float, low: float, high: float) -> Interval:
 
 def sentences_of(answer: Answer) -> list[str]:
     found = [*answer.headline, *answer.warnings]
-    found += [one.words for many in (answer.comparisons, answer.families, answer.suites) for one in many]
+    found += [one.words for many in (answer.comparisons, answer.families, SUITES.of(answer)) for one in many]
     found += [sentence for sentences in answer.findings.values() for sentence in sentences]
-    found += [one.words for one in (*answer.over_hosts.comparisons, *answer.over_hosts.families)]
+    found += [one.words for one in (*HOSTS.of(answer).comparisons, *HOSTS.of(answer).families)]
     return found
 
 

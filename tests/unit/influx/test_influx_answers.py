@@ -7,6 +7,9 @@ from rich_experiment import write_rich_experiment
 from synthetic_journal import cell, native, record, write_experiment, write_facts, write_journal, write_plan
 
 from regatta.answers.answer import answer_experiment
+from regatta.answers.topics.aa.topic import AA
+from regatta.answers.topics.collectors.topic import COLLECTORS
+from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.influx.answers import estimate_points, vector_points
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, TAGS
@@ -62,7 +65,7 @@ def test_every_mean_and_ratio_of_an_answer_is_a_point(answer):
 
 def test_ratios_over_all_hosts_are_of_no_single_host(answer):
     over = [p for p in of_kind(estimate_points(answer, AS_OF_NS), "ratio") if not tags_of(p)["host"]]
-    assert len(over) == len(answer.over_hosts.comparisons) > 0
+    assert len(over) == len(HOSTS.of(answer).comparisons) > 0
     assert {tags_of(point)["platform"] for point in over} == {"local"}
     assert b",host=none," in encode(over[0])
 
@@ -92,15 +95,15 @@ def test_a_ratio_over_hosts_with_heaps_of_different_sizes_is_named_with_the_fact
 def test_lower_bounds_and_the_drift_of_a_host_are_told(answer):
     points = list(estimate_points(answer, AS_OF_NS))
     overheads = of_kind(points, "overhead")
-    assert len(overheads) == len(answer.overheads.overheads) > 0
+    assert len(overheads) == len(COLLECTORS.of(answer).overheads) > 0
     assert {tags_of(point)["metric"] for point in overheads} == {"wall", "cpu"}
     drifts = of_kind(points, "drift")
-    assert len(drifts) == sum(len(gate.pairs) + 1 for gate in answer.gates) > 0
+    assert len(drifts) == sum(len(gate.pairs) + 1 for gate in AA.of(answer)) > 0
     twins = [point for point in drifts if tags_of(point)["metric"] != "false_alarms"]
     assert {tags_of(point)["collector"] for point in twins} == {"g1"}
     shares = [point for point in drifts if tags_of(point)["metric"] == "false_alarms"]
     assert {point.fields["practical"] for point in shares} <= {"yes", "no", "open"}
-    assert [point.fields["label"] for point in shares] == [gate.words for gate in answer.gates]
+    assert [point.fields["label"] for point in shares] == [gate.words for gate in AA.of(answer)]
 
 
 def test_all_points_of_an_answer_are_different_and_of_its_time(answer):
@@ -120,7 +123,7 @@ def test_what_cannot_be_estimated_has_no_number_but_its_reason(answer):
         answer.cells[0], estimate=Interval(0, math.nan, math.nan, math.nan, 0.95, "t", "not measured yet")
     )
     (point,) = estimate_points(dataclasses.replace(
-        answer, cells=(own,), comparisons=(), gates=(), overheads=type(answer.overheads)(), over_hosts=type(answer.over_hosts)()
+        answer, cells=(own,), comparisons=(), topics={}
     ), AS_OF_NS)  # fmt: skip
     assert not {"point", "low", "high"} & point.fields.keys()
     assert (point.fields["n"], point.fields["reason"]) == (0, "not measured yet")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regatta.predict.forecast import ApplicationForecast, Forecast, PairForecast, SpeedUp, SystemForecast
-from regatta.predict.page import topics_of_forecast, write_predictions
+from regatta.predict.page import sections_of_forecast, write_predictions
 from regatta.predict.tables import pair_rows
 from regatta.spec.vectors import ApplicationVector, Contribution, Count, Measured, Prediction, Value
 
@@ -54,7 +54,7 @@ def forecast(
 
 
 def topic(found: Forecast, anchor: str):  # type: ignore[no-untyped-def]
-    return next(one for one in topics_of_forecast(found) if one.anchor == anchor)
+    return next(one for one in sections_of_forecast(found) if one.anchor == anchor)
 
 
 def test_bars_are_as_long_as_the_whole_predicted_time_and_in_the_order_of_the_ranking() -> None:
@@ -97,7 +97,7 @@ def test_measured_columns_and_figures_are_there_only_where_something_was_measure
     assert topic(plain, "ranking").tables[0].columns == (
         "system", "predicted elapsed", "interval", "predicted kernel", "user",
     )  # fmt: skip
-    assert "accuracy" not in [one.anchor for one in topics_of_forecast(plain)]
+    assert "accuracy" not in [one.anchor for one in sections_of_forecast(plain)]
     told = forecast(system("a", measured=7000.0), system("b", 2.0, measured=12000.0))
     assert "measured elapsed" in topic(told, "ranking").tables[0].columns
     (figure,) = topic(told, "accuracy").groups[0].figures
@@ -150,7 +150,7 @@ def test_a_measured_time_of_nothing_is_shown_and_divides_nothing(tmp_path: Path)
     nothing = forecast(without_user_time("a", 6000.0, 0.0), user=None)
     (table,) = topic(nothing, "ranking").tables
     assert "predicted / measured kernel" not in table.columns
-    assert "accuracy" not in [one.anchor for one in topics_of_forecast(nothing)]
+    assert "accuracy" not in [one.anchor for one in sections_of_forecast(nothing)]
     write_predictions(nothing, tmp_path / "page.html")
     one = SpeedUp("a", "m", "n", (("cgi", "fcgi"),), *(number(7.0) for _ in range(4)), Value.exact(0.0))
     write_predictions(forecast(system("a"), speed_ups=(one,)), tmp_path / "page.html")

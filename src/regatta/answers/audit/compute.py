@@ -25,11 +25,11 @@ from regatta.answers.audit.samples import (
 )
 from regatta.answers.audit.words import findings_of
 from regatta.answers.facts import read_facts
+from regatta.answers.families.compute import judge_families
+from regatta.answers.families.result import Family
 from regatta.answers.names import Names
 from regatta.answers.parts import TukeyPair
-from regatta.answers.result import Family
 from regatta.answers.samples import Series, load_samples
-from regatta.answers.topics.families.compute import judge_families
 from regatta.answers.words import counted, shows_difference
 from regatta.stats.estimate import Floats
 from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference

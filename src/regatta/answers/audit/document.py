@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from regatta.answers.audit.result import Audit, Precision, Tally
-from regatta.answers.documents import plain
+from regatta.answers.plain import plain
 from regatta.stats.prevalent import CLASSES
 
 

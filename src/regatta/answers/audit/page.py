@@ -9,11 +9,11 @@ from regatta.answers.audit.bars import bars, class_legend, over_theta
 from regatta.answers.audit.cells import example_groups, heap_pairs, needed_groups, width_groups
 from regatta.answers.audit.result import Audit, AuditedPair, Group, Precision, Tally
 from regatta.answers.page.looks import Looks
-from regatta.answers.page.page import write_topics_page
+from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Group as Figures
 from regatta.figures.labels import heap_label, parameters_text
 from regatta.figures.quantities import ABSENT, interval, show_percent, show_ratio
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 from regatta.stats.prevalent import CLASSES
 
 _WHO = {"collector": "collector", "runtime": "runtime", "modifiers": "set of modifiers", "": "alternative"}
@@ -35,10 +35,12 @@ def write_audit(audit: Audit, path: Path) -> None:
         "What would prevalent ways to report performance have claimed about these measurements, "
         "and do intervals bear it out?"
     )
-    write_topics_page(f"{audit.experiment}: audit", question, audit.findings, topics_of_audit(audit), path)
+    write_sections_page(
+        f"{audit.experiment}: audit", question, audit.findings, sections_of_audit(audit), path
+    )
 
 
-def topics_of_audit(audit: Audit) -> list[Topic]:
+def sections_of_audit(audit: Audit) -> list[Section]:
     """The sections of the page that have something to show."""
     looks = Looks([precision.cell for precision in audit.precisions])
     found = [
@@ -46,7 +48,7 @@ def topics_of_audit(audit: Audit) -> list[Topic]:
         _methods(audit, "steady"),
         _theta(audit),
         _where(audit),
-        Topic(
+        Section(
             "example",
             "Example",
             "One number beside an interval",
@@ -54,7 +56,7 @@ def topics_of_audit(audit: Audit) -> list[Topic]:
             "intervals show, on one scale. The axis does not start at 0.",
             groups=example_groups(audit, looks) if audit.precisions else [],
         ),
-        Topic(
+        Section(
             "heaps",
             "Heap",
             "Over heap size: mean and best",
@@ -71,7 +73,7 @@ def topics_of_audit(audit: Audit) -> list[Topic]:
     ]
 
 
-def _methods(audit: Audit, regime: str) -> Topic | None:
+def _methods(audit: Audit, regime: str) -> Section | None:
     mine = [t for t in audit.tallies if t.method.regime == regime and t.comparisons]
     if not mine:
         return None
@@ -103,7 +105,7 @@ def _methods(audit: Audit, regime: str) -> Topic | None:
         )
     anchor = "methods" if regime == "startup" else "steady"
     short = "Methods" if regime == "startup" else "Steady state"
-    return Topic(anchor, short, title, words, tables=[_shares(audit, mine)], groups=groups)
+    return Section(anchor, short, title, words, tables=[_shares(audit, mine)], groups=groups)
 
 
 def _shares(audit: Audit, tallies: Sequence[Tally]) -> Table:
@@ -129,7 +131,7 @@ def _shares(audit: Audit, tallies: Sequence[Tally]) -> Table:
     return Table("Shares of the classes", columns, rows, frozenset(range(1, len(columns))))
 
 
-def _theta(audit: Audit) -> Topic | None:
+def _theta(audit: Audit) -> Section | None:
     mine = [t for t in audit.tallies if t.group == "all" and t.method.regime == "startup" and t.comparisons]
     names = dict.fromkeys(t.method.statistic for t in mine)
     figures = []
@@ -140,7 +142,7 @@ def _theta(audit: Audit) -> Topic | None:
             figures.append(over_theta(first[0].method.name, first))
     if not figures:
         return None
-    return Topic(
+    return Section(
         "theta",
         "Theta",
         "Over theta",
@@ -150,7 +152,7 @@ def _theta(audit: Audit) -> Topic | None:
     )
 
 
-def _where(audit: Audit) -> Topic | None:
+def _where(audit: Audit) -> Section | None:
     if not audit.thetas_percent:
         return None
     theta = audit.thetas_percent[0]
@@ -177,10 +179,10 @@ def _where(audit: Audit) -> Topic | None:
     if not groups:
         return None
     words = f"Some programs hide what a method does wrong, others show it. Theta is {theta:g} %."
-    return Topic("where", "Where", f"Where they go astray, at theta {theta:g} %", words, groups=groups)
+    return Section("where", "Where", f"Where they go astray, at theta {theta:g} %", words, groups=groups)
 
 
-def _widths(audit: Audit, looks: Looks) -> Topic | None:
+def _widths(audit: Audit, looks: Looks) -> Section | None:
     if not audit.precisions:
         return None
     groups = [*width_groups(audit, looks), *needed_groups(audit, looks)]
@@ -189,7 +191,7 @@ def _widths(audit: Audit, looks: Looks) -> Topic | None:
     for width in wanted:
         columns += [f"needed for {width:g} %", f"first so after ({width:g} %)"]
     rows = [_precision(p, audit.maximum) for p in audit.precisions[:_ROWS]]
-    return Topic(
+    return Section(
         "widths",
         "Precision",
         "How many invocations an interval needs",
@@ -217,7 +219,7 @@ def _precision(precision: Precision, maximum: int) -> tuple[str, ...]:
     return tuple(row)
 
 
-def _comparisons(audit: Audit) -> Topic | None:
+def _comparisons(audit: Audit) -> Section | None:
     if not audit.pairs:
         return None
     columns = ("host", "benchmark", "heap", "comparison", "n", "ratio", "interval", "shown")
@@ -228,7 +230,7 @@ def _comparisons(audit: Audit) -> Topic | None:
         if audit.method == "georges2007"
         else "analysis of variance by block on logarithms"
     )
-    return Topic(
+    return Section(
         "intervals",
         "Intervals",
         "What the intervals show",
@@ -256,13 +258,13 @@ def _pair(pair: AuditedPair, audit: Audit) -> tuple[str, ...]:
     )
 
 
-def _how(audit: Audit) -> Topic:
+def _how(audit: Audit) -> Section:
     rows: list[tuple[str, ...]] = [
         ("intervals overlap (no difference shown)", "indicative", "misleading"),
         ("intervals apart, same order", "misleading but correct", "correct"),
         ("intervals apart, not the same order", "misleading and incorrect", "incorrect"),
     ]
-    return Topic(
+    return Section(
         "how",
         "How",
         "How it was judged",

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from regatta.answers.documents import plain
 from regatta.answers.facts import Facts, read_facts
 from regatta.answers.history.result import History, LevelShift, PastExperiment, PastPoint, SeriesHistory
 from regatta.answers.names import Names, configuration
+from regatta.answers.plain import plain
 from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
 from regatta.answers.words import bound_words, counted, difference, is_speed, listed, practical
 from regatta.host.units import is_positive

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from regatta.answers.history.result import History, SeriesHistory
-from regatta.answers.page.page import write_topics_page
+from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
 from regatta.figures.labels import heap_label, hover, parameters_text, plot_text, shorten
 from regatta.figures.quantities import (
@@ -21,7 +21,7 @@ from regatta.figures.quantities import (
     show_ratio,
     tidy,
 )
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _HEIGHT_PX = 300
 #: characters of an experiment's name under a figure
@@ -44,22 +44,22 @@ def write_history(history: History, path: Path) -> None:
         StoreError: the file cannot be written.
     """
     question = f"What changed over {len(history.experiments)} experiments, and since when?"
-    write_topics_page(
-        "history", question, (*history.sentences, *history.warnings), topics_of_history(history), path
+    write_sections_page(
+        "history", question, (*history.sentences, *history.warnings), sections_of_history(history), path
     )
 
 
-def topics_of_history(history: History) -> list[Topic]:
+def sections_of_history(history: History) -> list[Section]:
     """The sections that have something to show."""
     level = show_percent(history.level)
-    shifts = Topic(
+    shifts = Section(
         "shifts",
         "Shifts",
         "Where the level shifts",
         f"The ratio of what came after to what came before, between the neighbouring shifts, with its {level} interval.",
         tables=[_shifts(history)],
     )
-    over_time = Topic(
+    over_time = Section(
         "time",
         "Over time",
         "Over time",
@@ -67,7 +67,7 @@ def topics_of_history(history: History) -> list[Topic]:
         "a dashed line is a shift. Experiments are in order of their first record. Axes do not start at 0.",
         groups=_groups(history),
     )
-    told = Topic(
+    told = Section(
         "experiments",
         "Experiments",
         "Experiments",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
+from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer, Comparison
 from regatta.figures.labels import heap_label, parameter_text, shorten
 from regatta.figures.looks import Look
@@ -73,11 +74,12 @@ class Table:
     open: bool
 
 
-def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks: Looks) -> list[Table]:
+def tables_of(view: View) -> list[Table]:
     """One table a panel, in order."""
+    panels = view.panels
     ratios: dict[SeriesKey, Comparison] = {}
     baselines: set[SeriesKey] = set()
-    for row in comparisons:
+    for row in view.answer.comparisons:
         alternative, baseline = compared_keys(row)
         ratios.setdefault(alternative, row)
         baselines.add(baseline)
@@ -88,7 +90,7 @@ def tables_of(panels: Sequence[Panel], comparisons: Sequence[Comparison], looks:
             panel,
             ratios,
             baselines,
-            looks,
+            view.looks,
             (total <= _OPEN_ROWS and not panel.series_parameter)
             or (panel is first and len(panel.cells) <= _OPEN_ROWS),
         )

@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import panels_of
-from regatta.answers.page.topics import topics_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
+from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure, Group, Trace
 from regatta.figures.labels import plot_text, shorten
 from regatta.figures.looks import MARKS, LegendEntry
 from regatta.figures.scheme import in_light
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 
 #: names become files; this leaves room for a suffix below the 255 bytes of a file's name
 _NAME_CHARACTERS = 120
@@ -35,7 +34,7 @@ class Picture:
     """One figure of a report. `name` tells it from all others and is fit for a file."""
 
     name: str
-    topic: Topic
+    section: Section
     group: Group
     figure: Figure
 
@@ -43,23 +42,23 @@ class Picture:
     def title(self) -> str:
         """What it shows, as plain text."""
         where = " · ".join(part for part in (self.group.title, self.figure.title) if part)
-        return f"{self.topic.title}: {where}" if where else self.topic.title
+        return f"{self.section.title}: {where}" if where else self.section.title
 
 
 def gallery(answer: Answer) -> list[Picture]:
     """Every figure of the answer's report, in its order, each under its own name."""
-    return pictures_of(topics_of(answer, panels_of(answer), Looks(answer.cells)))
+    return pictures_of(sections_of(View(answer)))
 
 
-def pictures_of(topics: Sequence[Topic], prefix: str = "") -> list[Picture]:
-    """Every figure of a page, in its order, each under its own name: prefix, topic, group, figure."""
+def pictures_of(sections: Sequence[Section], prefix: str = "") -> list[Picture]:
+    """Every figure of a page, in its order, each under its own name: prefix, section, group, figure."""
     pictures: list[Picture] = []
     taken: set[str] = set()
-    for topic in topics:
-        for group in topic.groups:
+    for section in sections:
+        for group in section.groups:
             for figure in group.figures:
-                name = _unique(_slug(prefix, topic.anchor, group.title, figure.title), taken)
-                pictures.append(Picture(name, topic, group, figure))
+                name = _unique(_slug(prefix, section.anchor, group.title, figure.title), taken)
+                pictures.append(Picture(name, section, group, figure))
     return pictures
 
 

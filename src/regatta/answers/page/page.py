@@ -1,4 +1,4 @@
-"""The pages: the report of an experiment, and pages made of topics alone."""
+"""The pages: the report of an experiment, and pages made of sections alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 
 from regatta.answers.page.boards import board_links
 from regatta.answers.page.cell_table import tables_of
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import panels_of
 from regatta.answers.page.summary import (
     count,
     impossible_by_reason,
@@ -18,11 +16,12 @@ from regatta.answers.page.summary import (
     perturbed_cells,
     platforms_of_hosts,
 )
-from regatta.answers.page.topics import topics_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
+from regatta.answers.topics.registry import sections_of
 from regatta.figures.html import encoded, fill, number_figures, write_page
 from regatta.figures.quantities import show_percent
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 
 
 def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> None:
@@ -39,31 +38,30 @@ def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> 
     write_page(path, encoded(render(answer, grafana_url)))
 
 
-def write_topics_page(
-    title: str, question: str, sentences: Sequence[str], topics: Sequence[Topic], path: Path
+def write_sections_page(
+    title: str, question: str, sentences: Sequence[str], given: Sequence[Section], path: Path
 ) -> None:
-    """Write topics with a headline as one self-contained HTML file, in the form of the report.
+    """Write sections with a headline as one self-contained HTML file, in the form of the report.
 
     Args:
         title: names the page.
         question: what the page answers, below the title; may be empty.
         sentences: the answer, to be read aloud; may be empty.
-        topics: the sections in their order; each anchor once.
+        given: the sections in their order; each anchor once.
         path: the file to write; its folder is made when it is missing. It appears whole or not at all.
 
     Raises:
         StoreError: the file cannot be written.
     """
-    write_page(path, encoded(render_topics(title, question, sentences, topics)))
+    write_page(path, encoded(render_sections(title, question, sentences, given)))
 
 
 def render(answer: Answer, grafana_url: str | None = None) -> str:
     """The report as HTML text; see `write_report`."""
-    panels = panels_of(answer)
-    looks = Looks(answer.cells)
+    view = View(answer)
     return fill(
         "report.html.j2",
-        [number_figures(topic) for topic in topics_of(answer, panels, looks)],
+        [number_figures(section) for section in sections_of(view)],
         title=answer.experiment,
         question=answer.question,
         answer=answer,
@@ -73,7 +71,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
         level=show_percent(answer.level),
         theta=show_percent(answer.theta_percent / 100),
         when=measured_when(answer),
-        tables=tables_of(panels, answer.comparisons, looks),
+        tables=tables_of(view),
         perturbed=perturbed_cells(answer),
         impossible=impossible_by_reason(answer),
         methods=methods(answer),
@@ -81,7 +79,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
     )
 
 
-def render_topics(title: str, question: str, sentences: Sequence[str], topics: Sequence[Topic]) -> str:
-    """A page of topics as HTML text; see `write_topics_page`."""
-    sections = [number_figures(topic) for topic in topics]
-    return fill("topics.html.j2", sections, title=title, question=question, sentences=tuple(sentences))
+def render_sections(title: str, question: str, sentences: Sequence[str], given: Sequence[Section]) -> str:
+    """A page of sections as HTML text; see `write_sections_page`."""
+    sections = [number_figures(section) for section in given]
+    return fill("sections.html.j2", sections, title=title, question=question, sentences=tuple(sentences))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from regatta.answers.parts import Sample
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.figures.labels import heap_label, heap_order, hover, parameters_key, parameters_text, shorten
 from regatta.figures.quantities import Scale, choose_scale
@@ -17,6 +18,8 @@ SeriesKey = tuple[str, str, str, tuple[tuple[str, str], ...]]
 _SERIES_VALUES = 3
 #: The parameter of a distribution's percentiles, which is an axis however few there are, in a figure of its own kind.
 PERCENTILE = "percentile"
+#: With more points than this nobody finds one with a pointer, and their texts would be most of the file.
+TEXTS_AT_MOST = 2000
 
 
 @dataclass(frozen=True)
@@ -135,3 +138,22 @@ def cell_hover(cell: CellAnswer, *lines: str) -> str:
     """Hover text of something that belongs to a cell: what it is, then the given lines."""
     heap = heap_label(cell.heap_factor, cell.heap_mib)
     return hover(cell.configuration, f"heap {heap}" if heap else "", parameters_text(cell.parameters), *lines)
+
+
+def comparisons_of(comparisons: Sequence[Comparison], panel: Panel) -> list[Comparison]:
+    """Comparisons on the panel's host whose alternative is a cell of the panel."""
+    ids = {cell.cell_id for cell in panel.cells}
+    return [c for c in comparisons if c.a in ids and (c.host, c.metric) == (panel.host, panel.metric)]
+
+
+def place_of(sample: Sample) -> str:
+    """Where an invocation stood: round, block, position, and whether it was perturbed."""
+    return f"round {sample.round}, block {sample.block}, position {sample.position}" + (
+        ", perturbed" if sample.perturbed else ""
+    )
+
+
+def hollow_words(panels: Sequence[Panel]) -> str:
+    """How to read hollow points, where any point is drawn so."""
+    perturbed = any(c.perturbed or any(s.perturbed for s in c.samples) for p in panels for c in p.cells)
+    return " Hollow points are perturbed invocations." if perturbed else ""

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 from xml.etree import ElementTree
 
 from regatta.answers.page.gallery import Picture, standalone
-from regatta.answers.page.page import render_topics
+from regatta.answers.page.page import render_sections
 from regatta.figures.browser import Browser, find_browser
 from regatta.figures.html import encoded, plotly_js, write_page
 from regatta.host.errors import HostError
@@ -58,8 +58,8 @@ def write_pictures(
 def _pages(pictures: Sequence[Picture]) -> Iterator[bytes]:
     for picture in pictures:
         group = replace(picture.group, figures=[picture.figure])
-        topic = replace(picture.topic, sentences=(), tables=[], groups=[group])
-        yield encoded(render_topics(picture.title, "", (), [topic]))
+        section = replace(picture.section, sentences=(), tables=[], groups=[group])
+        yield encoded(render_sections(picture.title, "", (), [section]))
 
 
 def _drawings(pictures: Sequence[Picture], kind: Format, width: int) -> Iterator[bytes]:

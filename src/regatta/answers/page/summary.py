@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from regatta.answers.parts import Sample
 from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.figures.labels import heap_label
 
 
@@ -69,7 +70,7 @@ def measured_when(answer: Answer) -> str:
 
 def platforms_of_hosts(answer: Answer) -> dict[str, str]:
     """Host -> platform; nothing where there is one host."""
-    return {host: platform.name for platform in answer.over_hosts.platforms for host in platform.hosts}
+    return {host: platform.name for platform in HOSTS.of(answer).platforms for host in platform.hosts}
 
 
 def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
@@ -116,7 +117,7 @@ def methods(answer: Answer) -> dict[str, list[str]]:
         "Mean and interval": {cell.estimate.method for cell in answer.cells},
         "Ratio to the baseline": {row.ratio.method for row in answer.comparisons},
         "Over the hosts of a platform": {
-            row.ratio.method for row in answer.over_hosts.comparisons if len(row.hosts) > 1
+            row.ratio.method for row in HOSTS.of(answer).comparisons if len(row.hosts) > 1
         },
         "Differences among collectors": {family.method for family in answer.families},
         "Pairs": {pair.ratio.method for family in answer.families for pair in family.pairs},

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from regatta.answers.audit.compute import audit_experiment
-from regatta.answers.audit.page import topics_of_audit, write_audit
+from regatta.answers.audit.page import sections_of_audit, write_audit
 from regatta.cli.audit import audit as verb
 from regatta.stats.prevalent import CLASSES
 
@@ -56,7 +56,7 @@ def figures_in(page: str) -> dict[str, Any]:
 
 def test_the_page_has_every_section_and_shares_that_fill_each_bar(folder: Path, tmp_path: Path) -> None:
     audit = audit_experiment(folder)
-    assert [topic.anchor for topic in topics_of_audit(audit)] == [
+    assert [topic.anchor for topic in sections_of_audit(audit)] == [
         "methods", "steady", "theta", "where", "example", "heaps", "widths", "intervals", "how",
     ]  # fmt: skip
     write_audit(audit, tmp_path / "audit.html")
@@ -74,7 +74,7 @@ def test_the_page_has_every_section_and_shares_that_fill_each_bar(folder: Path, 
 
 
 def test_the_best_and_the_mean_share_one_scale(folder: Path) -> None:
-    topics = {topic.anchor: topic for topic in topics_of_audit(audit_experiment(folder))}
+    topics = {topic.anchor: topic for topic in sections_of_audit(audit_experiment(folder))}
     for group in topics["heaps"].groups + topics["example"].groups:
         for mean, best in zip(group.figures[::2], group.figures[1::2], strict=True):
             assert mean.layout["yaxis"]["range"] == best.layout["yaxis"]["range"]

@@ -10,11 +10,11 @@ import numpy as np
 from synthetic_journal import cell, record, write_facts, write_journal, write_plan
 
 from regatta.answers.answer import answer_experiment
-from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import render
-from regatta.answers.page.panels import panels_of
-from regatta.answers.page.topics import Topic, topics_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
+from regatta.answers.topics.registry import sections_of
+from regatta.figures.section import Section
 
 ROUNDS = 6
 
@@ -55,8 +55,8 @@ def answered(
     return answer_experiment(directory, **options)
 
 
-def topics(answer: Answer) -> dict[str, Topic]:
-    found = topics_of(answer, panels_of(answer), Looks(answer.cells))
+def topics(answer: Answer) -> dict[str, Section]:
+    found = sections_of(View(answer))
     return {topic.anchor: topic for topic in found}
 
 

@@ -7,22 +7,22 @@ from dataclasses import replace
 
 import pytest
 from synthetic_answers import curve_answer, empty_answer, failed_answer, java_answer
-from synthetic_collectors import COLLECTORS, SWEEP, collector_answer
+from synthetic_collectors import COLLECTORS as NAMES
+from synthetic_collectors import SWEEP, collector_answer
 
-from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import render
 from regatta.answers.page.panels import PERCENTILE, panels_of
-from regatta.answers.page.topics import topics_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.collectors.page import collectors_topic
 from regatta.answers.topics.collectors.result import Overheads
-from regatta.answers.topics.latency.page import latency_topic
-from regatta.figures.topic import Topic
+from regatta.answers.topics.collectors.topic import COLLECTORS
+from regatta.answers.topics.latency.topic import LATENCY
+from regatta.answers.topics.registry import sections_of
+from regatta.figures.section import Section
 
 
-def topics(answer: Answer) -> tuple[Topic | None, Topic | None]:
-    panels, looks = panels_of(answer), Looks(answer.cells)
-    return collectors_topic(answer, panels, looks), latency_topic(answer, panels, looks)
+def topics(answer: Answer) -> tuple[Section | None, Section | None]:
+    return COLLECTORS.section_of(View(answer)), LATENCY.section_of(View(answer))
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +39,11 @@ def test_overheads_of_a_sweep_are_one_line_a_collector_with_a_band_and_a_gap_whe
     assert (time.title, processors.title) == ("time", "processor time")
     lines = [t for t in time.traces if t.get("mode") == "lines+markers"]
     bands = [t for t in time.traces if t.get("fill") == "toself"]
-    assert (len(lines), len(bands)) == (len(COLLECTORS), len(COLLECTORS))
+    assert (len(lines), len(bands)) == (len(NAMES), len(NAMES))
     assert [len(line["x"]) for line in lines] == [21, 21, 21, 20, 20]
     assert lines[0]["x"] == list(SWEEP)
     assert "tickvals" not in time.layout["xaxis"], "21 named settings would lie over one another"
-    assert [entry.name for entry in collectors.groups[0].legend] == list(COLLECTORS)
+    assert [entry.name for entry in collectors.groups[0].legend] == list(NAMES)
 
 
 def test_each_cell_has_a_row_with_both_overheads_and_its_reason(sweep: Answer) -> None:
@@ -106,7 +106,7 @@ def test_percentiles_are_in_no_violin_forest_or_curve_of_a_parameter(sweep: Answ
     panels = panels_of(sweep)
     by_percentile = [panel.metric for panel in panels if panel.series_parameter == PERCENTILE]
     assert by_percentile == ["gc_pause", "latency"]
-    shown = {topic.anchor: topic for topic in topics_of(sweep, panels, Looks(sweep.cells))}
+    shown = {topic.anchor: topic for topic in sections_of(View(sweep))}
     assert "series" not in shown
     for anchor in ("spread", "heap", "order"):
         titles = [group.title for group in shown[anchor].groups]
@@ -124,9 +124,11 @@ def test_answers_without_pauses_and_requests_have_neither_topic(answer: Answer) 
 
 
 def test_overheads_that_are_all_undefined_are_a_table_without_a_figure(sweep: Answer) -> None:
-    nothing = [o for o in sweep.overheads.overheads if o.ratio.reason]
+    nothing = [o for o in COLLECTORS.of(sweep).overheads if o.ratio.reason]
     cells = tuple(c for c in sweep.cells if c.metric == "elapsed")
-    collectors, latency = topics(replace(sweep, cells=cells, overheads=Overheads((), tuple(nothing))))
+    collectors, latency = topics(
+        replace(sweep, cells=cells, topics={"collectors": Overheads((), tuple(nothing))})
+    )
     assert latency is None
     assert collectors is not None
     assert collectors.groups == []

@@ -9,15 +9,16 @@ import pytest
 from synthetic_answers import curve_answer, failed_answer, java_answer, shared_cells_answer, undefined
 
 from regatta.answers.page.cell_table import tables_of
-from regatta.answers.page.figure_topics import ratios_topic
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import render
 from regatta.answers.page.panels import panels_of
 from regatta.answers.page.ratio_rows import ratio_span
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.families.page import pairs_topic
+from regatta.answers.topics.families.topic import FAMILIES
+from regatta.answers.topics.ratios.topic import RATIOS
 from regatta.figures.axes import Figure
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 from regatta.stats.estimate import Interval
 
 
@@ -25,8 +26,8 @@ def ratio(low: float, high: float) -> Interval:
     return Interval(10, (low + high) / 2, low, high, 0.95, "t")
 
 
-def pairs(answer: Answer) -> Topic | None:
-    return pairs_topic(answer, panels_of(answer), Looks(answer.cells))
+def pairs(answer: Answer) -> Section | None:
+    return FAMILIES.section_of(View(answer))
 
 
 def labels(figure: Figure) -> list[str]:
@@ -45,7 +46,7 @@ def test_the_table_says_beside_better_and_worse_whether_it_matters() -> None:
 def test_the_band_is_as_wide_as_theta_and_gone_at_0() -> None:
     for theta, told in ((3.0, "±3 %"), (0.0, "")):
         answer = replace(java_answer(), theta_percent=theta)
-        for topic in (ratios_topic(answer, panels_of(answer), Looks(answer.cells)), pairs(answer)):
+        for topic in (RATIOS.section_of(View(answer)), pairs(answer)):
             assert topic is not None
             assert ("±" in topic.words) == bool(theta)
             assert told in topic.words
@@ -123,7 +124,7 @@ def test_hosts_that_share_their_cells_keep_their_own_ratios() -> None:
     }
     panels = panels_of(answer)
     tables = tables_of(panels, answer.comparisons, Looks(answer.cells))
-    topic = ratios_topic(answer, panels, Looks(answer.cells))
+    topic = RATIOS.section_of(View(answer))
     assert topic is not None
     for host, table, group in zip(("alpha", "alpha", "beta", "beta"), tables, topic.groups, strict=True):
         assert f"on {host}" in table.title

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from synthetic_answers import HOSTILE, java_answer
 
-from regatta.answers.page.figure_topics import ratios_topic
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.page import render_topics, write_topics_page
-from regatta.answers.page.panels import panels_of
-from regatta.figures.topic import Table, Topic
+from regatta.answers.page.page import render_sections, write_sections_page
+from regatta.answers.page.view import View
+from regatta.answers.topics.ratios.topic import RATIOS
+from regatta.figures.section import Section, Table
 
-WORDS = Topic(
+WORDS = Section(
     "found",
     "Found",
     "What was found",
@@ -24,7 +23,7 @@ WORDS = Topic(
 
 
 def test_topics_become_sections_with_sentences_tables_and_a_place_in_the_navigation() -> None:
-    page = render_topics("audit", "Which habits mislead?", ("Best of 30 misleads.",), [WORDS])
+    page = render_sections("audit", "Which habits mislead?", ("Best of 30 misleads.",), [WORDS])
     for text in ("<h1>audit</h1>", "Which habits mislead?", "Best of 30 misleads.", "What was found", "How to read it.",
                  "g1 is 4.1 % (3.2 to 5.0) faster.", '<a href="#found">Found</a>', "<td>a</td>", '<td class="num">1.0</td>'):  # fmt: skip
         assert text in page
@@ -32,35 +31,35 @@ def test_topics_become_sections_with_sentences_tables_and_a_place_in_the_navigat
 
 
 def test_names_in_topics_stay_names() -> None:
-    page = render_topics(HOSTILE, HOSTILE, (HOSTILE,), [WORDS])
+    page = render_sections(HOSTILE, HOSTILE, (HOSTILE,), [WORDS])
     assert "<img" not in page
     assert page.count("&lt;img src=x onerror=alert(1)&gt;") >= 5
 
 
 def test_a_page_of_topics_loads_the_plots_script_only_for_plots() -> None:
     answer = java_answer()
-    ratios = ratios_topic(answer, panels_of(answer), Looks(answer.cells))
+    ratios = RATIOS.section_of(View(answer))
     assert ratios is not None
-    assert len(re.findall("<script", render_topics("t", "", (), [WORDS]))) == 1
-    with_plots = render_topics("t", "", (), [WORDS, ratios])
+    assert len(re.findall("<script", render_sections("t", "", (), [WORDS]))) == 1
+    with_plots = render_sections("t", "", (), [WORDS, ratios])
     assert 'data-figure="ratios-0-0"' in with_plots
     assert len(re.findall("sha256-", with_plots)) == 2
 
 
 def test_a_page_of_nothing_is_still_a_page(tmp_path: Path) -> None:
     path = tmp_path / "audit.html"
-    write_topics_page("empty", "", (), (), path)
+    write_sections_page("empty", "", (), (), path)
     assert "<h1>empty</h1>" in path.read_text(encoding="utf-8")
 
 
 def test_many_sentences_are_folded_after_the_first_and_long_tables_are_closed() -> None:
     many = tuple(f"Sentence {number}." for number in range(20))
     rows = [(str(number),) for number in range(100)]
-    page = render_topics(
-        "t", "", many, [Topic("a", "A", "A", "", sentences=many, tables=[Table("", ("n",), rows)])]
+    page = render_sections(
+        "t", "", many, [Section("a", "A", "A", "", sentences=many, tables=[Table("", ("n",), rows)])]
     )
     assert page.count("<summary>14 more</summary>") == 2
     assert page.count("Sentence 19.") == 2, "folded, not lost"
     assert re.search(r"<details><summary>Table <span class=\"plain\">100 rows", page)
-    short = render_topics("t", "", many[:8], [])
+    short = render_sections("t", "", many[:8], [])
     assert "more</summary>" not in short

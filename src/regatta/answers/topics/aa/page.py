@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.aa.result import Gate, TwinPair
 from regatta.figures.labels import heap_label
 from regatta.figures.quantities import show_percent
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _COLUMNS = ("benchmark", "configuration", "heap", "metric", "blocks", "ratio", "interval", "p")
 
 
-def aa_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
-    """A table a host; None without twins."""
-    if not answer.gates:
+def aa_section(gates: Sequence[Gate], view: View) -> Section | None:
+    """How to read it; None without twins."""
+    if not gates:
         return None
-    several = len(answer.gates) > 1
-    return Topic(
+    return Section(
         "aa",
         "A/A",
         "A/A: the same configuration twice",
         "One configuration of every comparison ran a second time in each block, under another name. Whatever is shown "
-        f"between the two is a false alarm; {show_percent(answer.level)} intervals give one in "
-        f"{1 / (1 - answer.level):.0f}.",
-        sentences=tuple(gate.words for gate in answer.gates),
-        tables=[_table(gate, f"Twins on {gate.host}" if several else "Twins") for gate in answer.gates],
+        f"between the two is a false alarm; {show_percent(view.answer.level)} intervals give one in "
+        f"{1 / (1 - view.answer.level):.0f}.",
     )
+
+
+def aa_tables(gates: Sequence[Gate], view: View) -> list[Table]:
+    """The twins of each host."""
+    several = len(gates) > 1
+    return [_table(gate, f"Twins on {gate.host}" if several else "Twins") for gate in gates]
 
 
 def _table(gate: Gate, title: str) -> Table:

@@ -9,9 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.chat.compute import MODES
 from regatta.answers.topics.chat.result import Chat, ChatCurve, ChatPlace, ChatPoint, ModeContrast
 from regatta.figures.axes import Figure, Group, axis
@@ -26,7 +24,7 @@ from regatta.figures.labelled import (
 )
 from regatta.figures.labels import heap_label, hover
 from regatta.figures.quantities import ABSENT, interval, show_p, show_percent, significant
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 from regatta.host.units import UNITS
 
 #: From this ratio of the most to the fewest connections on, they are on a logarithmic axis.
@@ -94,12 +92,11 @@ _GROUPS: dict[str, list[_Wanted]] = {
 }
 
 
-def chat_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def chat_section(chat: Chat, view: View) -> Section | None:
     """The slides' figures over the number of connections, a line for each mode and configuration; None without a chat server."""
-    chat = answer.chat
     if not chat.curves:
         return None
-    return Topic(
+    return Section(
         "chat",
         "Chat",
         "A chat server over its connections",
@@ -107,10 +104,8 @@ def chat_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | Non
         "stopping out; OS is what the kernel did for it. Latency counts from the planned send. In a closed loop a user sends when it has "
         "heard its own last message: throughput is that of server and client together, on one machine bounded by both, and latency grows "
         "with the users; what a message costs is the server's alone. Means over invocations; bars "
-        f"or bands are {show_percent(answer.level)} intervals. A mode beats another only where that is still shown among all "
+        f"or bands are {show_percent(view.answer.level)} intervals. A mode beats another only where that is still shown among all "
         "comparisons of modes (Holm).",
-        sentences=answer.findings.get("Chat", ()),
-        tables=_tables(chat),
         groups=_groups(chat),
     )
 
@@ -209,7 +204,7 @@ def _connections_axis(counts: Sequence[int]) -> dict[str, Any]:
     )
 
 
-def _tables(chat: Chat) -> list[Table]:
+def chat_tables(chat: Chat, view: View) -> list[Table]:
     """The mode against another at each number of connections."""
     several = len({contrast.place.host for contrast in chat.contrasts}) > 1
     rates = len({contrast.place.rate for contrast in chat.contrasts}) > 1

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import PERCENTILE, Panel
 from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
-from regatta.answers.result import Answer, CellAnswer
-from regatta.answers.topics.collectors.result import RESOURCES, Overhead, Resource
+from regatta.answers.page.view import View
+from regatta.answers.result import CellAnswer
+from regatta.answers.topics.collectors.result import RESOURCES, Overhead, Overheads, Resource
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.labels import heap_label, heap_order, hover
 from regatta.figures.over_heap import HeapLine, over_heap
 from regatta.figures.quantities import ABSENT, Scale, interval, show_percent, show_ratio
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 from regatta.stats.estimate import Interval
 
 _PAUSES = "gc_pause"
@@ -25,35 +26,34 @@ _NAMES: dict[Resource, str] = {"wall": "time", "cpu": "processor time"}
 _Cells = Mapping[tuple[str, str], CellAnswer]
 
 
-def collectors_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def collectors_section(found: Overheads, view: View) -> Section | None:
     """Lower-bound overheads and pauses; None where no program tells how long its collector paused."""
     cells: dict[tuple[str, str], CellAnswer] = {}
-    for cell in answer.cells:
+    for cell in view.answer.cells:
         cells.setdefault((cell.host, cell.cell_id), cell)
-    paused = [panel for panel in panels if panel.metric == _PAUSES and panel.series_parameter == PERCENTILE]
-    groups = [*_overhead_groups(answer, cells, looks), *_pause_groups(paused, looks)]
-    tables = _tables(answer)
-    if not groups and not tables:
+    paused = [
+        panel for panel in view.panels if panel.metric == _PAUSES and panel.series_parameter == PERCENTILE
+    ]
+    groups = [*_overhead_groups(found, cells, view.looks), *_pause_groups(paused, view.looks)]
+    if not groups and not found.overheads:
         return None
-    return Topic(
+    return Section(
         "collectors",
         "Collectors",
         "What collectors cost",
         "What a collector costs at least: a cell's mean over the distilled cost, the smallest mean of any collector and heap "
         "of that benchmark and runtime without its pauses. Of processor time one thread's is taken off while the program stands "
-        f"still. Bars or bands are {show_percent(answer.level)} intervals. Pauses are the times during which all threads "
+        f"still. Bars or bands are {show_percent(view.answer.level)} intervals. Pauses are the times during which all threads "
         "stand still; waiting for memory beside a concurrent collector is in none of them, but in the overhead.",
-        sentences=answer.findings.get("Collectors", ()),
-        tables=tables,
         groups=groups,
     )
 
 
-def _overhead_groups(answer: Answer, cells: _Cells, looks: Looks) -> list[Group]:
+def _overhead_groups(overheads: Overheads, cells: _Cells, looks: Looks) -> list[Group]:
     """One group a benchmark and host, with a figure for each runtime with modifiers, and resource."""
-    hosts = {one.host for one in answer.overheads.overheads}
+    hosts = {one.host for one in overheads.overheads}
     places: dict[tuple[str, str], dict[tuple[str, str, Resource], list[Overhead]]] = {}
-    for one in answer.overheads.overheads:
+    for one in overheads.overheads:
         figures = places.setdefault((one.benchmark, one.host), {})
         figures.setdefault((one.runtime, one.modifiers, one.resource), []).append(one)
     groups = []
@@ -133,11 +133,11 @@ def _pause_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
     return groups
 
 
-def _tables(answer: Answer) -> list[Table]:
+def collectors_tables(overheads: Overheads, view: View) -> list[Table]:
     """One table a benchmark: overhead of time and of processor time."""
     columns = ("host", "runtime", "heap", "collector", "n", "time", "interval", "processor time", "interval")
     found: dict[tuple[str, str, str], dict[Resource, Overhead]] = {}
-    for one in answer.overheads.overheads:
+    for one in overheads.overheads:
         found.setdefault((one.benchmark, one.host, one.cell_id), {})[one.resource] = one
     by_benchmark: dict[str, list[dict[Resource, Overhead]]] = {}
     for (benchmark, _, _), pair in found.items():

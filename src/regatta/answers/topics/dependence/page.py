@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from regatta.answers.page.looks import Looks
-from regatta.answers.page.order_plot import TEXTS_AT_MOST
-from regatta.answers.page.panels import Panel, cell_hover
-from regatta.answers.page.violins import place_of
-from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.page.panels import TEXTS_AT_MOST, Panel, cell_hover, place_of
+from regatta.answers.page.view import View
+from regatta.answers.result import CellAnswer
 from regatta.answers.topics.dependence.result import Dependence
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.labels import shorten
 from regatta.figures.quantities import ABSENT, show_percent, significant, tidy
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _ROW_PX = 64
 _FRAME_PX = 78
@@ -27,28 +26,27 @@ _COLUMNS = ("cell", "n", "lag-1 autocorrelation", "limits", "")
 Found = Mapping[tuple[str, str], Dependence]
 
 
-def runs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def dependence_section(dependences: Sequence[Dependence], view: View) -> Section | None:
     """Each cell's invocations in their sequence, and each against the one before it."""
-    found = {(one.host, one.cell_id): one for one in answer.dependences}
-    groups = [group for panel in panels if (group := _group(panel, found, looks)) is not None]
+    found = {(one.host, one.cell_id): one for one in dependences}
+    groups = [group for panel in view.panels if (group := _group(panel, found, view.looks)) is not None]
     if not groups:
         return None
-    return Topic(
+    return Section(
         "runs",
         "Runs",
         "Run sequence and lag",
         "Sequence: the invocations of each cell one after the other, each row at its own scale around its mean. Lag: each "
         "invocation against the one before it, both divided by the cell's mean; independent invocations make a round cloud, "
         f"dependent ones a slanted one. Lag-1 autocorrelation of independent values stays within the limits in "
-        f"{show_percent(answer.level)} of all cells. Perturbed invocations are left out.",
-        sentences=answer.findings.get("Order of the invocations", ()),
-        tables=[_table(answer)],
+        f"{show_percent(view.answer.level)} of all cells. Perturbed invocations are left out.",
         groups=groups,
     )
 
 
-def _table(answer: Answer) -> Table:
-    several = len({one.host for one in answer.dependences}) > 1
+def dependence_tables(dependences: Sequence[Dependence], view: View) -> list[Table]:
+    """The lag-1 autocorrelation of each cell."""
+    several = len({one.host for one in dependences}) > 1
     rows: list[tuple[str, ...]] = [
         (
             f"{one.place}, on {one.host}" if several else one.place,
@@ -57,9 +55,9 @@ def _table(answer: Answer) -> Table:
             f"{_signed(one.low)} to {_signed(one.high)}" if math.isfinite(one.low) else one.reason,
             "beyond" if one.beyond else "",
         )
-        for one in answer.dependences
+        for one in dependences
     ]
-    return Table("Lag-1 autocorrelation", _COLUMNS, rows, frozenset({1, 2}))
+    return [Table("Lag-1 autocorrelation", _COLUMNS, rows, frozenset({1, 2}))] if rows else []
 
 
 def _group(panel: Panel, found: Found, looks: Looks) -> Group | None:

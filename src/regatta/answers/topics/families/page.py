@@ -5,37 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
+from regatta.answers.families.result import Family
 from regatta.answers.page.panels import Panel
 from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.page.view import View
 from regatta.answers.parts import TukeyPair
-from regatta.answers.result import Answer, Family
+from regatta.answers.result import Answer
 from regatta.figures.axes import Group
 from regatta.figures.labels import heap_label, heap_order, parameters_text
 from regatta.figures.quantities import interval, show_p, show_percent, show_ratio
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _TESTS = ("benchmark", "where", "F", "p", "in words")
 _PAIRS = ("benchmark", "where", "pair", "ratio", "simultaneous interval", "p")
 
 
-def pairs_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
-    """All collectors of a place at once: tests and pairs as tables, and the pairs as figures, in the order of the heaps."""
-    by_panel = [(panel, families) for panel in panels if (families := _families(answer, panel))]
+def families_section(_: None, view: View) -> Section | None:
+    """All collectors of a place at once: the pairs as figures, in the order of the heaps; None without families."""
+    answer, by_panel = view.answer, _by_panel(view)
     if not by_panel:
         return None
-    return Topic(
+    return Section(
         "pairs",
         "Pairs",
         "Collectors among each other",
         "Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
         f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once. Intervals that leave out 1 "
         f"are dark, the others faint: they leave open which of the two is better.{band_words(answer.theta_percent)}",
-        tables=_tables(by_panel),
         groups=[
             group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
         ],
     )
+
+
+def _by_panel(view: View) -> list[tuple[Panel, list[Family]]]:
+    return [(panel, found) for panel in view.panels if (found := _families(view.answer, panel))]
 
 
 def _families(answer: Answer, panel: Panel) -> list[Family]:
@@ -48,15 +52,17 @@ def _families(answer: Answer, panel: Panel) -> list[Family]:
     return sorted(found, key=lambda family: heap_order(family.heap_factor, family.heap_mib))
 
 
-def _tables(by_panel: Sequence[tuple[Panel, Sequence[Family]]]) -> list[Table]:
+def families_tables(_: None, view: View) -> list[Table]:
     """A table of the tests and one of the pairs, of all panels."""
     tests: list[tuple[str, ...]] = []
     pairs: list[tuple[str, ...]] = []
-    for panel, families in by_panel:
+    for panel, families in _by_panel(view):
         for family in families:
             place = (panel.title, _where(family, families))
             tests.append((*place, *_test(family)))
             pairs += [(*place, *_pair(pair)) for pair in family.pairs]
+    if not tests:
+        return []
     tables = [Table("Does any differ?", _TESTS, tests, frozenset({3}))]
     return [*tables, Table("Pairs", _PAIRS, pairs, frozenset({3, 5}))] if pairs else tables
 

@@ -13,9 +13,9 @@ import numpy as np
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
 from regatta.answers.names import Names, configuration
 from regatta.answers.pairs import Pair
+from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.hosts.platforms import Platform
 from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio, HostTest
 from regatta.answers.topics.hosts.words import comparison_words, host_test
 from regatta.answers.words import f_words, practical

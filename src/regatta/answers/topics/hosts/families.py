@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from regatta.answers.families.result import Family
+from regatta.answers.families.words import Told, family_words, winner
 from regatta.answers.names import Names, configuration
 from regatta.answers.pairs import Pair
 from regatta.answers.parts import TukeyPair
-from regatta.answers.result import Family
+from regatta.answers.platforms import Platform
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.families.words import Told, family_words, winner
 from regatta.answers.topics.hosts.compute import counted_as, host_effect, one_size, table_of
-from regatta.answers.topics.hosts.platforms import Platform
 from regatta.answers.topics.hosts.result import HostTest, PlatformFamily
 from regatta.answers.topics.hosts.words import among_hosts, host_test
 from regatta.answers.words import counted, f_words, listed

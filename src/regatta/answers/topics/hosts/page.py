@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
 from regatta.answers.page.ratio_rows import (
     RatioFrame,
     RatioRow,
@@ -15,57 +13,67 @@ from regatta.answers.page.ratio_rows import (
     ratio_span,
     reading,
 )
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostTest, PlatformFamily
+from regatta.answers.topics.hosts.result import (
+    HostComparison,
+    HostFamily,
+    HostTest,
+    OverHosts,
+    PlatformFamily,
+)
 from regatta.figures.axes import Group
 from regatta.figures.labels import heap_label, parameters_text
 from regatta.figures.quantities import ABSENT, show_p, significant
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 
-def hosts_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def hosts_section(over: OverHosts, view: View) -> Section | None:
     """Forest plots over hosts and the tests; with one host only the sentence that says so."""
-    over = answer.over_hosts
+    answer = view.answer
     if not over.hosts or not answer.recorded:
         return None
     words = "What was measured on one host speaks of that host."
-    tables: list[Table] = []
     if len(over.hosts) > 1:
         meant = "hosts like these (Student's t on the hosts' means)" if over.random else "these hosts"
         words = (
             f"Each host's ratio, and the ratio for {meant}, each platform by itself. The F test asks whether the difference is "
             f"the same on every host of the platform; where it is not, look at each.{band_words(answer.theta_percent)}"
         )
-        columns = (
-            "platform",
-            "benchmark",
-            "heap",
-            "metric",
-            "ratio",
-            "hosts",
-            "pooled",
-            "p",
-            "matters",
-            "host × alternative",
-            "p",
-        )
-        rows = [_pair(one) for one in over.comparisons] + [_family(one) for one in over.families]
-        tables = [_without_metric(columns, rows)] if rows else []
-        tables += _leaders(over.leaders)
-    return Topic(
+    return Section(
         "hosts",
         "Hosts",
         "Over hosts",
         words,
-        sentences=answer.findings.get("Hosts", ()),
-        tables=tables,
-        groups=_groups(answer),
+        groups=_groups(over, answer),
     )
 
 
-def _groups(answer: Answer) -> list[Group]:
+def hosts_tables(over: OverHosts, view: View) -> list[Table]:
+    """The pooled comparisons with their tests, and who leads on each platform; none with one host."""
+    if len(over.hosts) < 2 or not view.answer.recorded:
+        return []
+    columns = (
+        "platform",
+        "benchmark",
+        "heap",
+        "metric",
+        "ratio",
+        "hosts",
+        "pooled",
+        "p",
+        "matters",
+        "host × alternative",
+        "p",
+    )
+    rows = [_pair(one) for one in over.comparisons] + [_family(one) for one in over.families]
+    tables = [_without_metric(columns, rows)] if rows else []
+    return [*tables, *_leaders(over.leaders)]
+
+
+def _groups(over: OverHosts, answer: Answer) -> list[Group]:
     by_place: dict[str, list[HostComparison]] = {}
-    for one in answer.over_hosts.comparisons:
+    for one in over.comparisons:
         heap = heap_label(one.heap_factor, one.heap_mib)
         parts = (one.benchmark, f"heap {heap}" if heap else "", parameters_text(one.parameters))
         by_place.setdefault(" · ".join(part for part in parts if part), []).append(one)

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from regatta.answers.names import Names, short_names
 from regatta.answers.pairs import Pair
+from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
-from regatta.answers.topics.hosts.platforms import Platform
 from regatta.answers.topics.hosts.result import HostComparison, HostTest, OverHosts
 from regatta.answers.words import (
     bound_words,

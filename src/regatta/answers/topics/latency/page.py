@@ -5,10 +5,10 @@ from __future__ import annotations
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import PERCENTILE, Panel, group_heap_label
 from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.figures.axes import Figure, Group
 from regatta.figures.quantities import show_percent
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 
 #: pauses are the collectors' topic
 _PAUSES = "gc_pause"
@@ -16,23 +16,23 @@ _PAUSES = "gc_pause"
 _PERCENT = 99.0
 
 
-def latency_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def latency_section(_: None, view: View) -> Section | None:
     """Percentiles of everything that is reported by percentile, pauses left out; None where nothing is."""
     groups = [
-        Group(panel.title, figures, looks.legend(panel.cells))
-        for panel in panels
+        Group(panel.title, figures, view.looks.legend(panel.cells))
+        for panel in view.panels
         if panel.series_parameter == PERCENTILE
         and panel.metric != _PAUSES
-        and (figures := _figures(panel, looks))
+        and (figures := _figures(panel, view.looks))
     ]
     if not groups:
         return None
-    return Topic(
+    return Section(
         "latency",
         "Latency",
         "Latency of requests",
         "Percentiles of an iteration's requests, averaged over iterations and then over invocations, with "
-        f"{show_percent(answer.level)} intervals. Simple latency counts from a request's start. Metered latency counts from "
+        f"{show_percent(view.answer.level)} intervals. Simple latency counts from a request's start. Metered latency counts from "
         "where it would have started, had requests arrived evenly within the window: so a pause delays all who arrive meanwhile.",
         groups=groups,
     )

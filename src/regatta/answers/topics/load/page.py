@@ -10,9 +10,7 @@ from collections.abc import Sequence, Set
 from itertools import pairwise
 from typing import Any
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.load.histograms import histograms
 from regatta.answers.topics.load.result import Aspect, LoadCurve, LoadPoint, Scaling
 from regatta.answers.words import counted
@@ -29,7 +27,7 @@ from regatta.figures.labelled import (
 )
 from regatta.figures.labels import heap_label, hover, parameter_text, parameters_text
 from regatta.figures.quantities import ABSENT, interval, show_percent, show_ratio, significant
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 from regatta.host.units import UNITS, display_scale
 
 _PROCESS = (
@@ -65,21 +63,18 @@ _SPELLED = {"us": "µs"}
 _ROWS = 300
 
 
-def scaling_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def load_section(scaling: Scaling, view: View) -> Section | None:
     """Figures by family of benchmarks, and what several processes do together; None where there are not two loads."""
-    scaling = answer.scaling
     if not scaling.curves:
         return None
-    return Topic(
+    return Section(
         "load",
         "Load",
         "Against load",
         "What one process measures while others run the same beside it: latencies are those of the median process, bandwidths "
-        f"the sum over all. Means over invocations; bars or bands are {show_percent(answer.level)} intervals. The dotted line is "
+        f"the sum over all. Means over invocations; bars or bands are {show_percent(view.answer.level)} intervals. The dotted line is "
         "at the number of CPUs: beyond it processes wait for one another. A change is said only where it is still shown among "
         "all pairs of loads (Holm).",
-        sentences=answer.findings.get("Load", ()),
-        tables=_tables(scaling),
         groups=_groups(scaling),
     )
 
@@ -288,7 +283,7 @@ def _histograms(scaling: Scaling) -> list[Figure]:
     return [figure for figure in figures if figure is not None]
 
 
-def _tables(scaling: Scaling) -> list[Table]:
+def load_tables(scaling: Scaling, view: View) -> list[Table]:
     """What all processes do together over what one does alone, a column for each load."""
     curves = [curve for curve in scaling.curves if any(point.throughput for point in curve.points)]
     if not curves:

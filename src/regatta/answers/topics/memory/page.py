@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.memory.compute import SIZE, MemoryCurve, caches_of, memory_curves, size_text
 from regatta.figures.axes import Figure, Group, parameter_axis
 from regatta.figures.curves import Point
@@ -20,13 +18,14 @@ from regatta.figures.labelled import (
 )
 from regatta.figures.labels import hover, parameter_text, parameters_text
 from regatta.figures.quantities import show_percent
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 from regatta.host.units import UNITS
 from regatta.host.values.experiment import Scalar
 
 
-def memory_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def memory_section(_: Sequence[str], view: View) -> Section | None:
     """One figure a host and configuration, one line a walk; None where nothing was measured over sizes and strides."""
+    answer = view.answer
     curves = memory_curves(answer.cells)
     if not curves:
         return None
@@ -45,14 +44,13 @@ def memory_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | N
         )
         for first in range(0, len(many), MOST_LINES):
             figures.append(_figure(parts, many[first : first + MOST_LINES], answer.hosts.get(host, {})))
-    return Topic(
+    return Section(
         "memory",
         "Memory",
         "Latency of memory",
         "What a load costs that must wait for the one before, over the size of the area that is walked. Means over "
         f"invocations; bands are {show_percent(answer.level)} intervals. Dotted lines are at the sizes of the host's caches: the "
         "latency rises where the area outgrows one. Plateaus are sizes whose means lie within 20 % of their middle.",
-        sentences=answer.findings.get("Memory", ()),
         groups=[Group("", figures)],
     )
 

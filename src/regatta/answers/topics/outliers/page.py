@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import math
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
-from regatta.answers.topics.outliers.result import FarOut, Sensitivity
-from regatta.figures.topic import Table, Topic
+from regatta.answers.page.view import View
+from regatta.answers.topics.outliers.result import FarOut, Outliers, Sensitivity
+from regatta.figures.section import Section, Table
 from regatta.host.units import display_scale
 from regatta.stats.estimate import Interval
 
 
-def outliers_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
-    """Two tables; None where nothing lies far out and nothing was perturbed."""
-    outliers = answer.outliers
+def outliers_section(outliers: Outliers, view: View) -> Section | None:
+    """How to read them; None where nothing lies far out and nothing was perturbed."""
     if not outliers.far_out and not outliers.comparisons:
         return None
-    several = len(answer.hosts) > 1
+    return Section(
+        "outliers",
+        "Outliers",
+        "What lies far out",
+        "Values beyond Tukey's outer fences. They are in all estimates; perturbed invocations are in none. Beside each "
+        "ratio stands what it would be without the one and with the other.",
+    )
+
+
+def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
+    """What lies far out, and the comparisons with and without it."""
+    several = len(view.answer.hosts) > 1
     tables = []
     if outliers.far_out:
         columns = ("cell", "invocation", "metric", "value", "times the median")
@@ -39,15 +47,7 @@ def outliers_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic |
                 [_row(one, several) for one in outliers.comparisons],
             )
         )
-    return Topic(
-        "outliers",
-        "Outliers",
-        "What lies far out",
-        "Values beyond Tukey's outer fences. They are in all estimates; perturbed invocations are in none. Beside each "
-        "ratio stands what it would be without the one and with the other.",
-        sentences=answer.findings.get("Outliers", ()),
-        tables=tables,
-    )
+    return tables
 
 
 def _far(one: FarOut, several: bool) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from regatta.answers.result import Family
+from regatta.answers.families.result import Family
 from regatta.answers.topics.replay.result import Agreement, CompilationControl, ControlledPair
 from regatta.answers.words import counted, listed, shows_difference
 from regatta.host.values.cell import NO_MODIFIERS

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
+from collections.abc import Sequence
+
+from regatta.answers.page.view import View
 from regatta.answers.topics.replay.result import CompilationControl, ControlledPair
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.labels import heap_label, hover, parameters_text, plot_text, shorten
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.quantities import interval, show_percent, show_ratio
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _CLASSES = (("disagree", "@c1"), ("inconclusive", "@c4"), ("agree", "@c0"))
 _COLUMNS = (
@@ -21,24 +21,27 @@ _ROWS = 300
 _ROW_PX, _FRAME_PX = 26, 70
 
 
-def replay_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def replay_section(found: Sequence[CompilationControl], view: View) -> Section | None:
     """Sentences, one bar and one table a set of modifiers and phase; None where nothing was compared so."""
-    if not answer.compilation:
+    if not found:
         return None
-    shown = [one for one in answer.compilation if one.pairs]
+    shown = [one for one in found if one.pairs]
     legend = [LegendEntry(name, Look(colour, "square", "solid")) for name, colour in _CLASSES]
-    return Topic(
+    return Section(
         "compilation",
         "Compilation",
         "Under controlled compilation",
-        f"Each pair of collectors is compared twice, by simultaneous {show_percent(answer.level)} intervals: as users run it, "
+        f"Each pair of collectors is compared twice, by simultaneous {show_percent(view.answer.level)} intervals: as users run it, "
         "and under modifiers that control compilation. The two agree when both show the same difference or neither shows "
         "one, disagree when they show opposite ones, and are inconclusive when only one of them shows any. Controlled "
         "compilation answers a question of its own: no user's JVM compiles that way.",
-        sentences=tuple(one.words for one in answer.compilation),
-        tables=[_table(one) for one in shown],
         groups=[Group("", [_bars(shown)], legend)] if shown else [],
     )
+
+
+def replay_tables(found: Sequence[CompilationControl], view: View) -> list[Table]:
+    """A table for each set of modifiers and phase."""
+    return [_table(one) for one in found if one.pairs]
 
 
 def _bars(found: list[CompilationControl]) -> Figure:

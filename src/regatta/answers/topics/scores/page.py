@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
 from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span, reading
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.scores.result import SuiteScore
 from regatta.figures.axes import Group
 from regatta.figures.quantities import choose_scale
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _COLUMNS = ("suite", "size", "run", "configuration", "benchmark", "reference", "elapsed", "n", "score")
 
 
-def scores_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
     """A dot plot with intervals for each suite, size and host, and tables; None where no suite has a reference."""
-    if not answer.scores:
+    if not found:
         return None
-    several = len({score.host for score in answer.scores}) > 1
+    several = _several(found)
     groups: dict[str, list[SuiteScore]] = {}
-    for score in answer.scores:
+    for score in found:
         groups.setdefault(_place(score, several), []).append(score)
-    return Topic(
+    return Section(
         "scores",
         "Scores",
         "Scores against a reference machine",
         "A score is copies × the reference machine's time / the mean elapsed time: with one copy it is a speed, with several a rate. "
         "The dashed line is the reference machine with one copy. The geometric mean's interval is for these very benchmarks and comes "
         "from the invocations; reference times are taken as exact.",
-        sentences=answer.findings.get("Scores", ()),
-        tables=[_table(answer, several), *_left_out(answer, several)],
         groups=[group for place, scores in groups.items() if (group := _group(place, scores)) is not None],
     )
+
+
+def scores_tables(found: Sequence[SuiteScore], view: View) -> list[Table]:
+    """Every benchmark with its score, and those without one."""
+    several = _several(found)
+    return [_table(found, several), *_left_out(found, several)] if found else []
+
+
+def _several(found: Sequence[SuiteScore]) -> bool:
+    return len({score.host for score in found}) > 1
 
 
 def _place(score: SuiteScore, several: bool) -> str:
@@ -69,9 +76,9 @@ def _mean_of(score: SuiteScore) -> str:
     return f"geometric mean of {of}"
 
 
-def _table(answer: Answer, several: bool) -> Table:
+def _table(found: Sequence[SuiteScore], several: bool) -> Table:
     rows = []
-    for score in answer.scores:
+    for score in found:
         place = (score.suite, score.size, _run(score), score.configuration)
         host = (score.host,) if several else ()
         for member in score.members:
@@ -88,7 +95,7 @@ def _table(answer: Answer, several: bool) -> Table:
     return Table("", columns, rows, frozenset({5 + several, 6 + several, 7 + several}))
 
 
-def _left_out(answer: Answer, several: bool) -> list[Table]:
+def _left_out(found: Sequence[SuiteScore], several: bool) -> list[Table]:
     """What is in no mean, and why; nothing where every suite is complete."""
     rows = [
         (
@@ -100,7 +107,7 @@ def _left_out(answer: Answer, several: bool) -> list[Table]:
             name,
             reason,
         )
-        for score in answer.scores
+        for score in found
         for name, reason in score.left_out
     ]
     columns = ("suite", "size", "run", "configuration", "benchmark", "why it has no score")

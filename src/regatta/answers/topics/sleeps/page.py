@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.sleeps.compute import SleepCurve, sleep_curves, time_text
 from regatta.figures.axes import Figure, Group, Trace, log_axis, log_ticks
 from regatta.figures.curves import Point
 from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_texts, labelled_figure, time_quantity
 from regatta.figures.labels import hover, parameters_text
 from regatta.figures.quantities import show_percent
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 
 
-def sleeps_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def sleeps_section(_: Sequence[str], view: View) -> Section | None:
     """One figure a host and load, one line a call; None where no sleep of several lengths was measured."""
-    curves = [curve for curve in sleep_curves(answer.cells) if len(curve.cells) > 1]
+    curves = [curve for curve in sleep_curves(view.answer.cells) if len(curve.cells) > 1]
     if not curves:
         return None
     hosts = len({curve.host for curve in curves}) > 1
@@ -39,13 +37,12 @@ def sleeps_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | N
         for title, many in places.items()
         for first in range(0, len(many), MOST_LINES)
     ]
-    return Topic(
+    return Section(
         "sleeps",
         "Sleeps",
         "How long sleeps last",
         "Durations of sleeps against what was asked for. On the dashed line they last just that. Means over invocations; bars "
-        f"or bands are {show_percent(answer.level)} intervals.",
-        sentences=answer.findings.get("Sleeps", ()),
+        f"or bands are {show_percent(view.answer.level)} intervals.",
         groups=[Group("", figures)],
     )
 

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, series_key
-from regatta.answers.result import Answer, CellAnswer
+from regatta.answers.page.view import View
+from regatta.answers.result import CellAnswer
 from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis, value_axis
 from regatta.figures.curves import Point, curve
 from regatta.figures.labels import heap_label, hover, parameters_key, parameters_text
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.quantities import ABSENT, Scale, finite, interval, show_ratio, significant
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _HEIGHT_PX = 340
 _PLAIN = Scale(1.0, "", 3)
@@ -43,11 +44,9 @@ _COLUMNS = (
 )
 
 
-def steady_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def steady_section(found: Steadiness | None, view: View) -> Section | None:
     """A table of the series, curves by class and curves by cell; None where no invocation has iterations enough."""
-    found = answer.steadiness
-    sentences = answer.findings.get("Startup and steady state", ())
-    if found is None or not (found.series or sentences):
+    if found is None or not (found.series or "steady" in view.answer.findings):
         return None
     words = (
         "Each curve is the median of the invocations, an iteration divided by the mean of its own invocation's steady state; "
@@ -55,20 +54,21 @@ def steady_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | N
         f"{found.window} iterations in a row that vary by less than {100 * found.threshold:g} %. “Window ÷ end” is the mean of "
         "the first such window over the mean after the last change."
     )
-    return Topic(
+    return Section(
         "steady",
         "Warm-up",
         "Startup and steady state",
         words if found.series else "Do invocations settle, and from which iteration on?",
-        sentences=sentences,
-        tables=[_table(found.series)] if found.series else [],
-        groups=[*_by_kind(found), *_by_cell(found, panels, looks)],
+        groups=[*_by_kind(found), *_by_cell(found, view.panels, view.looks)],
     )
 
 
-def _table(series: Sequence[SeriesSteadiness]) -> Table:
+def steady_tables(found: Steadiness | None, view: View) -> list[Table]:
+    """The series with their classes and windows."""
+    series = () if found is None else found.series
     several = len({one.host for one in series}) > 1
-    return Table("", _COLUMNS, [_row(one, several) for one in series], frozenset({1, 3, 4, 5, 6}))
+    rows = [_row(one, several) for one in series]
+    return [Table("", _COLUMNS, rows, frozenset({1, 3, 4, 5, 6}))] if rows else []
 
 
 def _row(one: SeriesSteadiness, several_hosts: bool) -> tuple[str, ...]:

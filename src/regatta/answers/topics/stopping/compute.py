@@ -4,99 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from regatta.answers.comparisons import contrasts_of
 from regatta.answers.names import Names, configuration, short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.stops import StopGroup, Stops
 from regatta.answers.topics.stopping.result import StoppedGroup, StoppedPair
 from regatta.answers.words import counted
-from regatta.host.journal.decisions import groups_of, read_decisions
-from regatta.host.journal.stopping import LEAST_BLOCKS
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import geometric_mean
-from regatta.store.folder import Folder
 
 #: what is within the target but for rounding
 _TOLERANCE = 1e-6
-
-
-@dataclass(frozen=True)
-class _Group:
-    """A block group as the plan has it, with what was decided."""
-
-    cells: tuple[PlannedCell, ...]
-    #: what is compared; the second is None where a cell is alone
-    pairs: tuple[tuple[PlannedCell, PlannedCell | None], ...]
-    discarded: int
-    rule: Mapping[str, Any]
-    #: None: nothing yet
-    decision: Mapping[str, Any] | None
-
-    @property
-    def needed(self) -> int | None:
-        return None if self.decision is None else self.decision["needed"]
-
-
-class Stops:
-    """All block groups of an experiment whose number of rounds was not fixed; none where it was."""
-
-    def __init__(self, groups: Sequence[_Group] = ()) -> None:
-        self.groups = groups
-        self._of = {(cell.host, cell.cell_id): group for group in groups for cell in group.cells}
-
-    def pilot_pairs(self, pair: Pair) -> int | None:
-        """How many common blocks of a comparison chose the number of rounds, by Stein's rule.
-
-        Returns:
-            None where another rule or none was at work, or where the number was not chosen by the spread (several modes, too few
-            common blocks, nothing decided yet): then the ordinary interval is right.
-        """
-        group = self._of.get((pair.cell.host, pair.cell.cell_id))
-        if group is None or group is not self._of.get((pair.base.host, pair.base.cell_id)):
-            return None
-        if group.rule["rule"] != "stein" or group.decision is None or group.decision["modes"]:
-            return None
-        last = group.discarded + group.rule["pilot"]
-        count = sum(group.discarded <= round_ < last for _, round_, _ in pair.common)
-        return count if count >= LEAST_BLOCKS else None
-
-
-def read_stops(experiment_dir: Path, samples: Samples) -> Stops:
-    """Read the plans' block groups and the decisions about them.
-
-    Raises:
-        StoreError: a plan cannot be read.
-    """
-    folder = Folder(experiment_dir)
-    planned = {(cell.host, cell.cell_id): cell for cell in samples.cells}
-    planned |= {(twin.host, twin.cell_id): twin for _, twin in samples.twins}
-    groups = []
-    for host in folder.planned_hosts():
-        header = folder.host_header(host)
-        decisions = read_decisions(folder.decisions(host)) if groups_of(header) else {}
-        for group in groups_of(header):
-            cells = {i: planned[host, header["cells"][i]["cell_id"]] for i in group["cells"]}
-            groups.append(
-                _Group(
-                    tuple(cells.values()),
-                    tuple((cells[a], None if b is None else cells[b]) for a, b in group["pairs"]),
-                    int(header["discarded_rounds"]),
-                    header["stopping"],
-                    decisions.get(group["key"]),
-                )
-            )
-    return Stops(groups)
 
 
 def judge_stops(stops: Stops, samples: Samples, level: float, names: Names) -> tuple[StoppedGroup, ...]:
     """For each block group: what was needed, what was run, and how narrow the intervals are.
 
     Args:
-        stops: from `read_stops`.
+        stops: of the experiment.
         samples: of the experiment.
         level: confidence of the intervals, between 0 and 1.
         names: for the sentences.
@@ -138,7 +66,7 @@ def _saved_words(decided: Iterable[StoppedGroup]) -> str:
     return f"; {counted(saved, 'invocation')} saved against all at the maximum" if saved else ""
 
 
-def _judge(group: _Group, stops: Stops, samples: Samples, level: float, names: Names) -> StoppedGroup:
+def _judge(group: StopGroup, stops: Stops, samples: Samples, level: float, names: Names) -> StoppedGroup:
     rule, decision = group.rule, group.decision
     told = {(p["a"], p["b"], p["series"]): p for p in (decision or {}).get("pairs", ())}
     pairs = [

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.stopping.result import StoppedGroup
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.labels import plot_text
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _COLUMNS = ("block group", "rounds needed", "run", "target", "widest interval", "target met", "why")
 _ROW_PX = 34
@@ -20,28 +18,33 @@ _FRAME_PX = 86
 _ROWS_AT_MOST = 60
 
 
-def stopping_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | None:
     """A table and a figure of the rounds needed; None where the number of rounds was fixed."""
-    groups = answer.stopping
     if not groups:
         return None
-    several = len({group.host for group in groups}) > 1
-    rows = [_row(group, several) for group in groups]
-    figure = _figure(groups, several)
-    return Topic(
+    figure = _figure(groups, _several(groups))
+    return Section(
         "stopping",
         "Stopping",
         "How often was often enough",
         "All alternatives of a block group stop together, on the differences that are compared. Widths are half of a ratio's "
         f"interval, in per cent. The pilot had {groups[0].pilot} rounds, and more than {groups[0].maximum} are never run. Bars: "
         "rounds needed. Grey: what the maximum would have taken beyond.",
-        sentences=answer.findings.get("Stopping", ()),
-        tables=[
-            Table("Block groups", _COLUMNS, rows, frozenset({1, 2, 3, 4})),
-            *_pair_tables(groups, several),
-        ],
         groups=[Group("Rounds needed", [figure])],
     )
+
+
+def stopping_tables(groups: Sequence[StoppedGroup], view: View) -> list[Table]:
+    """What each block group needed, and the comparisons that decided."""
+    if not groups:
+        return []
+    several = _several(groups)
+    rows = [_row(group, several) for group in groups]
+    return [Table("Block groups", _COLUMNS, rows, frozenset({1, 2, 3, 4})), *_pair_tables(groups, several)]
+
+
+def _several(groups: Sequence[StoppedGroup]) -> bool:
+    return len({group.host for group in groups}) > 1
 
 
 def _name(group: StoppedGroup, several: bool) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel
 from regatta.answers.page.ratio_rows import (
     RatioFrame,
     RatioRow,
@@ -14,37 +13,33 @@ from regatta.answers.page.ratio_rows import (
     ratio_span,
     reading,
 )
-from regatta.answers.result import Answer
+from regatta.answers.page.view import View
 from regatta.answers.topics.suites.result import SuiteComparison
 from regatta.figures.axes import Group
 from regatta.figures.labels import heap_label
 from regatta.figures.looks import Look
-from regatta.figures.topic import Table, Topic
+from regatta.figures.section import Section, Table
 
 _PLAIN = Look("@ink", "circle", "solid")
 
 
-def suites_topic(answer: Answer, panels: list[Panel], looks: Looks) -> Topic | None:
+def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | None:
     """Forest plots with the means below their benchmarks, and a table; None where no suite has two benchmarks."""
-    if not answer.suites:
+    if not found:
         return None
-    several = len({suite.host for suite in answer.suites}) > 1
+    several = _several(found)
     groups: dict[str, list[SuiteComparison]] = {}
-    for suite in answer.suites:
+    for suite in found:
         groups.setdefault(_place(suite, several), []).append(suite)
-    return Topic(
+    return Section(
         "suites",
         "Suites",
         "Over a suite",
         "Geometric means of the ratios to the baseline, over the benchmarks that both sides completed. The first interval is "
         "for these very benchmarks; the second is for benchmarks like these, and takes in how much programs differ."
-        + band_words(answer.theta_percent),
-        sentences=answer.findings.get("Over a suite", ()),
-        tables=[_table(answer, several)],
+        + band_words(view.answer.theta_percent),
         groups=[
-            group
-            for place, suites in groups.items()
-            if (group := _group(place, suites, answer, looks)) is not None
+            group for place, suites in groups.items() if (group := _group(place, suites, view)) is not None
         ],
     )
 
@@ -55,13 +50,15 @@ def _place(suite: SuiteComparison, several: bool) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _group(place: str, suites: list[SuiteComparison], answer: Answer, looks: Looks) -> Group | None:
-    look_of = {cell.cell_id: looks.of(cell) for cell in answer.cells}
+def _group(place: str, suites: list[SuiteComparison], view: View) -> Group | None:
+    look_of = {cell.cell_id: view.looks.of(cell) for cell in view.answer.cells}
     span = ratio_span(
         [ratio for suite in suites for ratio in (suite.these, suite.like_these, *(m.ratio for m in suite.members))],
-        answer.theta_percent,
+        view.answer.theta_percent,
     )  # fmt: skip
-    frame = RatioFrame(f"ratio to the baseline ({suites[0].better} is better)", span, answer.theta_percent)
+    frame = RatioFrame(
+        f"ratio to the baseline ({suites[0].better} is better)", span, view.answer.theta_percent
+    )
     rows = {
         f"{suite.a_name} / {suite.b_name}": _rows(suite, look_of.get(suite.a, _PLAIN)) for suite in suites
     }
@@ -86,7 +83,15 @@ def _rows(suite: SuiteComparison, look: Look) -> list[RatioRow]:
     return rows
 
 
-def _table(answer: Answer, several: bool) -> Table:
+def _several(found: Sequence[SuiteComparison]) -> bool:
+    return len({suite.host for suite in found}) > 1
+
+
+def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
+    """Both intervals of every suite, and what is left out of it."""
+    if not found:
+        return []
+    several = _several(found)
     columns = (
         "suite",
         "heap",
@@ -97,12 +102,8 @@ def _table(answer: Answer, several: bool) -> Table:
         "matters",
         "left out",
     )
-    return Table(
-        "",
-        ("host", *columns) if several else columns,
-        [(suite.host, *_cells(suite)) if several else _cells(suite) for suite in answer.suites],
-        frozenset({3 + several}),
-    )
+    rows = [(suite.host, *_cells(suite)) if several else _cells(suite) for suite in found]
+    return [Table("", ("host", *columns) if several else columns, rows, frozenset({3 + several}))]
 
 
 def _cells(suite: SuiteComparison) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.topics.aa.result import Gate
+from regatta.answers.topics.aa.topic import AA
 
 ROUNDS = 60
 
@@ -37,8 +38,8 @@ def gate_of(directory: Path, twin_factor: float, seed: int = 1, rounds: int = RO
     assert all("f" * 16 not in (c.a, c.b) for c in answer.comparisons)
     assert all(len(family.names) == 2 for family in answer.families)
     assert answer.planned == answer.recorded == 3 * rounds
-    (gate,) = answer.gates
-    assert answer.findings["A/A test"] == (gate.words,)
+    (gate,) = AA.of(answer)
+    assert answer.findings["aa"] == (gate.words,)
     return gate
 
 
@@ -70,7 +71,7 @@ def test_a_short_experiment_is_too_little_to_judge_by(tmp_path: Path) -> None:
 def test_a_twin_without_values_is_said_to_be_so(tmp_path: Path) -> None:
     three = cells()
     records = [record(one, r, [1e9 + r], position=i) for r in range(9) for i, one in enumerate(three[:2])]
-    (gate,) = answer_experiment(write_experiment(tmp_path, three, records, 9)).gates
+    (gate,) = AA.of(answer_experiment(write_experiment(tmp_path, three, records, 9)))
     assert math.isnan(gate.alarm_rate.point)
     assert gate.alarm_rate.reason
     assert gate.words.endswith("no twin can be compared with its original yet")
@@ -80,8 +81,8 @@ def test_without_twins_there_is_no_gate(tmp_path: Path) -> None:
     both = cells()[:2]
     records = [record(one, r, [1e9 + r], position=i) for r in range(3) for i, one in enumerate(both)]
     answer = answer_experiment(write_experiment(tmp_path, both, records, 3))
-    assert answer.gates == ()
-    assert "A/A test" not in answer.findings
+    assert AA.of(answer) == ()
+    assert "aa" not in answer.findings
 
 
 @pytest.mark.parametrize("seed", range(3))

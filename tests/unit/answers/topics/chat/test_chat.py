@@ -16,6 +16,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
 from regatta.answers.topics.chat.result import Chat
+from regatta.answers.topics.chat.topic import CHAT
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 def test_a_mode_beats_another_where_it_was_made_to(answer: Answer) -> None:
     found = {
         (c.place.runtime, c.mode, c.base, c.connections): (c.verdict, c.ratio)
-        for c in answer.chat.contrasts
+        for c in CHAT.of(answer).contrasts
         if c.metric == "delivered_rate"
     }
     # 17 has no virtual threads: one pair of modes there and three on 21.
@@ -38,7 +39,7 @@ def test_a_mode_beats_another_where_it_was_made_to(answer: Answer) -> None:
 
 
 def test_less_processor_time_for_a_message_is_better(answer: Answer) -> None:
-    found = [c for c in answer.chat.contrasts if c.metric == "cpu_per_message"]
+    found = [c for c in CHAT.of(answer).contrasts if c.metric == "cpu_per_message"]
     assert {c.verdict for c in found} == {"better"}
     for contrast in found:
         assert contrast.ratio.point == pytest.approx(
@@ -47,9 +48,9 @@ def test_less_processor_time_for_a_message_is_better(answer: Answer) -> None:
 
 
 def test_a_claim_counts_how_many_were_looked_at(answer: Answer) -> None:
-    assert all(c.p_holm >= c.p for c in answer.chat.contrasts)
-    least = min(answer.chat.contrasts, key=lambda c: c.p)
-    assert least.p_holm == pytest.approx(least.p * len(answer.chat.contrasts))
+    assert all(c.p_holm >= c.p for c in CHAT.of(answer).contrasts)
+    least = min(CHAT.of(answer).contrasts, key=lambda c: c.p)
+    assert least.p_holm == pytest.approx(least.p * len(CHAT.of(answer).contrasts))
 
 
 def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer) -> None:
@@ -78,37 +79,37 @@ def test_the_first_sentences_say_from_where_on_which_mode_wins(answer: Answer) -
 
 
 def test_a_machine_without_counters_is_told_and_no_count_is_made_up(answer: Answer) -> None:
-    assert answer.chat.uncounted == {"alpha": "not supported"}
+    assert CHAT.of(answer).uncounted == {"alpha": "not supported"}
     assert any(
-        words.endswith("were not counted on this machine: not supported") for words in answer.findings["Chat"]
+        words.endswith("were not counted on this machine: not supported") for words in answer.findings["chat"]
     )
-    assert not [curve for curve in answer.chat.curves if curve.metric in ("cycles", "cpi")]
+    assert not [curve for curve in CHAT.of(answer).curves if curve.metric in ("cycles", "cpi")]
 
 
 def test_with_counters_nothing_is_said_to_be_missing(tmp_path: Path) -> None:
-    chat = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, counted=True)).chat
+    chat = CHAT.of(answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, counted=True)))
     assert chat.uncounted == {}
     assert {curve.aspect for curve in chat.curves if curve.metric == "cpi"} == {"user", "system", "all"}
 
 
 def test_at_a_planned_rate_modes_are_compared_by_how_late_they_are(tmp_path: Path) -> None:
     answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rate=10))
-    late = [c for c in answer.chat.contrasts if c.metric == "latency" and c.place.runtime == "temurin-21"]
+    late = [c for c in CHAT.of(answer).contrasts if c.metric == "latency" and c.place.runtime == "temurin-21"]
     verdicts = {c.connections: c.verdict for c in late if (c.mode, c.base) == ("virtual", "platform")}
     assert verdicts == {20: "worse", 200: "open", 800: "better"}
-    assert "delivered_rate" not in {c.metric for c in answer.chat.contrasts}
+    assert "delivered_rate" not in {c.metric for c in CHAT.of(answer).contrasts}
     assert any("10 messages a second of each user" in words for words in answer.headline)
 
 
 def test_one_invocation_gives_no_verdict(tmp_path: Path) -> None:
     answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=1))
-    assert {c.verdict for c in answer.chat.contrasts} == {"unknown"}
-    assert any("cannot be compared: " in words for words in answer.findings["Chat"])
+    assert {c.verdict for c in CHAT.of(answer).contrasts} == {"unknown"}
+    assert any("cannot be compared: " in words for words in answer.findings["chat"])
 
 
 def test_the_document_holds_every_contrast(answer: Answer) -> None:
     document = document_of(answer)
-    assert len(document["chat"]["contrasts"]) == len(answer.chat.contrasts)
+    assert len(document["chat"]["contrasts"]) == len(CHAT.of(answer).contrasts)
     assert document["chat"]["uncounted"] == {"alpha": "not supported"}
 
 
@@ -117,33 +118,33 @@ def test_other_programs_are_no_chat(tmp_path: Path) -> None:
     rows = [[0, "elapsed", 1e9, "ns", None, {"connections": 20, "mode": "fast", "rate": 0}]]
     write_experiment(tmp_path / "made-up", [one], [record(one, 0, rows)], 1)
     answer = answer_experiment(tmp_path / "made-up")
-    assert answer.chat == Chat()
-    assert "Chat" not in answer.findings
+    assert CHAT.of(answer) == Chat()
+    assert "chat" not in answer.findings
 
 
 def test_windows_of_two_lengths_are_two_places_and_no_cell_is_lost(tmp_path: Path) -> None:
     # A spec may ask for both; the series say nothing of it, so that only the cells tell them apart.
     options = {"rounds": 3, "windows": (" seconds=1.5", " seconds=3")}
     answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", **options))
-    curves = [curve for curve in answer.chat.curves if curve.metric == "delivered_rate"]
+    curves = [curve for curve in CHAT.of(answer).curves if curve.metric == "delivered_rate"]
     kinds = {curve.place.benchmark: [] for curve in curves}
     for curve in curves:
         kinds[curve.place.benchmark] += [curve.at(20).estimate.point]
     assert set(kinds) == {"chat/chat:short seconds=1.5", "chat/chat:short seconds=3"}
-    assert len(answer.chat.cell_ids) == len({cell.cell_id for cell in answer.cells})
+    assert len(CHAT.of(answer).cell_ids) == len({cell.cell_id for cell in answer.cells})
     short, long = kinds.values()
     assert [b / a for a, b in zip(short, long, strict=True)] == pytest.approx([2.0] * len(short), rel=0.1)
     assert any(
         words.startswith("temurin-21 g1, chat/chat:short seconds=3, closed") for words in answer.headline
     )
-    assert answer.chat.twice == ()
+    assert CHAT.of(answer).twice == ()
 
 
 def test_a_cell_that_measures_what_another_measures_is_told_and_in_no_curve(tmp_path: Path) -> None:
     answer = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=3, windows=("", " rate=0")))
     told = "chat/chat:short connections=20 mode=selector rate=0 of temurin-21 g1 on alpha is measured twice"
-    assert told in answer.chat.twice
-    assert f"{told}: the curves hold the first of them only" in answer.findings["Chat"]
+    assert told in CHAT.of(answer).twice
+    assert f"{told}: the curves hold the first of them only" in answer.findings["chat"]
 
 
 def test_a_claim_on_what_is_delivered_says_that_the_server_had_processors_to_spare(
@@ -161,17 +162,17 @@ def test_a_claim_on_what_is_delivered_says_that_the_server_had_processors_to_spa
 
 
 def test_what_a_message_costs_is_told_with_intervals_of_one_loop(answer: Answer, tmp_path: Path) -> None:
-    (told,) = (w for w in answer.findings["Chat"] if "for each message sent" in w and "temurin-21" in w)
+    (told,) = (w for w in answer.findings["chat"] if "for each message sent" in w and "temurin-21" in w)
     assert told.startswith("temurin-21 g1, closed loop: with 800 connections, for each message sent ")
     assert "of the client's processor time" in told
     figure = r"[\d.]+( \S+)? \([\d.]+ to [\d.]+\) (of|voluntary|involuntary)"
     assert len(re.findall(figure, told)) == 3 * 5
     once = answer_experiment(write_chat_experiment(tmp_path / "made-up", rounds=1))
-    assert not any("for each message sent" in words for words in once.findings["Chat"])
+    assert not any("for each message sent" in words for words in once.findings["chat"])
 
 
 def test_a_jit_that_is_at_work_in_the_windows_is_told(answer: Answer) -> None:
-    told = [words for words in answer.findings["Chat"] if "the JIT still compiled" in words]
+    told = [words for words in answer.findings["chat"] if "the JIT still compiled" in words]
     # Virtual threads only, which release 17 has not.
     assert [words.partition(":")[0] for words in told] == ["temurin-21 g1, closed loop"]
     assert "in the windows of 3 of 9 cells, for up to 4" in told[0]
@@ -186,4 +187,4 @@ def test_where_some_events_are_missing_each_is_told_with_its_reason(tmp_path: Pa
     assert (
         "some hardware events were not counted on this machine: counted for less than 20 % of the time (branches:u), "
         "not supported (branches:k, iTLB-load-misses:k)"
-    ) in answer.findings["Chat"]
+    ) in answer.findings["chat"]

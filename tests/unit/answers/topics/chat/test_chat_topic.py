@@ -13,14 +13,13 @@ from chat_experiment import CONNECTIONS, COST_NS, write_chat_experiment
 from synthetic_answers import java_answer
 
 from regatta.answers.answer import answer_experiment
-from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import render
-from regatta.answers.page.panels import panels_of
-from regatta.answers.page.topics import topics_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.chat.page import chat_topic
+from regatta.answers.topics.chat.topic import CHAT
+from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 
 
 def answered(directory: Path, **options: Any) -> Answer:
@@ -32,8 +31,8 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
     return answered(tmp_path_factory.mktemp("chat"))
 
 
-def topic_of(answer: Answer) -> Topic:
-    found = chat_topic(answer, [], Looks(answer.cells))
+def topic_of(answer: Answer) -> Section:
+    found = CHAT.section_of(View(answer))
     assert found is not None
     return found
 
@@ -101,11 +100,11 @@ def test_the_table_says_which_is_better_by_what(answer: Answer) -> None:
 def test_the_page_has_the_topic_and_its_sentences(answer: Answer) -> None:
     page = render(answer)
     assert 'id="chat"' in page
-    for words in answer.findings["Chat"]:
+    for words in answer.findings["chat"]:
         assert words.split(":")[0] in page
 
 
 def test_without_a_chat_server_there_is_no_topic() -> None:
     other = java_answer(n=3)
-    assert chat_topic(other, [], Looks(other.cells)) is None
-    assert "chat" not in {topic.anchor for topic in topics_of(other, panels_of(other), Looks(other.cells))}
+    assert CHAT.section_of(View(other)) is None
+    assert "chat" not in {topic.anchor for topic in sections_of(View(other))}

@@ -14,6 +14,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
 from regatta.answers.topics.collectors.result import Overhead
+from regatta.answers.topics.collectors.topic import COLLECTORS
 
 MS = 1e6
 ROUNDS = 12
@@ -56,7 +57,7 @@ def answered(
 def overhead(answer: Answer, collector: str, heap: float = 2.0, resource: str = "wall") -> Overhead:
     (found,) = [
         o
-        for o in answer.overheads.overheads
+        for o in COLLECTORS.of(answer).overheads
         if (o.collector, o.heap_factor, o.resource) == (collector, heap, resource)
     ]
     return found
@@ -64,7 +65,7 @@ def overhead(answer: Answer, collector: str, heap: float = 2.0, resource: str = 
 
 def test_each_collector_stands_over_the_distilled_cost(tmp_path: Path) -> None:
     answer = answered(tmp_path, [cell(name) for name in COSTS], COSTS)
-    (wall, cpu) = answer.overheads.distilled
+    (wall, cpu) = COLLECTORS.of(answer).distilled
     assert (wall.resource, wall.collector, wall.heap_factor) == ("wall", "serial", 2.0)
     assert wall.cost.point == pytest.approx(0.8, rel=0.05)
     # Processor time: 2000 less the 200 in which at least one thread collected.
@@ -82,14 +83,14 @@ def test_the_distilled_cost_is_the_smallest_over_all_heaps(tmp_path: Path) -> No
         cell(name, heap_factor=heap, heap_mib=int(32 * heap)) for heap in (1.0, 2.0, 6.0) for name in COSTS
     ]
     answer = answered(tmp_path, cells, COSTS)
-    assert answer.overheads.distilled[0].collector == "serial"
+    assert COLLECTORS.of(answer).distilled[0].collector == "serial"
     assert overhead(answer, "serial", 1.0).ratio.point == pytest.approx(1200 / 800, rel=0.01)
     assert overhead(answer, "serial", 6.0).ratio.point == pytest.approx((800 + 200 / 3) / 800, rel=0.01)
 
 
 def test_the_sentences_say_at_least_and_where(tmp_path: Path) -> None:
     answer = answered(tmp_path, [cell(name) for name in COSTS], COSTS)
-    time, processors, pauses = answer.findings["Collectors"]
+    time, processors, pauses = answer.findings["collectors"]
     assert time.startswith(
         "over the cheapest distilled cost, the least that collecting adds to the time of h2 at 2 x minheap is "
     )
@@ -105,7 +106,7 @@ def test_the_sentences_say_at_least_and_where(tmp_path: Path) -> None:
 def test_where_no_overhead_is_shown_the_sentence_promises_no_upper_bound(tmp_path: Path) -> None:
     costs = {"serial": (800.0, 0.0), "g1": (800.0, 0.0), "z": (1000.0, 0.0)}
     answer = answered(tmp_path, [cell(name) for name in costs], costs)
-    words = answer.findings["Collectors"][0]
+    words = answer.findings["collectors"][0]
     assert "none is shown with" in words
     assert "which does not mean that there is none" in words
     assert "likely below" not in words
@@ -115,7 +116,7 @@ def test_of_many_heaps_three_are_spoken_of(tmp_path: Path) -> None:
     heaps = [1 + 0.5 * i for i in range(11)]
     cells = [cell(name, heap_factor=heap, heap_mib=int(32 * heap)) for heap in heaps for name in COSTS]
     answer = answered(tmp_path, cells, COSTS, rounds=6)
-    times = [words for words in answer.findings["Collectors"] if "to the time of" in words]
+    times = [words for words in answer.findings["collectors"] if "to the time of" in words]
     assert [words.split(" x minheap")[0].split()[-1] for words in times] == ["1", "2", "6"]
 
 
@@ -134,7 +135,7 @@ def test_a_collector_without_values_is_undefined_and_the_others_are_answered(tmp
     assert math.isnan(z.point)
     assert z.reason == "no values"
     assert overhead(answer, "g1").ratio.point == pytest.approx(1.2, rel=0.02)
-    assert "z spends" not in " ".join(answer.findings["Collectors"])
+    assert "z spends" not in " ".join(answer.findings["collectors"])
 
 
 def test_a_few_rounds_give_points_without_intervals_and_no_sentence(tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_a_few_rounds_give_points_without_intervals_and_no_sentence(tmp_path: Pa
     found = overhead(answer, "g1").ratio
     assert (math.isnan(found.low), found.reason) == (True, "fewer than 5 rounds")
     assert found.point == pytest.approx(1.2, rel=0.02)
-    assert not [words for words in answer.findings["Collectors"] if "distilled" in words]
+    assert not [words for words in answer.findings["collectors"] if "distilled" in words]
 
 
 @pytest.mark.parametrize("paused", [None, 0.0])
@@ -150,7 +151,7 @@ def test_programs_that_tell_no_pauses_have_no_overheads(tmp_path: Path, paused: 
     costs = {name: (cost, paused) for name, (cost, _) in COSTS.items()}
     answer = answered(tmp_path, [cell(name) for name in costs], costs)
     # A collector that never paused (0) is no unknown: its whole time may be the program's own.
-    assert bool(answer.overheads.overheads) == (paused is not None)
+    assert bool(COLLECTORS.of(answer).overheads) == (paused is not None)
 
 
 def test_native_programs_and_single_cells_have_no_overheads(tmp_path: Path) -> None:
@@ -159,8 +160,8 @@ def test_native_programs_and_single_cells_have_no_overheads(tmp_path: Path) -> N
         record(one, r, rows(100, 10, 1.0), position=i) for r in range(6) for i, one in enumerate(cells)
     ]
     answer = answer_experiment(write_experiment(tmp_path, cells, records, 6))
-    assert answer.overheads.overheads == ()
-    assert "Collectors" not in answer.findings
+    assert COLLECTORS.of(answer).overheads == ()
+    assert "collectors" not in answer.findings
 
 
 def test_the_document_is_json_with_null_for_what_is_undefined(tmp_path: Path) -> None:
@@ -174,7 +175,7 @@ def test_the_document_is_json_with_null_for_what_is_undefined(tmp_path: Path) ->
 def test_the_same_records_give_the_same_answer(tmp_path: Path) -> None:
     a = answered(tmp_path / "a", [cell(name) for name in COSTS], COSTS)
     b = answered(tmp_path / "b", [cell(name) for name in COSTS], COSTS)
-    assert a.overheads == b.overheads
+    assert COLLECTORS.of(a) == COLLECTORS.of(b)
 
 
 @pytest.mark.parametrize("method", ["cov", "changepoints"])
@@ -212,7 +213,7 @@ def test_latency_is_spoken_of_simple_and_metered(tmp_path: Path) -> None:
                 made.append([0, "latency", value * MS, "ns", None, parameters])
             records.append(record(one, r, made, position=i))
     answer = answer_experiment(write_experiment(tmp_path, cells, records, 4))
-    assert answer.findings["Collectors"][-1] == (
+    assert answer.findings["collectors"][-1] == (
         "99 % of the requests of h2 at 2 x minheap are answered within a metered latency of 7 ms with serial"
         " (simple 1.5 ms) and 8 ms with g1 (simple 1.5 ms), metered over 100 ms"
     )

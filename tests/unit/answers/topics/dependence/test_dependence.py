@@ -13,6 +13,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.topics.dependence.compute import dependence_words
 from regatta.answers.topics.dependence.result import Dependence
+from regatta.answers.topics.dependence.topic import DEPENDENCE
 
 
 def one(beyond: bool = False, r: float = 0.1, place: str = "h2, g1") -> Dependence:
@@ -28,13 +29,13 @@ def test_a_drift_is_seen_in_the_order_of_time(tmp_path: Path) -> None:
         for i, c in enumerate(cells)
     ]
     answer = answer_experiment(write_experiment(tmp_path / "made-up", cells, lines, 10))
-    drifting, bouncing = answer.dependences
+    drifting, bouncing = DEPENDENCE.of(answer)
     assert (drifting.n, drifting.beyond, bouncing.beyond) == (10, True, False)
     assert drifting.autocorrelation == 0.7
     assert drifting.place == "apps/h2:small at 2 x minheap, jdk-21 serial"
     document = json.loads(json.dumps(document_of(answer), allow_nan=False))
     assert document["dependences"][0]["autocorrelation"] == 0.7
-    assert answer.findings["Order of the invocations"]
+    assert answer.findings["dependence"]
 
 
 def test_a_cell_is_judged_once_however_many_metrics_it_has(tmp_path: Path) -> None:
@@ -44,15 +45,15 @@ def test_a_cell_is_judged_once_however_many_metrics_it_has(tmp_path: Path) -> No
         for r in range(8)
     ]
     answer = answer_experiment(write_experiment(tmp_path / "made-up", [g1], lines, 8))
-    assert [d.metric for d in answer.dependences] == ["elapsed"]
+    assert [d.metric for d in DEPENDENCE.of(answer)] == ["elapsed"]
 
 
 def test_cells_without_values_have_none_and_a_reason(tmp_path: Path) -> None:
     g1 = cell("g1")
     lines = [record(g1, r, status="failed", reason="no") for r in range(3)]
     answer = answer_experiment(write_experiment(tmp_path / "made-up", [g1], lines, 3))
-    assert all(math.isnan(d.autocorrelation) and d.reason for d in answer.dependences)
-    assert "Order of the invocations" not in answer.findings
+    assert all(math.isnan(d.autocorrelation) and d.reason for d in DEPENDENCE.of(answer))
+    assert "dependence" not in answer.findings
 
 
 def test_one_cell_of_many_beyond_the_limits_is_what_chance_does() -> None:

@@ -7,16 +7,15 @@ from dataclasses import replace
 import pytest
 from synthetic_answers import curve_answer, failed_answer, java_answer
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import panels_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.dependence.compute import dependences
-from regatta.answers.topics.dependence.page import runs_topic
-from regatta.figures.topic import Topic
+from regatta.answers.topics.dependence.topic import DEPENDENCE
+from regatta.figures.section import Section
 
 
-def runs(answer: Answer) -> Topic:
-    topic = runs_topic(answer, panels_of(answer), Looks(answer.cells))
+def runs(answer: Answer) -> Section:
+    topic = DEPENDENCE.section_of(View(answer))
     assert topic is not None
     return topic
 
@@ -58,7 +57,7 @@ def test_every_cell_stands_in_the_table_with_its_limits() -> None:
     (table,) = topic.tables
     assert len(table.rows) == len(SMALL.cells)
     assert "Lag-1" in table.title
-    few = replace(SMALL, dependences=dependences(java_answer(n=3).cells, 0.95))
+    few = replace(SMALL, topics={"dependence": dependences(java_answer(n=3).cells, 0.95)})
     assert "3 values" in runs(few).tables[0].rows[0][3]
 
 
@@ -69,15 +68,15 @@ def test_only_the_metric_that_is_compared_is_drawn() -> None:
     assert len(runs(more).groups) == 2
 
 
-@pytest.mark.parametrize("answer", [failed_answer(), curve_answer(), replace(SMALL, dependences=())])
+@pytest.mark.parametrize("answer", [failed_answer(), curve_answer(), replace(SMALL, topics={})])
 def test_without_values_in_time_there_is_no_topic(answer: Answer) -> None:
-    assert runs_topic(answer, panels_of(answer), Looks(answer.cells)) is None
+    assert DEPENDENCE.section_of(View(answer)) is None
 
 
 def test_equal_values_make_a_flat_row() -> None:
     cell = SMALL.cells[0]
     flat = replace(cell, samples=tuple(replace(s, value=5.0) for s in cell.samples))
-    answer = replace(SMALL, cells=(flat,), dependences=dependences([flat], 0.95))
+    answer = replace(SMALL, cells=(flat,), topics={"dependence": dependences([flat], 0.95)})
     figure = runs(answer).groups[0].figures[0]
     assert set(figure.traces[1]["y"]) == {0.0}
     assert "– " not in figure.layout["annotations"][1]["text"]

@@ -12,7 +12,7 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
-from regatta.answers.topics.families.words import winner
+from regatta.answers.families.words import winner
 from regatta.stats.anova import block_anova, one_way
 from regatta.stats.multiplicity import benjamini_hochberg
 from regatta.stats.tukey import tukey

@@ -14,16 +14,16 @@ from synthetic_answers import HOSTILE, curve_answer, empty_answer, failed_answer
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.gallery import gallery
-from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import render
-from regatta.answers.page.panels import panels_of
-from regatta.answers.page.topics import topics_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.load.page import line_names, load_axis, scaling_topic
+from regatta.answers.topics.load.page import line_names, load_axis
 from regatta.answers.topics.load.result import LoadCurve, LoadPoint, Scaling
+from regatta.answers.topics.load.topic import LOAD
+from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure
 from regatta.figures.labelled import MOST_LINES
-from regatta.figures.topic import Topic
+from regatta.figures.section import Section
 from regatta.stats.estimate import Interval
 
 SUMS = (
@@ -38,13 +38,13 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
     return answer_experiment(write_scaling_experiment(tmp_path_factory.mktemp("load") / "made-up", rounds=8))
 
 
-def topics(answer: Answer) -> dict[str, Topic]:
-    found = topics_of(answer, panels_of(answer), Looks(answer.cells))
+def topics(answer: Answer) -> dict[str, Section]:
+    found = sections_of(View(answer))
     return {topic.anchor: topic for topic in found}
 
 
-def load_topic(answer: Answer) -> Topic:
-    found = scaling_topic(answer, [], Looks(answer.cells))
+def load_topic(answer: Answer) -> Section:
+    found = LOAD.section_of(View(answer))
     assert found is not None
     return found
 
@@ -77,7 +77,7 @@ def made(
 
 
 def answer_of(*curves: LoadCurve, cpus: dict[str, int] | None = None) -> Answer:
-    return replace(empty_answer(), scaling=Scaling(curves, {"alpha": 2} if cpus is None else cpus))
+    return replace(empty_answer(), topics={"load": Scaling(curves, {"alpha": 2} if cpus is None else cpus)})
 
 
 def test_every_family_has_its_group_in_the_order_of_the_paper(answer: Answer) -> None:
@@ -101,7 +101,7 @@ def test_every_series_is_a_line_somewhere_and_only_once(answer: Answer) -> None:
         len(lines(f)) for title, figures in found.items() if "latencies" in title for f in figures
     )
     together = sum(len(lines(f)) for title, figures in found.items() if title in SUMS for f in figures)
-    curves = answer.scaling.curves
+    curves = LOAD.of(answer).curves
     assert latencies == sum(c.aspect == "each" and c.unit == "ns" for c in curves)
     assert together == sum(c.aspect == "system" for c in curves) == 3 + 1 + len(KERNELS)
 
@@ -116,7 +116,9 @@ def test_lines_are_the_means_over_the_load_on_a_logarithmic_axis_of_times(answer
     figure = groups(answer)["Process latencies"][0]
     assert figure.layout["yaxis"]["type"] == "log"
     null = lines(figure)[0]
-    (curve,) = [c for c in answer.scaling.curves if c.aspect == "each" and c.parameters.get("call") == "null"]
+    (curve,) = [
+        c for c in LOAD.of(answer).curves if c.aspect == "each" and c.parameters.get("call") == "null"
+    ]
     assert null["x"] == list(LOADS)
     assert null["y"] == pytest.approx([point.estimate.point for point in curve.points], rel=1e-6)
     assert figure.layout["xaxis"]["tickvals"] == list(LOADS)
@@ -325,7 +327,7 @@ def test_the_page_and_the_gallery_hold_the_topics_and_only_valid_json(answer: An
     page = render(answer)
     for anchor in ("load", "memory", "sleeps"):
         assert f'<section id="{anchor}"' in page
-    mine = [p for p in gallery(answer) if p.topic.anchor in ("load", "memory", "sleeps")]
+    mine = [p for p in gallery(answer) if p.section.anchor in ("load", "memory", "sleeps")]
     assert len({p.name for p in mine}) == len(mine) > 20
     for picture in mine:
         json.dumps([picture.figure.traces, picture.figure.layout], allow_nan=False)

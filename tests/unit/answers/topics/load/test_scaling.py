@@ -18,6 +18,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
 from regatta.answers.topics.load.result import Aspect, LoadCurve
+from regatta.answers.topics.load.topic import LOAD
 
 ROUNDS = 12
 Rows = Callable[[int, int], list[list[Any]]]
@@ -31,7 +32,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
 def curve(answer: Answer, program: str, aspect: Aspect = "each", **parameters: Any) -> LoadCurve:
     (found,) = [
         one
-        for one in answer.scaling.curves
+        for one in LOAD.of(answer).curves
         if (one.program, one.aspect) == (program, aspect) and parameters.items() <= one.parameters.items()
     ]
     return found
@@ -108,7 +109,7 @@ def test_one_process_alone_is_the_whole_system_the_fastest_and_the_slowest(answe
 
 
 def test_sentences_say_where_a_latency_rises_and_where_a_bandwidth_grows_no_more(answer: Answer) -> None:
-    words = answer.findings["Load"]
+    words = answer.findings["load"]
     assert words[0] == (
         "of 50 latencies, as far as is shown, 0 rise with up to 2 processes and 30 with more, on this host with 2 CPUs"
     )
@@ -148,15 +149,15 @@ def test_a_program_that_walks_through_the_loads_by_itself_is_a_curve_of_one_cell
 def test_two_sizes_of_a_program_are_two_curves_that_are_told_apart(tmp_path: Path) -> None:
     labels = [(f"lm/lat_x:{size} parallel={load}", load) for size in ("quick", "default") for load in (1, 2)]
     found = answered(tmp_path, labels, noisy(lambda load: 100.0))
-    assert {one.program for one in found.scaling.curves} == {"lat_x:quick", "lat_x:default"}
+    assert {one.program for one in LOAD.of(found).curves} == {"lat_x:quick", "lat_x:default"}
 
 
 def test_sizes_with_one_load_each_are_never_mixed_into_one_curve(tmp_path: Path) -> None:
     labels = [("lm/lat_x:quick parallel=1", 1), ("lm/lat_x:default parallel=2", 2)]
     found = answered(tmp_path, labels, noisy(lambda load: 100.0))
-    assert found.scaling.curves == ()
-    assert found.scaling.cpus == {}
-    assert "Load" not in found.findings
+    assert LOAD.of(found).curves == ()
+    assert LOAD.of(found).cpus == {}
+    assert "load" not in found.findings
 
 
 def test_loads_are_paired_where_they_share_blocks_and_apart_where_they_do_not(tmp_path: Path) -> None:
@@ -190,24 +191,24 @@ def test_equal_loads_are_rarely_called_different(tmp_path: Path) -> None:
         ]
 
     found = answered(tmp_path, crossed(1, 2, 3, 4), rows, rounds=8)
-    verdicts = [step.verdict for one in found.scaling.curves for step in one.steps]
+    verdicts = [step.verdict for one in LOAD.of(found).curves for step in one.steps]
     assert len(verdicts) == 120
     assert set(verdicts) <= {"open", "same"}
 
 
 def test_one_invocation_compares_nothing_and_says_so(tmp_path: Path) -> None:
     found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0), rounds=1)
-    (only,) = found.scaling.curves
+    (only,) = LOAD.of(found).curves
     assert [step.verdict for step in only.steps] == ["unknown"]
     assert math.isnan(only.points[0].estimate.low)
-    assert found.findings["Load"] == (
+    assert found.findings["load"] == (
         "of 1 series 1 cannot be compared between loads: an interval needs two invocations or more, and spread among them",
     )
 
 
 def test_an_interval_that_excludes_nothing_gives_no_bound(tmp_path: Path) -> None:
     found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0, noise=0.5), rounds=3)
-    (words,) = found.findings["Load"]
+    (words,) = found.findings["load"]
     assert "from 1 to 2 processes no change is shown, and even a large one is not excluded" in words
 
 
@@ -215,7 +216,7 @@ def test_cpus_are_those_the_processes_could_use_before_those_of_the_host(tmp_pat
     # The records say that CPUs 0 and 1 were allowed, the facts that there are 8.
     facts = {"host_facts": {"alpha": {**FACTS, "cpus": "8"}}}
     found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0), **facts)
-    assert found.scaling.cpus == {"alpha": 2}
+    assert LOAD.of(found).cpus == {"alpha": 2}
 
 
 def test_more_of_a_bandwidth_is_better_whichever_process_it_is_of(answer: Answer) -> None:
@@ -232,12 +233,12 @@ def test_loads_that_are_no_numbers_of_processes_are_no_loads(tmp_path: Path) -> 
         ]
 
     found = answered(tmp_path, crossed(1, 2), rows)
-    assert found.scaling.curves == ()
+    assert LOAD.of(found).curves == ()
 
 
 def test_the_document_holds_every_point_and_step_and_no_sample(answer: Answer) -> None:
     document = json.loads(json.dumps(document_of(answer)["scaling"], allow_nan=False))
-    assert len(document["curves"]) == len(answer.scaling.curves)
+    assert len(document["curves"]) == len(LOAD.of(answer).curves)
     first = document["curves"][0]
     assert set(first["points"][0]) == {"parallel", "cell_id", "estimate", "throughput"}
     assert {step["verdict"] for one in document["curves"] for step in one["steps"]} <= {
@@ -257,7 +258,7 @@ def test_a_bandwidth_that_falls_is_said_to_fall(tmp_path: Path) -> None:
     found = answered(
         tmp_path, crossed(1, 2, 4, program="bw_x"), lambda load, r: list(rows(load, r)), metric="bandwidth"
     )
-    (words,) = found.findings["Load"]
+    (words,) = found.findings["load"]
     assert re.search(r"from 1 to 2 processes it grows to 1\.(79|8\d?) times \(", words)
     assert re.search(r"from 2 to 4 processes it falls to 0\.(39|40)\d? times \(", words)
     assert curve(found, "bw_x", "system").points[2].estimate.point == pytest.approx(720, rel=0.02)

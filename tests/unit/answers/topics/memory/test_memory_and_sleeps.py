@@ -43,13 +43,13 @@ def one_cell(folder: Path, rows: Sequence[tuple[float, Mapping[str, Any]]], unit
 def test_plateaus_are_told_up_to_the_sizes_at_which_they_end_with_the_caches_of_the_host(
     answer: Answer,
 ) -> None:
-    first = answer.findings["Memory"][0]
+    first = answer.findings["memory"][0]
     assert re.fullmatch(
         r"lat_mem_rd \(order random, stride_bytes 64 bytes\): about 1\.\d+ ns up to 32 KiB, 3\.\d+ ns from 64 KiB to 1 MiB,"
         r" 1[01]\S* ns from 2 MiB to 32 MiB and 9\d\S* ns at 64 MiB; caches of the host: L1d 48 KiB, L2 1 MiB and L3 32 MiB",
         first,
     )
-    assert len(answer.findings["Memory"]) == 4
+    assert len(answer.findings["memory"]) == 4
 
 
 def test_caches_that_are_not_known_are_not_spoken_of(answer: Answer) -> None:
@@ -97,11 +97,11 @@ def test_few_sizes_and_sizes_without_a_stride_are_no_curve(tmp_path: Path) -> No
     other = [(1.0, {"size_bytes": 4096 << i}) for i in range(10)]
     found = one_cell(tmp_path, few + other)
     assert memory_curves(found.cells) == []
-    assert "Memory" not in found.findings
+    assert "memory" not in found.findings
 
 
 def test_sleeps_are_told_by_how_much_longer_they_last(answer: Answer) -> None:
-    words = answer.findings["Sleeps"]
+    words = answer.findings["sleeps"]
     assert len(words) == 16
     itimer = next(one for one in words if one.startswith("lat_usleep (call itimer)"))
     assert itimer.startswith("lat_usleep (call itimer): asked for 1 us to 10 ms, sleeps last ")

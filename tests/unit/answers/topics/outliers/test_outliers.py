@@ -13,6 +13,7 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.page import render
+from regatta.answers.topics.outliers.topic import OUTLIERS
 from regatta.cli.analyze import analyze
 
 ROUNDS = 12
@@ -41,27 +42,27 @@ def write(directory: Path, changes: dict[tuple[str, int], dict[str, Any]]) -> Pa
 
 def test_a_far_value_is_told_and_stays_in_the_estimate(tmp_path: Path) -> None:
     answer = answer_experiment(write(tmp_path, {("g1", 4): {"factor": 1.5}}))
-    (far,) = answer.outliers.far_out
+    (far,) = OUTLIERS.of(answer).far_out
     assert far.invocation_id.endswith("-r4")
     assert far.times_median == pytest.approx(1.5, rel=0.02)
     assert {c.estimate.n for c in answer.cells} == {ROUNDS}
-    assert "1 value in 1 cell lies far from the rest" in answer.findings["Outliers"][0]
+    assert "1 value in 1 cell lies far from the rest" in answer.findings["outliers"][0]
 
 
 def test_an_answer_that_hangs_on_one_value_is_said_to(tmp_path: Path) -> None:
     answer = answer_experiment(write(tmp_path, {("g1", 4): {"factor": 1.5}}))
-    (comparison,) = answer.outliers.comparisons
+    (comparison,) = OUTLIERS.of(answer).comparisons
     assert comparison.changes
     assert comparison.ratio.low < 1 < comparison.ratio.high
     assert comparison.without_far_out.high < 1
     assert comparison.without_far_out.n == ROUNDS - 1
-    assert any("hangs on values" in sentence for sentence in answer.findings["Outliers"])
+    assert any("hangs on values" in sentence for sentence in answer.findings["outliers"])
 
 
 def test_perturbed_values_are_out_and_shown_as_if_they_were_in(tmp_path: Path) -> None:
     answer = answer_experiment(write(tmp_path, {("serial", 3): {"factor": 0.5, "status": "perturbed"}}))
-    assert answer.outliers.far_out == ()
-    (comparison,) = answer.outliers.comparisons
+    assert OUTLIERS.of(answer).far_out == ()
+    (comparison,) = OUTLIERS.of(answer).comparisons
     assert comparison.ratio.n == ROUNDS - 1
     assert comparison.with_perturbed.n == ROUNDS
     assert comparison.with_perturbed.high > comparison.ratio.high
@@ -70,8 +71,8 @@ def test_perturbed_values_are_out_and_shown_as_if_they_were_in(tmp_path: Path) -
 
 def test_a_quiet_experiment_says_nothing_of_outliers(tmp_path: Path) -> None:
     answer = answer_experiment(write(tmp_path, {}))
-    assert answer.outliers.far_out == answer.outliers.comparisons == ()
-    assert "Outliers" not in answer.findings
+    assert OUTLIERS.of(answer).far_out == OUTLIERS.of(answer).comparisons == ()
+    assert "outliers" not in answer.findings
 
 
 def test_the_command_shows_the_answer_with_and_without(tmp_path: Path) -> None:

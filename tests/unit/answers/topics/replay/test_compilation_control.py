@@ -13,10 +13,11 @@ from synthetic_journal import cell, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
+from regatta.answers.families.result import Family
 from regatta.answers.page.page import render
 from regatta.answers.parts import TukeyPair
-from regatta.answers.result import Family
 from regatta.answers.topics.replay.compute import agreement, judge_control
+from regatta.answers.topics.replay.topic import REPLAY
 from regatta.stats.estimate import Interval
 
 #: intervals of a ratio: below 1, above 1, around 1
@@ -124,8 +125,8 @@ def test_an_experiment_says_whether_its_conclusions_survive_control(tmp_path: Pa
     facts["experiment"]["controlled"] = ["c1-only"]
     path.write_text(json.dumps(facts))
     answer = answer_experiment(folder)
-    assert [(c.phase, c.count("disagree")) for c in answer.compilation] == [("mix", 1), ("stable", 1)]
-    assert len(answer.findings["Compilation control"]) == 2
+    assert [(c.phase, c.count("disagree")) for c in REPLAY.of(answer)] == [("mix", 1), ("stable", 1)]
+    assert len(answer.findings["replay"]) == 2
     assert document_of(answer)["compilation"][0]["pairs"][0]["agreement"] == "disagree"
     page = render(answer)
     assert "Under controlled compilation" in page

@@ -15,10 +15,10 @@ from synthetic_journal import cell, native, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
-from regatta.answers.page.looks import Looks
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.scores.page import scores_topic
 from regatta.answers.topics.scores.result import SuiteScore
+from regatta.answers.topics.scores.topic import SCORES
 from regatta.cli.analyze import analyze
 from regatta.cli.reference import reference
 from regatta.host.errors import SpecError
@@ -78,7 +78,7 @@ def answered(folder: Path, *given: Any, **other: Any) -> Answer:
 
 
 def only(answer: Answer) -> SuiteScore:
-    (score,) = answer.scores
+    (score,) = SCORES.of(answer)
     return score
 
 
@@ -147,7 +147,7 @@ def test_a_rate_counts_its_copies_and_is_apart_from_the_speed(home: Path, tmp_pa
         "speclike/gzip:test copies=4 placement=compact": times(8, 2),
     }
     copies = {label: {"copies": 4 if "copies=4" in label else 1} for label in measured}
-    speed, rate = answered(tmp_path, measured, copies).scores
+    speed, rate = SCORES.of(answered(tmp_path, measured, copies))
     assert (speed.kind, rate.kind, rate.copies, rate.parameters) == (
         "speed",
         "rate",
@@ -209,15 +209,15 @@ def test_other_work_than_the_reference_s_is_not_scored(home: Path, tmp_path: Pat
 
 def test_sizes_and_configurations_have_scores_of_their_own(home: Path, tmp_path: Path) -> None:
     answer = answered(tmp_path, {"speclike/gzip:test": times(5, 1), "speclike/gzip:ref": times(50, 2)})
-    assert [(score.size, score.of) for score in answer.scores] == [("test", 3), ("ref", 2)]
-    assert answer.scores[1].members[0].score.point == pytest.approx(2, rel=0.1)
+    assert [(score.size, score.of) for score in SCORES.of(answer)] == [("test", 3), ("ref", 2)]
+    assert SCORES.of(answer)[1].members[0].score.point == pytest.approx(2, rel=0.1)
 
 
 def test_heaps_have_scores_of_their_own(home: Path, tmp_path: Path) -> None:
     cells = [cell("g1", benchmark="speclike/gzip:test", heap_factor=None, heap_mib=mib) for mib in (64, 128)]
     records = [record(one, r, [1e9 + r]) for r in range(3) for one in cells]
     answer = answer_experiment(write_experiment(tmp_path / "r", cells, records, 3))
-    assert [score.configuration for score in answer.scores] == [
+    assert [score.configuration for score in SCORES.of(answer)] == [
         "jdk-21 g1 in a heap of 64 MiB",
         "jdk-21 g1 in a heap of 128 MiB",
     ]
@@ -234,13 +234,13 @@ def test_one_invocation_has_a_score_without_an_interval(home: Path, tmp_path: Pa
 
 def test_nothing_is_said_where_the_suite_has_no_reference(home: Path, tmp_path: Path) -> None:
     answer = answered(tmp_path, {"other/gzip:test": times(5, 1)})
-    assert answer.scores == ()
-    assert "Scores" not in answer.findings
+    assert SCORES.of(answer) == ()
+    assert "scores" not in answer.findings
 
 
 def test_nothing_is_said_where_there_is_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGATTA_HOME", str(tmp_path / "nowhere"))
-    assert answered(tmp_path, ALL).scores == ()
+    assert SCORES.of(answered(tmp_path, ALL)) == ()
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_scores_are_in_the_table_the_document_and_the_rows(home: Path, tmp_path:
 
 def test_the_report_has_a_row_a_benchmark_and_one_for_their_mean(home: Path, tmp_path: Path) -> None:
     answer = answered(tmp_path, {**ALL, "speclike/gcc:test": []})
-    topic = scores_topic(answer, [], Looks(answer.cells))
+    topic = SCORES.section_of(View(answer))
     assert topic is not None
     table, without = topic.tables
     assert [row[4] for row in table.rows] == [
@@ -301,7 +301,7 @@ def test_a_reference_made_of_an_experiment_scores_it_with_one(home: Path, tmp_pa
     path = home / "configs/suites/reference/speclike.yml"
     path.unlink()
     folder = write(tmp_path, ALL)
-    assert answer_experiment(folder).scores == ()
+    assert SCORES.of(answer_experiment(folder)) == ()
     done = made(str(folder), "--name", "this machine")
     assert done.exit_code == 0, done.output
     assert done.stdout == f"{path}\n"

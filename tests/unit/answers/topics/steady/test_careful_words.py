@@ -10,6 +10,7 @@ import numpy as np
 from synthetic_journal import cell, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
+from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.steady.compute import _agreement
 from regatta.answers.words import bound_words
 from regatta.stats.estimate import Interval
@@ -59,7 +60,7 @@ def test_the_settings_of_one_process_count_once(tmp_path: Path) -> None:
                 ]
                 records.append(record(one, round, rows, position=position))
         answer = answer_experiment(write_experiment(tmp_path / str(seed), cells, records, 8))
-        (table,) = answer.effects.tables
+        (table,) = EFFECTS.of(answer).tables
         row = next(row for row in table.rows if row.source == "collector")
         assert table.df_error == 4 * 8 - 4
         alarms += row.p < 0.05

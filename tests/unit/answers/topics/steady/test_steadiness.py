@@ -14,10 +14,11 @@ from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
 from regatta.answers.topics.steady import compute as steady_analysis
 from regatta.answers.topics.steady.result import SeriesSteadiness, Steadiness
+from regatta.answers.topics.steady.topic import STEADY
 
 SERIAL, G1, PARALLEL = cell("serial"), cell("g1"), cell("parallel")
 CELLS = [SERIAL, G1, PARALLEL]
-TOPIC = "Startup and steady state"
+TOPIC = "steady"
 ROUNDS = 6
 
 
@@ -45,8 +46,8 @@ def _answer(directory: Path, records: list[dict[str, Any]], **facts: Any) -> Ans
 
 
 def _steadiness(answer: Answer) -> Steadiness:
-    assert answer.steadiness is not None
-    return answer.steadiness
+    assert STEADY.of(answer) is not None
+    return STEADY.of(answer)
 
 
 def _by_collector(answer: Answer) -> dict[str, SeriesSteadiness]:
@@ -97,13 +98,13 @@ def test_iterations_that_are_too_few_are_told_and_not_judged(tmp_path: Path) -> 
 
 def test_one_iteration_each_has_nothing_to_say(tmp_path: Path) -> None:
     answer = _answer(tmp_path, _records(1), warmup=0)
-    assert answer.steadiness is None
+    assert STEADY.of(answer) is None
     assert TOPIC not in answer.findings
     assert document_of(answer)["steadiness"] is None
 
 
 def test_nothing_measured_has_nothing_to_say(tmp_path: Path) -> None:
-    assert _answer(tmp_path, []).steadiness is None
+    assert STEADY.of(_answer(tmp_path, [])) is None
 
 
 def test_curves_are_relative_to_the_steady_level(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from synthetic_answers import java_answer
 
-from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import render
 from regatta.answers.page.panels import panels_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.steady.page import steady_topic
 from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
-from regatta.figures.topic import Topic
+from regatta.answers.topics.steady.topic import STEADY
+from regatta.figures.section import Section
 from regatta.stats.estimate import Interval
 
 _TITLE = "Startup and steady state"
@@ -38,12 +38,12 @@ def _answer(n: int = 60, **changes: object) -> Answer:
     )  # fmt: skip
     found = Steadiness(10, 0.02, 3, series, (_curve("flat", n), _curve("no steady state", n)))
     return replace(
-        answer, findings={_TITLE: ("A sentence.",)}, steadiness=replace(found, **changes)  # type: ignore[arg-type]
+        answer, findings={"steady": ("A sentence.",)}, topics={"steady": replace(found, **changes)}  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def _topic(answer: Answer) -> Topic | None:
-    return steady_topic(answer, panels_of(answer), Looks(answer.cells))
+def _topic(answer: Answer) -> Section | None:
+    return STEADY.section_of(View(answer))
 
 
 def test_every_series_has_a_row_and_every_panel_its_curves() -> None:
@@ -73,7 +73,7 @@ def test_series_that_are_too_short_leave_the_sentence() -> None:
 
 
 def test_no_iterations_have_no_topic() -> None:
-    assert _topic(replace(_answer(), steadiness=None)) is None
+    assert _topic(replace(_answer(), topics={})) is None
 
 
 def test_the_page_shows_it() -> None:

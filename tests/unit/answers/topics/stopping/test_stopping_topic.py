@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from synthetic_answers import HOSTILE, java_answer
 
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.page import render_topics
-from regatta.answers.topics.stopping.page import stopping_topic
+from regatta.answers.page.page import render_sections
+from regatta.answers.page.view import View
 from regatta.answers.topics.stopping.result import StoppedGroup, StoppedPair
+from regatta.answers.topics.stopping.topic import STOPPING
 
 PAIR = StoppedPair("g1", "serial", "", 10, 0.017, 14, 0.98, "target 1 % met by 14 rounds")
 GROUP = StoppedGroup(
@@ -22,13 +22,15 @@ OPEN = replace(
 
 
 def test_fixed_rounds_have_no_such_topic() -> None:
-    assert stopping_topic(java_answer(), [], Looks([])) is None
+    assert STOPPING.section_of(View(java_answer())) is None
 
 
 def test_each_block_group_has_a_row_and_a_bar() -> None:
     missed = replace(GROUP, needed=30, met=False, reached_percent=1.8)
-    answer = replace(java_answer(), stopping=(GROUP, missed, OPEN), findings={"Stopping": ("Saved much.",)})
-    topic = stopping_topic(answer, [], Looks([]))
+    answer = replace(
+        java_answer(), topics={"stopping": (GROUP, missed, OPEN)}, findings={"stopping": ("Saved much.",)}
+    )
+    topic = STOPPING.section_of(View(answer))
     assert topic is not None
     table, pairs = topic.tables
     assert list(table.rows) == [
@@ -40,6 +42,6 @@ def test_each_block_group_has_a_row_and_a_bar() -> None:
     needed, beyond = topic.groups[0].figures[0].traces
     assert needed["x"] == [30, 10, 14]
     assert [a + b for a, b in zip(needed["x"], beyond["x"], strict=True)] == [30, 30, 30]
-    page = render_topics("t", "", (), [topic])
+    page = render_sections("t", "", (), [topic])
     assert "<img" not in page
     assert "Saved much." in page

@@ -7,13 +7,15 @@ from statistics import fmean
 from typing import Any
 
 from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel, cell_hover
+from regatta.answers.page.panels import Panel, cell_hover, hollow_words, place_of
+from regatta.answers.page.view import View
 from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
 from regatta.figures.labels import shorten
 from regatta.figures.looks import Look
 from regatta.figures.quantities import Scale, finite, tidy
+from regatta.figures.section import Section
 
 _ROW_PX = 58
 _FRAME_PX = 78
@@ -24,7 +26,21 @@ _SPREAD = 0.16
 _GOLDEN = 0.6180339887498949
 
 
-def violin_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
+def spread_section(_: None, view: View) -> Section | None:
+    """Violins with every invocation as a point."""
+    groups = _groups(view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "spread",
+        "Spread",
+        "Spread of the invocations",
+        f"Each point is one invocation, the shape their density, the stroke their mean.{hollow_words(view.panels)}",
+        groups=groups,
+    )
+
+
+def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
     """One group a panel, one figure a heap. Curves over a parameter are left to `series`."""
     groups = []
     for panel in panels:
@@ -39,11 +55,6 @@ def violin_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
         if figures:
             groups.append(Group(panel.title, figures, looks.legend(panel.cells)))
     return groups
-
-
-def has_perturbed(panels: Sequence[Panel]) -> bool:
-    """Whether any point is drawn hollow."""
-    return any(c.perturbed or any(s.perturbed for s in c.samples) for p in panels for c in p.cells)
 
 
 def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> Figure:
@@ -114,13 +125,6 @@ def _scatter(
         "hoverinfo": "text",
         "hovertext": [cell_hover(cell, scale.with_unit(s.value), place_of(s)) for s in samples],
     }
-
-
-def place_of(sample: Sample) -> str:
-    """Where an invocation stood: round, block, position, and whether it was perturbed."""
-    return f"round {sample.round}, block {sample.block}, position {sample.position}" + (
-        ", perturbed" if sample.perturbed else ""
-    )
 
 
 def _jitter(sample: Sample) -> float:

@@ -5,26 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regatta.answers.facts import Facts
+from regatta.answers.families.result import Family
 from regatta.answers.names import Names
 from regatta.answers.pairs import Pair
-from regatta.answers.result import Comparison, Family
+from regatta.answers.platforms import Platform, machine_words
+from regatta.answers.result import Comparison
 from regatta.answers.samples import Samples
 from regatta.answers.topics.hosts.compute import compare_over_hosts, families_over_hosts
 from regatta.answers.topics.hosts.families import leaders_over_hosts
-from regatta.answers.topics.hosts.platforms import Platform, machine_words, platforms_of
 from regatta.answers.topics.hosts.result import OverHosts, PlatformHosts
-from regatta.store.folder import Folder
-
-
-def planned_platforms(folder: Folder, samples: Samples, facts: Facts) -> tuple[Platform, ...]:
-    """The platforms of a planned experiment, hosts without any cell among them."""
-    known = {cell.host for cell in samples.measured_cells}
-    planned = {
-        host: str(folder.host_header(host).get("platform", ""))
-        for host in folder.planned_hosts()
-        if host not in known
-    }
-    return platforms_of(samples, facts.hosts, planned)
 
 
 def judge_hosts(

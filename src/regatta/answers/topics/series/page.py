@@ -4,31 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from regatta.answers.page.forest import comparisons_of
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import (
     PERCENTILE,
     Panel,
     cell_hover,
     compared_keys,
+    comparisons_of,
     group_heap_label,
     numeric,
     parameters_but,
     series_key,
 )
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.figures.axes import Figure, Group, Trace, layout, parameter_axis, value_axis
 from regatta.figures.curves import Point, curve
 from regatta.figures.labels import hover, parameters_text
 from regatta.figures.looks import Look
 from regatta.figures.quantities import Scale, finite, interval, show_percent, show_ratio
+from regatta.figures.section import Section
 from regatta.stats.estimate import Interval
 
 _HEIGHT_PX = 360
 _RATIO = Scale(1.0, "", 3)
 
 
-def series_groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
+def series_section(_: None, view: View) -> Section | None:
+    """The metric over a numeric parameter."""
+    groups = _groups(view.answer, view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "series",
+        "Curves",
+        "Over a parameter",
+        f"The metric over one numeric parameter; bars or bands are {show_percent(view.answer.level)} intervals.",
+        groups=groups,
+    )
+
+
+def _groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
     """One group a panel that has such a parameter: the values, then the ratios to the baseline."""
     groups = []
     for panel in panels:

@@ -1,4 +1,4 @@
-"""A topic: one section of a page, with sentences, tables and figures of its own."""
+"""A section of a page, with sentences, tables and figures of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Topic:
+class Section:
     """One section. `anchor` is its place in the page, `short` its name in the navigation, `words` how to read it."""
 
     anchor: str

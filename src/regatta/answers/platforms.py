@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from regatta.answers.facts import Facts
 from regatta.answers.samples import Samples
 from regatta.answers.words import counted, listed
+from regatta.store.folder import Folder
 
 #: more hosts than this are counted in a sentence
 _NAMED = 4
@@ -43,6 +45,17 @@ class Platform:
         if which:
             many += ", emulated" if len(which) == len(used) else f", {len(which)} emulated"
         return f"on hosts like those of {self.name} ({many})" if random else f"on {self.name} ({many})"
+
+
+def planned_platforms(folder: Folder, samples: Samples, facts: Facts) -> tuple[Platform, ...]:
+    """The platforms of a planned experiment, hosts without any cell among them."""
+    known = {cell.host for cell in samples.measured_cells}
+    planned = {
+        host: str(folder.host_header(host).get("platform", ""))
+        for host in folder.planned_hosts()
+        if host not in known
+    }
+    return platforms_of(samples, facts.hosts, planned)
 
 
 def platforms_of(

@@ -7,24 +7,38 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel, cell_hover
-from regatta.answers.page.violins import place_of
+from regatta.answers.page.panels import TEXTS_AT_MOST, Panel, cell_hover, hollow_words, place_of
+from regatta.answers.page.view import View
 from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.looks import Look
 from regatta.figures.quantities import show_ratio, tidy
+from regatta.figures.section import Section
 
 _HEIGHT_PX = 300
 _NS_PER_MINUTE = 60e9
 #: The running median is taken over about so many stretches of time, each of at least `_STRETCH_LEAST` values.
 _STRETCHES = 12
 _STRETCH_LEAST = 5
-#: With more points than this nobody finds one with a pointer, and their texts would be most of the file.
-TEXTS_AT_MOST = 2000
 
 
-def order_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
+def order_section(_: None, view: View) -> Section | None:
+    """Every invocation in its place in time."""
+    groups = _groups(view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "order",
+        "Order",
+        "Order and drift",
+        "Each invocation against the time at which it ran, divided by the mean of its cell. The line is the "
+        f"running median: where it leaves 1, the machine drifted.{hollow_words(view.panels)}",
+        groups=groups,
+    )
+
+
+def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
     """One group for the experiment, one figure a host and benchmark; minutes count from the host's first invocation.
 
     Of several metrics the one that is compared is shown, which comes first: it is the machine that drifts.

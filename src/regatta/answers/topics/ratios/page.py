@@ -5,17 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, series_key
-from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
+from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, comparisons_of, series_key
+from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.figures.axes import Group
 from regatta.figures.labels import heap_label, parameters_text, shorten
 from regatta.figures.looks import Look
+from regatta.figures.quantities import show_percent
+from regatta.figures.section import Section
 
 _PLAIN = Look("@ink", "circle", "solid")
 
 
-def forest_groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
+def ratios_section(_: None, view: View) -> Section | None:
+    """Forest plots of the ratios to the baseline."""
+    groups = _groups(view.answer, view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "ratios",
+        "Ratios",
+        "Ratio to the baseline",
+        f"Each point is an alternative's mean over that of the baseline, the bar its {show_percent(view.answer.level)} "
+        "interval. A bar that crosses the dashed line at 1 leaves open which is better."
+        f"{band_words(view.answer.theta_percent)}",
+        groups=groups,
+    )
+
+
+def _groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
     """One group a panel that has comparisons. Curves over a parameter are left to `series`."""
     groups = []
     for panel in panels:
@@ -33,12 +52,6 @@ def forest_groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list
         if figures := ratio_figures(shown, frame):
             groups.append(Group(panel.title, figures, looks.legend(panel.cells), _note(rows)))
     return groups
-
-
-def comparisons_of(comparisons: Sequence[Comparison], panel: Panel) -> list[Comparison]:
-    """Comparisons on the panel's host whose alternative is a cell of the panel."""
-    ids = {cell.cell_id for cell in panel.cells}
-    return [c for c in comparisons if c.a in ids and (c.host, c.metric) == (panel.host, panel.metric)]
 
 
 def _by_heap(rows: Sequence[Comparison], panel: Panel) -> dict[str, list[Comparison]]:

@@ -1,0 +1,114 @@
+"""What topics compute from: the samples of an experiment and the answers that several of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from regatta.answers.baseline import check_baseline
+from regatta.answers.cell_answers import cell_answers
+from regatta.answers.comparisons import PairContrast, compare_pairs, contrasts_by_the_paper, contrasts_of
+from regatta.answers.facts import Facts
+from regatta.answers.families.compute import judge_families
+from regatta.answers.families.result import Family
+from regatta.answers.methods import GEORGES_2007, REGATTA
+from regatta.answers.names import Names
+from regatta.answers.pairs import Pair, pairs_of
+from regatta.answers.platforms import Platform, impossible_by_platform, planned_platforms
+from regatta.answers.result import CellAnswer, Comparison
+from regatta.answers.samples import Samples, load_samples
+from regatta.answers.stops import Stops, read_stops
+from regatta.host.values.experiment import Baseline
+from regatta.store.folder import Folder
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an experiment is to be answered; see `regatta.answers.answer.answer_experiment`."""
+
+    baseline: Baseline | None = None
+    method: str = REGATTA
+    random_hosts: bool = False
+    anova_type: int = 2
+
+
+@dataclass(frozen=True)
+class Context:
+    """An experiment as its topics see it."""
+
+    folder: Folder
+    #: to the experiment's database, with the temporary tables of its samples; open while topics compute
+    connection: duckdb.DuckDBPyConnection
+    facts: Facts
+    options: Options
+    samples: Samples
+    names: Names
+    #: every series with its mean
+    cells: Sequence[CellAnswer]
+    #: the baseline of the options, or of the experiment
+    baseline: Baseline
+    #: every cell with its baseline
+    pairs: Sequence[Pair]
+    #: the ratio of each pair on logs, and by the method of the options
+    ratios: Sequence[PairContrast]
+    contrasts: Sequence[PairContrast]
+    comparisons: Sequence[Comparison]
+    #: all collectors of a place at once
+    families: Sequence[Family]
+    #: block groups whose number of rounds was not fixed
+    stops: Stops
+    platforms: tuple[Platform, ...]
+    #: cells that could not exist, as (cell, reason)
+    impossible: tuple[tuple[str, str], ...]
+    #: comparisons and families that are weaker than they look, in sentences
+    warnings: tuple[str, ...]
+
+
+def make_context(
+    experiment_dir: Path, connection: duckdb.DuckDBPyConnection, facts: Facts, options: Options
+) -> Context:
+    """Load the samples and answer what all topics share.
+
+    Raises:
+        StoreError: a plan cannot be read.
+        SpecError: the baseline of the options names what the experiment has not.
+    """
+    folder = Folder(experiment_dir)
+    samples = load_samples(connection, facts.steady)
+    if options.baseline is not None:
+        check_baseline(options.baseline, samples.cells)
+    baseline = options.baseline or facts.baseline
+    names = Names(samples.cells)
+    pairs, lacking = pairs_of(samples, baseline)
+    stops = read_stops(folder, samples)
+    ratios = contrasts_of(pairs, facts.level, stops.pilot_pairs)
+    by_the_paper = options.method == GEORGES_2007
+    contrasts = contrasts_by_the_paper(pairs, facts.level) if by_the_paper else ratios
+    # The paper adjusts for many comparisons by Tukey's intervals alone.
+    comparisons, apart = compare_pairs(
+        pairs, contrasts, facts.level, names, facts.theta_percent, adjust=not by_the_paper
+    )
+    families, unblocked = judge_families(samples, facts.level, names, options.method)
+    platforms = planned_platforms(folder, samples, facts)
+    return Context(
+        folder=folder,
+        connection=connection,
+        facts=facts,
+        options=options,
+        samples=samples,
+        names=names,
+        cells=cell_answers(samples, facts, options.method),
+        baseline=baseline,
+        pairs=pairs,
+        ratios=ratios,
+        contrasts=contrasts,
+        comparisons=comparisons,
+        families=families,
+        stops=stops,
+        platforms=platforms,
+        impossible=impossible_by_platform(facts.impossible, platforms),
+        warnings=(*apart, *lacking, *unblocked),
+    )

@@ -1,0 +1,26 @@
+"""An answer as its sections see it: with its panels and looks, made once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel, panels_of
+from regatta.answers.result import Answer
+
+
+class View:
+    """An answer, the panels of its cells, and which cell is drawn in which colour and mark."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+
+    @cached_property
+    def panels(self) -> list[Panel]:
+        """The cells that may stand in one figure, in the answer's order."""
+        return panels_of(self.answer)
+
+    @cached_property
+    def looks(self) -> Looks:
+        """The look of every cell."""
+        return Looks(self.answer.cells)

@@ -1,0 +1,102 @@
+"""A topic: one subject of an answer, from its computation to its figures.
+
+`regatta.answers.topics.registry` lists them all; nothing else names one that it could do without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from regatta.answers.context import Context
+from regatta.answers.page.view import View
+from regatta.answers.plain import plain
+from regatta.answers.result import Answer
+from regatta.figures.section import Section, Table
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Lead:
+    """What topics add to the first sentences of an answer."""
+
+    sentences: tuple[str, ...] = ()
+    #: ids of cells that the sentences cover, so that their means are not stated again
+    cells: frozenset[str] = frozenset()
+    #: of these, the ones whose comparisons are covered too
+    compared: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Words(Generic[T]):
+    """The findings of a topic in sentences. Terminal and JSON show them under `heading`, in ascending order of `place`."""
+
+    place: int
+    heading: str
+    of: Callable[[T, Context], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Document(Generic[T]):
+    """A topic's member of the JSON document, in ascending order of `place`; `of` gives a value that JSON has."""
+
+    place: int
+    key: str
+    of: Callable[[T], Any] = plain
+
+
+@dataclass(frozen=True)
+class Rows(Generic[T]):
+    """A topic's rows of the CSV (`regatta.answers.documents.COLUMNS`), in ascending order of `place`."""
+
+    place: int
+    of: Callable[[T], Iterator[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Topic(Generic[T]):
+    """One subject. Everything but its key and its empty result is optional."""
+
+    #: the name of its folder
+    key: str
+    #: the result where there is nothing to say
+    empty: T
+    compute: Callable[[Context], T] | None = None
+    words: Words[T] | None = None
+    document: Document[T] | None = None
+    rows: Rows[T] | None = None
+    #: the section of the page without its sentences and tables; None where the answer has nothing on it
+    section: Callable[[T, View], Section | None] | None = None
+    tables: Callable[[T, View], Sequence[Table]] | None = None
+    #: what the first sentences of the answer say of it
+    lead: Callable[[T, Context], Lead] | None = None
+    #: all first sentences, where this topic changes how they are said (the lead is given); None where it does not
+    headline: Callable[[T, Context, Lead], Sequence[str] | None] | None = None
+
+    def of(self, answer: Answer) -> T:
+        """The topic's result in an answer."""
+        result: T = answer.topics.get(self.key, self.empty)
+        return result
+
+    def section_of(self, view: View) -> Section | None:
+        """The topic's section of the page, whole."""
+        section = None if self.section is None else self.section(self.of(view.answer), view)
+        if section is None:
+            return None
+        return replace(section, sentences=view.answer.findings.get(self.key, ()), tables=self.tables_of(view))
+
+    def tables_of(self, view: View) -> Sequence[Table]:
+        """The topic's tables, for a page or a terminal."""
+        return () if self.tables is None else self.tables(self.of(view.answer), view)
+
+
+def together(leads: Iterable[Lead]) -> Lead:
+    """Several leads as one, in their order."""
+    every = list(leads)
+    return Lead(
+        tuple(sentence for lead in every for sentence in lead.sentences),
+        frozenset().union(*(lead.cells for lead in every)),
+        frozenset().union(*(lead.compared for lead in every)),
+    )

@@ -1,0 +1,29 @@
+"""A chat server over its connections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regatta.answers.plain import plain
+from regatta.answers.topic import Document, Lead, Topic, Words
+from regatta.answers.topics.chat.compute import judge_chat, why_uncounted
+from regatta.answers.topics.chat.page import chat_section, chat_tables
+from regatta.answers.topics.chat.result import Chat
+from regatta.answers.topics.chat.words import chat_words, first_words
+
+
+def _document(chat: Chat) -> dict[str, Any]:
+    """The modes against each other; the curves are among the cells."""
+    return {"contrasts": plain(chat.contrasts), "uncounted": plain(chat.uncounted)}
+
+
+CHAT: Topic[Chat] = Topic(
+    "chat",
+    empty=Chat(),
+    compute=lambda context: judge_chat(context.cells, why_uncounted(context.connection), context.facts.level),
+    words=Words(100, "Chat", lambda chat, _: chat_words(chat)),
+    document=Document(90, "chat", _document),
+    section=chat_section,
+    tables=chat_tables,
+    lead=lambda chat, _: Lead(first_words(chat), cells=chat.cell_ids, compared=chat.cell_ids),
+)

@@ -1,0 +1,23 @@
+"""What collectors cost at least, and how long they stop the world."""
+
+from __future__ import annotations
+
+from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.topics.collectors.compute import judge_overheads
+from regatta.answers.topics.collectors.page import collectors_section, collectors_tables
+from regatta.answers.topics.collectors.result import Overheads
+from regatta.answers.topics.collectors.words import collector_words
+
+COLLECTORS: Topic[Overheads] = Topic(
+    "collectors",
+    empty=Overheads(),
+    compute=lambda context: judge_overheads(context.samples, context.facts.level, context.facts.seed),
+    words=Words(
+        80,
+        "Collectors",
+        lambda found, context: collector_words(found, context.samples, context.cells, context.names),
+    ),
+    document=Document(70, "overheads"),
+    section=collectors_section,
+    tables=collectors_tables,
+)

@@ -1,0 +1,21 @@
+"""Whether invocations depend on those before them."""
+
+from __future__ import annotations
+
+from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.topics.dependence.compute import dependence_words, dependences
+from regatta.answers.topics.dependence.page import dependence_section, dependence_tables
+from regatta.answers.topics.dependence.result import Dependence
+
+#: one value per cell
+DEPENDENCE: Topic[tuple[Dependence, ...]] = Topic(
+    "dependence",
+    empty=(),
+    compute=lambda context: dependences(context.cells, context.facts.level),
+    words=Words(
+        160, "Order of the invocations", lambda found, context: dependence_words(found, context.facts.level)
+    ),
+    document=Document(140, "dependences"),
+    section=dependence_section,
+    tables=dependence_tables,
+)

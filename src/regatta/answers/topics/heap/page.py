@@ -1,0 +1,23 @@
+"""The metric against the size of the heap."""
+
+from __future__ import annotations
+
+from regatta.answers.page.heap_curves import heap_groups
+from regatta.answers.page.view import View
+from regatta.figures.quantities import show_percent
+from regatta.figures.section import Section
+
+
+def heap_section(_: None, view: View) -> Section | None:
+    """A line for each collector; None where nothing ran at two heap settings."""
+    groups = heap_groups(view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "heap",
+        "Heap",
+        "Against heap size",
+        f"Mean of each collector as the heap grows; bars or bands are {show_percent(view.answer.level)} intervals. "
+        "Axes do not start at 0.",
+        groups=groups,
+    )

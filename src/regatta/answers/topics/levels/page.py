@@ -1,0 +1,59 @@
+"""Where the variance is: how much each level adds, and what is worth repeating."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from regatta.answers.page.view import View
+from regatta.answers.topics.levels.result import CellLevels
+from regatta.figures.labels import heap_label, parameters_text
+from regatta.figures.quantities import ABSENT, significant
+from regatta.figures.section import Section, Table
+
+#: more series than this are told by the sentences alone
+_ROWS = 300
+
+
+def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
+    """How much iterations and invocations vary, and what is worth repeating; None without iterations after warm-up."""
+    if not levels:
+        return None
+    return Section(
+        "levels",
+        "Levels",
+        "Where the variance is",
+        "Standard deviations that each level adds (Kalibera and Jones), in per cent of the mean: of iterations after warm-up "
+        "inside an invocation, and of invocations beyond that. Best iterations: how many after warm-up give most for the time.",
+    )
+
+
+def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
+    """The levels of each series."""
+    several = len({one.host for one in levels}) > 1
+    columns = ("benchmark", "heap", "configuration", "repetitions", "iterations vary by", "invocations add", "hosts add",
+               "share of iterations", "best iterations", "why not")  # fmt: skip
+    rows = [(one.host or "all", *_level(one)) if several else _level(one) for one in levels[:_ROWS]]
+    numeric = frozenset(range(3 + several, 9 + several))
+    return [Table("", ("host", *columns) if several else columns, rows, numeric)] if rows else []
+
+
+def _level(one: CellLevels) -> tuple[str, ...]:
+    spread = [*(f"{x:.2g} %" if math.isfinite(x) else ABSENT for x in one.spread_percent), ""]
+    share = one.share_percent[0]
+    given = parameters_text(one.parameters)
+    best = "any" if math.isinf(one.best_iterations) else _number(one.best_iterations, 3)
+    return (
+        f"{one.benchmark} ({given})" if given else one.benchmark,
+        heap_label(one.heap_factor, one.heap_mib),
+        one.configuration,
+        " × ".join(str(count) for count in reversed(one.counts)),
+        *spread[:3],
+        f"{share:.0f} %" if math.isfinite(share) else ABSENT,
+        best if len(one.levels) == 2 else "",
+        one.reason,
+    )
+
+
+def _number(value: float, digits: int) -> str:
+    return significant(value, digits) if math.isfinite(value) else ABSENT

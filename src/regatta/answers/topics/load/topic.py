@@ -1,0 +1,49 @@
+"""How every series fares under load: with 1, 2, 4 ... processes at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regatta.answers.context import Context
+from regatta.answers.plain import plain
+from regatta.answers.topic import Document, Lead, Topic, Words
+from regatta.answers.topics.load.compute import judge_scaling, usable_cpus
+from regatta.answers.topics.load.page import load_section, load_tables
+from regatta.answers.topics.load.result import Scaling
+from regatta.answers.topics.load.words import scaling_words
+
+
+def _compute(context: Context) -> Scaling:
+    facts = context.facts
+    cpus = usable_cpus(context.connection, facts)
+    return judge_scaling(context.samples, facts.level, facts.theta_percent, cpus, context.stops.pilot_pairs)
+
+
+def _words(scaling: Scaling, context: Context) -> tuple[str, ...]:
+    return scaling_words(scaling, context.facts.theta_percent)
+
+
+def _document(scaling: Scaling) -> Any:
+    """Without the values of the invocations."""
+    found = plain(scaling)
+    for curve in found["curves"]:
+        for point in curve["points"]:
+            del point["values"]
+    return found
+
+
+def _lead(scaling: Scaling, context: Context) -> Lead:
+    cells = frozenset(point.cell_id for curve in scaling.curves for point in curve.points)
+    return Lead(_words(scaling, context), cells=cells)
+
+
+LOAD: Topic[Scaling] = Topic(
+    "load",
+    empty=Scaling(),
+    compute=_compute,
+    words=Words(90, "Load", _words),
+    document=Document(80, "scaling", _document),
+    section=load_section,
+    tables=load_tables,
+    lead=_lead,
+)

@@ -1,0 +1,15 @@
+"""Latency of memory over the size of what is read."""
+
+from __future__ import annotations
+
+from regatta.answers.topic import Topic, Words
+from regatta.answers.topics.memory.compute import memory_words
+from regatta.answers.topics.memory.page import memory_section
+
+MEMORY: Topic[tuple[str, ...]] = Topic(
+    "memory",
+    empty=(),
+    compute=lambda context: memory_words(context.cells, context.facts.hosts),
+    words=Words(110, "Memory", lambda sentences, _: sentences),
+    section=memory_section,
+)

@@ -1,0 +1,99 @@
+"""All topics, one line each. Without its line and its folder, a subject is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from regatta.answers.page.view import View
+from regatta.answers.topic import Topic
+from regatta.answers.topics.aa.topic import AA
+from regatta.answers.topics.chat.topic import CHAT
+from regatta.answers.topics.collectors.topic import COLLECTORS
+from regatta.answers.topics.comparisons.topic import COMPARISONS
+from regatta.answers.topics.coverage.topic import COVERAGE
+from regatta.answers.topics.dependence.topic import DEPENDENCE
+from regatta.answers.topics.effects.topic import EFFECTS
+from regatta.answers.topics.families.topic import FAMILIES
+from regatta.answers.topics.heap.topic import HEAP
+from regatta.answers.topics.hosts.topic import HOSTS
+from regatta.answers.topics.latency.topic import LATENCY
+from regatta.answers.topics.levels.topic import LEVELS
+from regatta.answers.topics.load.topic import LOAD
+from regatta.answers.topics.memory.topic import MEMORY
+from regatta.answers.topics.method.topic import METHOD
+from regatta.answers.topics.order.topic import ORDER
+from regatta.answers.topics.outliers.topic import OUTLIERS
+from regatta.answers.topics.ratios.topic import RATIOS
+from regatta.answers.topics.replay.topic import REPLAY
+from regatta.answers.topics.scores.topic import SCORES
+from regatta.answers.topics.series.topic import SERIES
+from regatta.answers.topics.sleeps.topic import SLEEPS
+from regatta.answers.topics.spread.topic import SPREAD
+from regatta.answers.topics.steady.topic import STEADY
+from regatta.answers.topics.stopping.topic import STOPPING
+from regatta.answers.topics.suites.topic import SUITES
+from regatta.figures.section import Section
+
+#: in the order of the page
+TOPICS: tuple[Topic[Any], ...] = (
+    # the answer
+    COVERAGE,
+    METHOD,
+    RATIOS,
+    COMPARISONS,
+    FAMILIES,
+    SUITES,
+    SCORES,
+    HOSTS,
+    # what it depends on
+    HEAP,
+    COLLECTORS,
+    LATENCY,
+    LOAD,
+    CHAT,
+    MEMORY,
+    SLEEPS,
+    SERIES,
+    EFFECTS,
+    REPLAY,
+    # how the values are distributed, and how many there are
+    SPREAD,
+    LEVELS,
+    STEADY,
+    STOPPING,
+    # whether they can be trusted
+    ORDER,
+    DEPENDENCE,
+    OUTLIERS,
+    AA,
+)
+
+
+class _Placed(Protocol):
+    @property
+    def place(self) -> int: ...
+
+
+Part = TypeVar("Part", bound=_Placed)
+
+
+def in_order(part: Callable[[Topic[Any]], Part | None]) -> list[tuple[Topic[Any], Part]]:
+    """The topics that have a part (words, document, rows) with it, by its place."""
+    found = [(topic, own) for topic in TOPICS if (own := part(topic)) is not None]
+    return sorted(found, key=lambda pair: pair[1].place)
+
+
+def findings_by_heading(findings: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Heading of each topic that has something to say -> its sentences, in the order in which they are read."""
+    return {
+        words.heading: findings[topic.key]
+        for topic, words in in_order(lambda topic: topic.words)
+        if topic.key in findings
+    }
+
+
+def sections_of(view: View) -> list[Section]:
+    """The sections of the page on which the answer has something to say."""
+    found = (topic.section_of(view) for topic in TOPICS)
+    return [section for section in found if section is not None]

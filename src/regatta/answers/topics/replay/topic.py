@@ -1,0 +1,20 @@
+"""Conclusions under controlled compilation against those without."""
+
+from __future__ import annotations
+
+from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.topics.replay.compute import judge_control
+from regatta.answers.topics.replay.page import replay_section, replay_tables
+from regatta.answers.topics.replay.result import CompilationControl
+
+REPLAY: Topic[tuple[CompilationControl, ...]] = Topic(
+    "replay",
+    empty=(),
+    compute=lambda context: judge_control(
+        context.families, context.facts.controlled, context.facts.steady.method
+    ),
+    words=Words(170, "Compilation control", lambda found, _: [one.words for one in found]),
+    document=Document(10, "compilation"),
+    section=replay_section,
+    tables=replay_tables,
+)

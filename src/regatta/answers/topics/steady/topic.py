@@ -1,0 +1,49 @@
+"""Where invocations are steady, and what becomes of their iterations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from regatta.answers.context import Context
+from regatta.answers.plain import plain
+from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.topics.steady.compute import judge_steadiness
+from regatta.answers.topics.steady.page import steady_section, steady_tables
+from regatta.answers.topics.steady.result import Steadiness
+from regatta.answers.topics.steady.words import steadiness_words, summary_words
+
+
+def _compute(context: Context) -> Steadiness | None:
+    facts = context.facts
+    return judge_steadiness(
+        context.connection, context.samples, facts.steady, facts.level, facts.theta_percent, context.names
+    )
+
+
+def _words(found: Steadiness | None, context: Context) -> tuple[str, ...]:
+    return (
+        *summary_words(context.samples.cells, context.names),
+        *steadiness_words(found, context.facts.steady),
+    )
+
+
+def _document(steadiness: Steadiness | None) -> Any:
+    """Without the curves, which are for pictures: `regatta records` gives every iteration."""
+    found = plain(steadiness)
+    if found is not None:
+        del found["curves"]
+        for series in found["series"]:
+            del series["curve"]
+    return found
+
+
+#: None where invocations have one iteration each
+STEADY: Topic[Steadiness | None] = Topic(
+    "steady",
+    empty=None,
+    compute=_compute,
+    words=Words(70, "Startup and steady state", _words),
+    document=Document(110, "steadiness", _document),
+    section=steady_section,
+    tables=steady_tables,
+)

@@ -1,0 +1,18 @@
+"""Block groups whose number of rounds was not fixed, and whether it was enough."""
+
+from __future__ import annotations
+
+from regatta.answers.topic import Document, Topic, Words
+from regatta.answers.topics.stopping.compute import judge_stops, stop_words
+from regatta.answers.topics.stopping.page import stopping_section, stopping_tables
+from regatta.answers.topics.stopping.result import StoppedGroup
+
+STOPPING: Topic[tuple[StoppedGroup, ...]] = Topic(
+    "stopping",
+    empty=(),
+    compute=lambda context: judge_stops(context.stops, context.samples, context.facts.level, context.names),
+    words=Words(30, "Stopping", lambda groups, _: stop_words(groups)),
+    document=Document(100, "stopping"),
+    section=stopping_section,
+    tables=stopping_tables,
+)

@@ -1,0 +1,43 @@
+"""Geometric means over the benchmarks of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from regatta.answers.context import Context
+from regatta.answers.plain import place_of, plain, row_of
+from regatta.answers.topic import Document, Rows, Topic, Words
+from regatta.answers.topics.suites.compute import judge_suites
+from regatta.answers.topics.suites.page import suites_section, suites_tables
+from regatta.answers.topics.suites.result import SuiteComparison
+
+
+def _compute(context: Context) -> tuple[SuiteComparison, ...]:
+    contrasts = [one.contrast for one in context.ratios]
+    facts = context.facts
+    return tuple(judge_suites(context.pairs, contrasts, facts.level, facts.theta_percent, context.names))
+
+
+def _document(suites: Sequence[SuiteComparison]) -> list[dict[str, Any]]:
+    return [{**plain(suite), "generalises": suite.generalises} for suite in suites]
+
+
+def _rows(suites: Sequence[SuiteComparison]) -> Iterator[dict[str, Any]]:
+    """For these benchmarks, and for benchmarks like these; `value` is the ratio a/b."""
+    for suite in suites:
+        common = {**place_of(suite), "benchmark": suite.suite, "a": suite.a_name, "b": suite.b_name}
+        yield {**common, "kind": "suite", **row_of(suite.these), "practical": suite.practical}
+        yield {**common, "kind": "suite-like-these", **row_of(suite.like_these)}
+
+
+SUITES: Topic[tuple[SuiteComparison, ...]] = Topic(
+    "suites",
+    empty=(),
+    compute=_compute,
+    words=Words(40, "Over a suite", lambda suites, _: [suite.words for suite in suites]),
+    document=Document(20, "suites", _document),
+    rows=Rows(20, _rows),
+    section=suites_section,
+    tables=suites_tables,
+)
