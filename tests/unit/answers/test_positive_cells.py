@@ -11,8 +11,7 @@ from synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.page.cell_table import tables_of
-from regatta.answers.page.looks import Looks
-from regatta.answers.page.panels import panels_of
+from regatta.answers.page.view import View
 from regatta.answers.words import measured
 from regatta.cli.main import cli
 from regatta.stats.intervals import mean_interval
@@ -48,8 +47,7 @@ def test_each_answer_names_the_method_of_such_an_interval(folder: Path) -> None:
 
 def test_the_table_of_the_report_says_it_in_a_footnote(folder: Path) -> None:
     answer = answer_experiment(folder)
-    panels = panels_of(answer)
-    tables = tables_of(panels, answer.comparisons, Looks(answer.cells))
+    tables = tables_of(View(answer))
     footnotes = [note for table in tables for note in table.footnotes]
     assert any("t, log scale" in note for note in footnotes)
     assert any("t, cut at 0" in note for note in footnotes)

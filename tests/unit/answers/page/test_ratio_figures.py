@@ -9,9 +9,7 @@ import pytest
 from synthetic_answers import curve_answer, failed_answer, java_answer, shared_cells_answer, undefined
 
 from regatta.answers.page.cell_table import tables_of
-from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import render
-from regatta.answers.page.panels import panels_of
 from regatta.answers.page.ratio_rows import ratio_span
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
@@ -38,7 +36,7 @@ def test_the_table_says_beside_better_and_worse_whether_it_matters() -> None:
     answer = java_answer(benchmarks=("x",), runtimes=("r",), heaps=(2,), collectors=("serial", "g1", "z"))
     words = ("open", "yes")
     marked = tuple(replace(c, practical=word) for c, word in zip(answer.comparisons, words, strict=True))
-    (table,) = tables_of(panels_of(answer), marked, Looks(answer.cells))
+    (table,) = tables_of(View(replace(answer, comparisons=marked)))
     assert [row.matters for row in table.rows] == ["", *words]
     assert '<th scope="col">matters</th>' in render(replace(answer, comparisons=marked))
 
@@ -122,8 +120,7 @@ def test_hosts_that_share_their_cells_keep_their_own_ratios() -> None:
     assert {c.a for c in answer.comparisons if c.host == "alpha"} == {
         c.a for c in answer.comparisons if c.host == "beta"
     }
-    panels = panels_of(answer)
-    tables = tables_of(panels, answer.comparisons, Looks(answer.cells))
+    tables = tables_of(View(answer))
     topic = RATIOS.section_of(View(answer))
     assert topic is not None
     for host, table, group in zip(("alpha", "alpha", "beta", "beta"), tables, topic.groups, strict=True):
