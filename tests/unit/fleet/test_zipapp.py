@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from runner_plans import HOST, sh, write_plan
 
+import regatta
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
 from regatta.fleet.remote.here import Here
