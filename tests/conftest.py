@@ -5,6 +5,7 @@ import signal
 
 import in_parallel
 import pytest
+import tiers
 from docker_engine import docker_engine
 from hypothesis import settings
 from influx_server import influx_server, own_influx_server
@@ -38,8 +39,14 @@ def pytest_xdist_make_scheduler(config, log):
     return in_parallel.scheduler(config, log)
 
 
-def pytest_collection_modifyitems(items):
-    """Put the tests into the order in which they are given out to the processes, where there are several."""
+def pytest_addoption(parser):
+    """Add the options that choose which tests run."""
+    tiers.add_options(parser)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep what the command line asks for, in the order in which several processes get it."""
+    tiers.select(config, items)
     if in_parallel.is_one_of_several():
         items.sort(key=in_parallel.place_of)
 

@@ -1,4 +1,4 @@
-"""The Docker engine of the tests: the dockerd that runs, or one that is started for the session and stopped at its end."""
+"""The Docker engine of the tests: the dockerd that runs, or one that the first process starts and the last one stops."""
 
 import contextlib
 import os
@@ -10,11 +10,15 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import pytest
+from shared_locks import alone, shared_file, shared_with_others
 
 START_S = 60.0
 STOP_S = 30.0
+#: holds the process id of the engine that these tests have started
+STARTED = shared_file("dockerd.pid")
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,6 @@ class DockerEngine:
     """A dockerd that answers; `docker` is the command, and what it runs with is in the environment already."""
 
     docker: str
-    #: whether this session started it (and stops it)
-    ours: bool
 
     def run(self, *arguments: str, timeout_s: float = 120.0) -> str:
         """Run `docker ARGUMENTS`, which must succeed; returns what it printed."""
@@ -51,7 +53,13 @@ def why_no_docker(docker: str | None) -> str:
 class Daemon:
     """A program that is no child of this process: the runner, which tests run here, ends whatever is one."""
 
-    def __init__(self, command: str, log: Path) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.process = os.pidfd_open(number)
+
+    @classmethod
+    def start(cls, command: str, log: Path) -> Self:
+        """Start a command without arguments."""
         script = '"$0" >"$1" 2>&1 </dev/null & echo "$!"'
         started = subprocess.run(
             ["sh", "-c", script, command, log],
@@ -60,7 +68,7 @@ class Daemon:
             text=True,
             start_new_session=True,
         )
-        self.process = os.pidfd_open(int(started.stdout))
+        return cls(int(started.stdout))
 
     def has_ended(self, within_s: float = 0.0) -> bool:
         """Whether it ends within a time."""
@@ -79,7 +87,7 @@ def start_dockerd(log: Path) -> tuple[Daemon | None, str]:
         return None, "there is no `dockerd` command"
     if os.geteuid() != 0:
         return None, "dockerd is started by root only, and these tests run as another user"
-    engine = Daemon(dockerd, log)
+    engine = Daemon.start(dockerd, log)
     docker = shutil.which("docker")
     deadline = time.monotonic() + START_S
     why = ""
@@ -102,21 +110,35 @@ def stop_dockerd(engine: Daemon) -> None:
     os.close(engine.process)
 
 
+def take_over() -> Daemon | None:
+    """The engine that a process of these tests has started; None where it is somebody else's."""
+    try:
+        number = int(STARTED.read_text())
+        if Path(f"/proc/{number}/comm").read_text().strip() == "dockerd":
+            return Daemon(number)
+    except (OSError, ValueError):
+        pass
+    return None
+
+
 @pytest.fixture(scope="session")
 def docker_engine(tmp_path_factory):
-    """The engine that runs, or one of this session's; without either the tests are skipped, and say why."""
+    """The engine that runs, or one of the tests; without either the tests are skipped, and say why."""
     docker = shutil.which("docker")
-    if not why_no_docker(docker):
-        yield DockerEngine(docker, False)
-        return
-    engine, why = None, why_no_docker(docker)
-    if docker is not None:
-        engine, why = start_dockerd(tmp_path_factory.mktemp("dockerd") / "dockerd.log")
-    if engine is None:
-        line = f"DOCKER CANNOT RUN HERE: {why}; everything that needs it is NOT tested"
-        print(f"\n{line}", file=sys.__stderr__, flush=True)
-        pytest.skip(line)
-    try:
-        yield DockerEngine(docker, True)
-    finally:
-        stop_dockerd(engine)
+    with shared_with_others("dockerd") as last:
+        with alone("dockerd-start"):
+            why = why_no_docker(docker)
+            if why and docker is not None:
+                engine, why = start_dockerd(tmp_path_factory.mktemp("dockerd") / "dockerd.log")
+                if engine is not None:
+                    STARTED.write_text(str(engine.number))
+        if why:
+            line = f"DOCKER CANNOT RUN HERE: {why}; everything that needs it is NOT tested"
+            print(f"\n{line}", file=sys.__stderr__, flush=True)
+            pytest.skip(line)
+        try:
+            yield DockerEngine(docker)
+        finally:
+            if last() and (engine := take_over()) is not None:
+                stop_dockerd(engine)
+                STARTED.unlink()

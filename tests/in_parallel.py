@@ -1,8 +1,8 @@
-"""How the tests are shared among processes (`./regatta test -n 2`): what stays together, what starts first.
+"""How the tests are shared among processes (`./regatta test` uses two): what stays together, what starts first.
 
-The tests of a file stay together, for they share what the file has made. Those of the fleet, and all that need a Docker
-engine or a Slurm, stay together, too: one process starts it, and stops it. So do those that mount the kernel's tracepoints.
-Long files start first, or one of them would end alone. A test that is marked `alone` measures what a neighbour would spoil: no other test runs beside it.
+The tests of a file stay together, for they share what the file has made. So do the files that need the one Slurm of this
+machine, and those that mount the kernel's tracepoints. Docker is shared by all processes (docker_engine.py). Long files
+start first, or one of them would end alone. No other test runs beside a test that is marked `alone`.
 """
 
 import fcntl
@@ -35,7 +35,7 @@ LONG_FILES = (
 )
 PLACES = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
 #: fixtures of what a machine has once, and the name of those that stay together for it
-ONE_OF_A_KIND = {"docker_engine": "fleet", "slurm_cluster": "fleet", "tracing_tool": "tracing"}
+ONE_OF_A_KIND = {"slurm_cluster": "slurm", "tracing_tool": "tracing"}
 
 
 def is_one_of_several() -> bool:
@@ -46,8 +46,6 @@ def is_one_of_several() -> bool:
 @cache
 def group_of(path: Path) -> str:
     """The name of what the tests of a file stay together with."""
-    if path.parent.name == "fleet":
-        return "fleet"
     text = path.read_text()
     return next((group for name, group in ONE_OF_A_KIND.items() if name in text), str(path))
 

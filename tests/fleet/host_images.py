@@ -6,7 +6,6 @@ to `docker image prune`.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import re
 import shutil
@@ -14,9 +13,11 @@ import ssl
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from shared_locks import alone, shared_file, shared_with_others
 
 SUITE = "bookworm"
 REPOSITORY = "regatta-test-host"
@@ -123,8 +124,8 @@ def emulation(architecture: str) -> Iterator[None]:
     if subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip() == machine:
         yield
         return
-    with _shared_with_others(f"binfmt-{machine}") as last:
-        made = _temporary(f"binfmt-{machine}.made")
+    with shared_with_others(f"binfmt-{machine}") as last:
+        made = shared_file(f"binfmt-{machine}.made")
         with alone("binfmt"):
             _switch_on(machine, made)
         try:
@@ -182,35 +183,6 @@ def _register(machine: str) -> bool:
             f"programs for {machine} cannot be registered with binfmt_misc: {error}"
         ) from error
     return True
-
-
-def _temporary(name: str) -> Path:
-    """A file that all sessions of this machine know."""
-    return Path(tempfile.gettempdir()) / f"regatta-tests-{name}"
-
-
-@contextlib.contextmanager
-def alone(name: str) -> Iterator[None]:
-    """Hold a lock that one session at a time has."""
-    with _temporary(f"{name}.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
-def _shared_with_others(name: str) -> Iterator[Callable[[], bool]]:
-    """Hold a shared lock; yields a function that says, once, whether this was the last holder."""
-    with _temporary(f"{name}.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_SH)
-
-        def last() -> bool:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
-            return True
-
-        yield last
 
 
 # ---- making ----------------------------------------------------------------------------------------------------------

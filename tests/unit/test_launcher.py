@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import stat
 import subprocess
@@ -178,17 +177,6 @@ def test_the_first_start_makes_the_environment_and_the_second_makes_nothing(mach
     assert machine.calls() == made
 
 
-def test_the_second_start_costs_milliseconds(machine: Machine) -> None:
-    machine.run("status")
-    took_s = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        machine.run("status")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        took_s.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    assert min(took_s) < 0.1
-
-
 @pytest.mark.parametrize("changed", ["lock.txt", "uv.txt", "build.txt", "../pyproject.toml"])
 def test_a_changed_lock_brings_the_environment_up_to_date_in_place(machine: Machine, changed: str) -> None:
     machine.run("status")
@@ -201,7 +189,7 @@ def test_a_changed_lock_brings_the_environment_up_to_date_in_place(machine: Mach
 
 def test_a_users_verb_takes_nothing_from_a_development_environment(machine: Machine) -> None:
     machine.has(*TEST_TOOLS, "chromium")
-    assert "python -m pytest -x" in machine.run("test", "-x").stdout
+    assert "python -m pytest -n 2 -x" in machine.run("test", "-x").stdout
     made = machine.calls("uv")
     assert "requirements/lock-dev.txt" in made[0]
     machine.run("status")
@@ -380,10 +368,10 @@ def test_an_influxdb_that_was_here_before_keeps_its_service(machine: Machine) ->
 def test_where_no_influxdb_can_be_had_the_tests_go_on_and_starting_one_fails(machine: Machine) -> None:
     machine.has(*(tool for tool in TEST_TOOLS if tool not in ("influxd", "influx")), "chromium")
     machine.has("apt-get", "apt-cache")
-    done = machine.run("test")
+    done = machine.run("test", "--full")
     assert done.returncode == 0, done.stderr
     assert "goes on without influxdb (no package of it here)" in done.stderr
-    assert machine.run("test").stderr == ""
+    assert machine.run("test", "--full").stderr == ""
     (machine.bin / "apt-get").unlink()
     failed = machine.run("up")
     assert failed.returncode == 3
@@ -437,10 +425,50 @@ def test_a_jdk_that_is_too_old_counts_as_missing(machine: Machine, version: str,
 
 def test_the_tests_go_on_without_chromium_where_it_cannot_be_installed(machine: Machine) -> None:
     machine.has(*TEST_TOOLS)
-    done = machine.run("test", "-k", "nothing", FAKE_UID="1000")
+    done = machine.run("test", "--only", "browser", FAKE_UID="1000")
     assert done.returncode == 0, done.stderr
     assert "goes on without chromium" in done.stderr
-    assert machine.run("test", FAKE_UID="1000").stderr == ""
+    assert machine.run("test", "--only=browser", FAKE_UID="1000").stderr == ""
+
+
+def test_the_first_tier_of_the_tests_needs_build_tools_alone(machine: Machine) -> None:
+    machine.has("javac", "mvn", "gcc", "make", "perl", "shellcheck")
+    done = machine.run("test", "-k", "anything", FAKE_UID="1000")
+    assert (done.returncode, done.stderr.count("apt-get")) == (0, 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "other"),
+    [
+        (["--only", "fleet"], "slurmctld", "chromium"),
+        (["--only=c"], "clang", "docker.io"),
+        (["tests/fleet/test_beds.py"], "mmdebstrap", "bpftrace"),
+        (["-x", "tests/workloads/test_lm.py::test_it"], "qemu-user-static", "slurmctld"),
+        (["--only", "influx"], "influxdb", "docker.io"),
+        (["--long"], "docker.io", "chromium"),
+    ],
+)
+def test_a_part_of_the_tests_asks_for_what_it_needs(
+    machine: Machine, words: list[str], package: str, other: str
+) -> None:
+    machine.has("javac", "mvn", "gcc", "make", "perl", "shellcheck")
+    done = machine.run("test", *words, FAKE_UID="1000")
+    assert done.returncode == 3
+    by_hand = done.stderr.splitlines()[-1].split()
+    assert package in by_hand
+    assert other not in by_hand
+    assert len(by_hand) == len(set(by_hand))
+
+
+@pytest.mark.parametrize(
+    ("words", "processes"),
+    [(["-n", "4"], "-n 2 "), (["-p", "no:xdist"], ""), (["-pno:xdist"], ""), (["--pdb"], "")],
+)
+def test_the_tests_run_in_two_processes_unless_the_user_wants_otherwise(
+    machine: Machine, words: list[str], processes: str
+) -> None:
+    machine.has("javac", "mvn", "gcc", "make", "perl", "shellcheck")
+    assert f"python -m pytest {processes}{' '.join(words)}" in machine.run("test", *words).stdout
 
 
 @pytest.mark.parametrize("failing", ["", "mypy", "shellcheck"])

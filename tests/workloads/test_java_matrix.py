@@ -1,7 +1,7 @@
 """Java programs on JVMs, run by Regatta: each runs with the right output, or is not possible for a reason that the benchmark
 or the JVM gives. Here each program is run on the newest JVM and on one or two of the others, so that each JVM meets each
 collector; test_java_programs.py has every program on the oldest JVM and on the system's. All programs on all JVMs under all
-collectors are configs/experiments/matrix.yml, which is run by name: `./regatta test -m long tests/workloads/test_java_matrix.py`.
+collectors are configs/experiments/matrix.yml, which is run by name: `./regatta test --long tests/workloads/test_java_matrix.py`.
 """
 
 from __future__ import annotations
