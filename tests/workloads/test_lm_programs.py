@@ -13,7 +13,26 @@ from lm_runs import SUITE, command_of, run
 BENCHMARKS = sorted(SUITE["benchmarks"])
 #: with the harness' own options: all but those that have a command line of another kind
 WITH_OPTIONS = [name for name in BENCHMARKS if "--repetitions" in SUITE["benchmarks"][name]["command"]]
+#: feature of the harness or of its kind of program -> the program that is tried in its place; the others are campaigns
+FEATURES = {
+    "a loop": "lat_syscall",
+    "sizes": "bw_mem",
+    "files": "bw_file_rd",
+    "random places": "lat_mem_rd",
+    "threads": "lat_thread",
+    "processes in a group": "lat_ctx",
+    "programs that are started": "lat_simple",
+    "a transfer": "bw_pipe",
+    "a server": "lat_tcp",
+    "several metrics": "stream",
+}
 AARCH64_GCC, QEMU = "aarch64-linux-gnu-gcc", "qemu-aarch64-static"
+
+#: every program, some of them in the first tier
+AND_SMOKE = [
+    pytest.param(name, marks=pytest.mark.smoke) if name in ("lat_syscall", "lat_pipe", "bw_mem") else name
+    for name in BENCHMARKS
+]
 
 #: what the emulator of another architecture does not have
 NOT_EMULATED = {
@@ -29,11 +48,26 @@ NOT_EMULATED = {
 }
 
 
+#: every program, those that stand for no feature as campaigns
+ONE_OF_EACH = [
+    name if name in FEATURES.values() else pytest.param(name, marks=pytest.mark.long) for name in BENCHMARKS
+]
+
+
 def quickly(name: str, sources: Path, build: Path) -> list[str]:
     """The command of the quick size on the programs in `build`, each series measured once."""
     once = {"repetitions": 1} if name in WITH_OPTIONS else {}
     command = command_of(name, "quick", sources, **once)
     return [argument.replace(str(sources / "build"), str(build)) for argument in command]
+
+
+def asked_for(request: pytest.FixtureRequest) -> str:
+    """The programs that the chosen tests of a fixture name, as an argument of `make`."""
+    chosen = [
+        item for item in request.session.items if request.fixturename in getattr(item, "fixturenames", ())
+    ]
+    names = sorted({item.callspec.params["name"] for item in chosen})  # type: ignore[attr-defined]
+    return f"PROGRAMS={' '.join(names)}"
 
 
 def built(sources: Path, place: Path, *arguments: str) -> Path:
@@ -45,23 +79,26 @@ def built(sources: Path, place: Path, *arguments: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sanitized(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sanitized(
+    request: pytest.FixtureRequest, lm_sources: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     place = tmp_path_factory.mktemp("sanitized")
     (place / "probe.c").write_text("int main(void) { return 0; }\n")
     flags = ["-fsanitize=address,undefined", "-o", place / "probe", place / "probe.c"]
     if subprocess.run(["gcc", *flags], capture_output=True, check=False).returncode != 0:
         pytest.skip("NOT TESTED: this gcc has no AddressSanitizer")
-    return built(lm_sources, place, "sanitized") / "sanitized"
+    return built(lm_sources, place, "sanitized", asked_for(request)) / "sanitized"
 
 
 @pytest.fixture(scope="module")
-def emulated(lm_sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def emulated(
+    request: pytest.FixtureRequest, lm_sources: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     missing = [program for program in (AARCH64_GCC, QEMU) if shutil.which(program) is None]
     if missing:
         pytest.skip(f"NOT TESTED ON AARCH64: {', '.join(missing)} is not on PATH")
-    return built(
-        lm_sources, tmp_path_factory.mktemp("aarch64"), f"CC={AARCH64_GCC}", "LDFLAGS=-static", "TIRPC=no"
-    )
+    arguments = (f"CC={AARCH64_GCC}", "LDFLAGS=-static", "TIRPC=no", asked_for(request))
+    return built(lm_sources, tmp_path_factory.mktemp("aarch64"), *arguments)
 
 
 def test_the_suite_has_an_entry_for_every_program(lm_sources: Path) -> None:
@@ -76,7 +113,7 @@ def test_clang_compiles_all_of_it_without_a_warning(lm_sources: Path, tmp_path: 
     assert (built(lm_sources, tmp_path, "CC=clang") / "lat_syscall").exists()
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_program_runs_clean_under_the_sanitizers(
     name: str, lm_sources: Path, sanitized: Path, tmp_path: Path
 ) -> None:
@@ -84,7 +121,7 @@ def test_a_program_runs_clean_under_the_sanitizers(
     assert (outcome.exit_code, outcome.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_program_runs_on_aarch64(name: str, lm_sources: Path, emulated: Path, tmp_path: Path) -> None:
     if name in NOT_EMULATED:
         pytest.skip(f"NOT TESTED ON AARCH64: {NOT_EMULATED[name]}")
@@ -124,7 +161,7 @@ def test_a_program_is_scaled_by_the_suite_or_says_why_it_cannot_be(
         assert "--parallel: expected 1 (" in outcome.stderr
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", AND_SMOKE)
 def test_a_program_leaves_nothing_in_its_directory(name: str, lm_sources: Path, tmp_path: Path) -> None:
     command = quickly(name, lm_sources, lm_sources / "build")
     outcome = run(command, tmp_path / "work")
