@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.full  # each command measures for seconds
+
 ROOT = Path(__file__).parents[2]
 KEYS = {"what", "unit", "ours", "peer", "peer_name", "ratio", "goal", "limit", "holds", "details"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import in_process
 from ruamel.yaml import YAML
 
 HOME = Path(__file__).resolve().parents[2]
@@ -20,8 +20,7 @@ NEVER_PERTURBED = dict.fromkeys(
 
 def regatta(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "REGATTA_HOST_LOCK": str(cwd / "lock"), "REGATTA_HOME": str(HOME)}
-    command = [Path(sys.executable).parent / "regatta", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, text=True, capture_output=True, check=False)
+    return in_process.regatta(*arguments, cwd=cwd, environment=environment)
 
 
 def measured(

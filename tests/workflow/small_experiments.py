@@ -12,6 +12,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import in_process
+from in_process import PROGRAM
 from runner_plans import measured_processes, wait_until
 
 from regatta.host.journal.journal import Damage, read_journal
@@ -19,7 +21,6 @@ from regatta.host.measure.scratch import results_of
 from regatta.store.folder import Folder
 
 HOME = Path(__file__).resolve().parents[2]
-REGATTA = str(Path(sys.executable).with_name("regatta"))
 HOST = "local"
 
 SPEC: dict[str, Any] = {
@@ -77,7 +78,7 @@ class SmallExperiment:
     def start(self, *arguments: str, **popen: Any) -> subprocess.Popen[str]:
         """Start `regatta ...` in a session of its own."""
         return subprocess.Popen(
-            [REGATTA, *arguments],
+            [PROGRAM, *arguments],
             cwd=self.root,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -90,6 +91,8 @@ class SmallExperiment:
 
     def regatta(self, *arguments: str, patience_s: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run `regatta ...` to its end."""
+        if arguments[0] in in_process.READING:
+            return in_process.regatta(*arguments, cwd=self.root, environment=self.environment)
         process = self.start(*arguments)
         try:
             out, err = process.communicate(timeout=patience_s)

@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import in_process
 import pytest
 
 HOME = Path(__file__).parents[2]
@@ -28,8 +28,7 @@ perturbation: {{steal_percent: null, other_cpu_percent: null, memory_pressure_pe
 
 def regatta(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "REGATTA_HOST_LOCK": str(folder / "lock"), "REGATTA_HOME": str(HOME)}
-    command = [str(Path(sys.executable).parent / "regatta"), *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, check=False)
+    return in_process.regatta(*arguments, cwd=folder, environment=environment)
 
 
 @pytest.fixture(scope="module")

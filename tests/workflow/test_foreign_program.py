@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import in_process
 import pytest
 
 SUITE = """\
@@ -82,11 +82,10 @@ def regatta(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         "REGATTA_HOST_LOCK": str(cwd / "lock"),
         "REGATTA_HOME": str(Path(__file__).parents[2]),
     }
-    return subprocess.run(
-        [Path(sys.executable).parent / "regatta", *arguments], cwd=cwd, env=environment, text=True, capture_output=True, check=False
-    )  # fmt: skip
+    return in_process.regatta(*arguments, cwd=cwd, environment=environment)
 
 
+@pytest.mark.smoke
 def test_five_lines_of_yaml_make_a_benchmark_of_a_foreign_program(tmp_path: Path) -> None:
     (tmp_path / "foreign.yml").write_text(SUITE)
     (tmp_path / "spec.yml").write_text(SPEC)

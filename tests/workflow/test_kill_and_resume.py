@@ -15,7 +15,8 @@ import pytest
 from runner_plans import end, is_gone, measured_processes, wait_until
 from small_experiments import HOME, HOST, SmallExperiment
 
-KILLED_RUNNERS = 26
+#: kills of the runner, and a campaign of them
+KILLED_RUNNERS = [6, pytest.param(26, marks=pytest.mark.long)]
 SEED = 20070101
 
 
@@ -28,8 +29,12 @@ def kill(*pids: int) -> None:
         wait_until(lambda pid=pid: is_gone(pid), f"the end of {pid}")
 
 
-def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -> None:
-    small = SmallExperiment(tmp_path, invocations={"fixed": 30}, segment={"rounds": 10})
+@pytest.mark.parametrize("planned_kills", KILLED_RUNNERS)
+def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path, planned_kills: int) -> None:
+    small = SmallExperiment(tmp_path, invocations={"fixed": planned_kills + 4}, segment={"rounds": 10})
+    # Long enough that some kills hit it.
+    small.suite["benchmarks"]["nap"]["command"] = ["sleep", "0.1"]
+    small.write()
     small.plan()
     chance = random.Random(SEED)
     kills = orphans = 0
@@ -37,7 +42,7 @@ def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -> 
         arguments = small.segment_arguments(number)
         while not small.receipt(number).exists():
             process = small.start(*arguments)
-            if kills < KILLED_RUNNERS * (number + 1) // len(small.segments()):
+            if kills < planned_kills * (number + 1) // len(small.segments()):
                 if chance.random() < 0.2:
                     time.sleep(chance.uniform(0, 0.25))
                 else:
@@ -49,7 +54,7 @@ def test_runners_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -> 
             else:
                 _, err = process.communicate(timeout=60)
                 assert (process.returncode, err) == (0, "")
-    assert kills >= KILLED_RUNNERS
+    assert kills >= planned_kills
     assert orphans > 0, "some kills must have hit while something was measured"
     small.assert_complete()
     sequences = Counter((r["segment"], r["sequence"]) for r in small.records())
@@ -68,7 +73,10 @@ WORKFLOW_KILLS = [
 ]
 
 
-def test_workflows_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [WORKFLOW_KILLS[1:4], pytest.param(WORKFLOW_KILLS, marks=pytest.mark.long)])
+def test_workflows_killed_at_any_point_lose_and_double_nothing(
+    tmp_path: Path, kills: list[tuple[str, int]]
+) -> None:
     small = SmallExperiment(tmp_path, invocations={"fixed": 30}, segment={"rounds": 13})
     # On a busy machine a kill could come when all is measured: at so many records a measured process waits for it.
     hold, lines = tmp_path / "hold", f"cat {small.folder.journal / HOST}/*.jsonl 2>/dev/null | wc -l"
@@ -77,7 +85,7 @@ def test_workflows_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -
     ]  # fmt: skip
     small.write()
     chance = random.Random(SEED)
-    for target, least in WORKFLOW_KILLS:
+    for target, least in kills:
         records = least and least + chance.randrange(6)
         hold.write_text(str(max(1, records)))
         process = small.start_run()
@@ -109,6 +117,7 @@ def test_workflows_killed_at_any_point_lose_and_double_nothing(tmp_path: Path) -
     small.assert_complete()
 
 
+@pytest.mark.smoke
 def test_a_killed_runner_is_told_with_its_signal_and_the_same_command_goes_on(tmp_path: Path) -> None:
     small = SmallExperiment(tmp_path, modifiers={})
     small.suite["benchmarks"]["nap"]["command"] = ["sleep", "0.2"]

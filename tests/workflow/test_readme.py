@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import in_process
 import pytest
 from ruamel.yaml import YAML
 
@@ -63,14 +64,15 @@ def commands() -> list[str]:
 
 
 def regatta(*arguments: str, cwd: Path = HOME) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).parent / "regatta"), *arguments]
-    return subprocess.run(command, cwd=cwd, text=True, capture_output=True, check=False)
+    return in_process.regatta(*arguments, cwd=cwd)
 
 
+@pytest.mark.smoke
 def test_every_command_of_the_readme_is_tried_somewhere() -> None:
     assert sorted(commands()) == sorted(TRIED)
 
 
+@pytest.mark.smoke
 def test_the_spec_in_the_readme_is_the_demonstrations() -> None:
     yaml = YAML(typ="safe")
     shown = yaml.load(next(block for block in blocks("yaml") if "question:" in block))
@@ -78,6 +80,7 @@ def test_the_spec_in_the_readme_is_the_demonstrations() -> None:
     assert {key: real[key] for key in shown} == shown
 
 
+@pytest.mark.smoke
 def test_the_jvm_in_the_readme_is_in_the_registry() -> None:
     yaml = YAML(typ="safe")
     shown = yaml.load(next(block for block in blocks("yaml") if "provider:" in block))
@@ -85,12 +88,14 @@ def test_the_jvm_in_the_readme_is_in_the_registry() -> None:
     assert {name: registry[name] for name in shown} == shown
 
 
+@pytest.mark.smoke
 def test_links_of_the_docs_lead_somewhere() -> None:
     for page in (*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md"), *(HOME / "perf").glob("*.md")):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page}: {target}"
 
 
+@pytest.mark.smoke
 def test_status_works_before_anything_was_run(tmp_path: Path) -> None:
     done = regatta("status", "--results", str(tmp_path))
     assert done.returncode == 0

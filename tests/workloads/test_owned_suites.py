@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import in_process
 import pytest
 from ruamel.yaml import YAML
 
@@ -45,10 +45,7 @@ def regatta(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "REGATTA_FILES": str(cwd / "own"),
         "REGATTA_HOST_LOCK": str(cwd / "lock"),
     }
-    return subprocess.run(
-        [Path(sys.executable).with_name("regatta"), *arguments],
-        cwd=cwd, env=environment, text=True, capture_output=True, check=False,
-    )  # fmt: skip
+    return in_process.regatta(*arguments, cwd=cwd, environment=environment)
 
 
 def write_spec(folder: Path, benchmarks: list[dict[str, Any]]) -> None:

@@ -17,6 +17,8 @@ from regatta.fleet import ansible
 from regatta.fleet.ansible import run_playbook
 from regatta.host.errors import HostError
 
+pytestmark = pytest.mark.full  # Ansible takes seconds for each playbook
+
 ROOT = Path(__file__).parents[3]
 HALVES = ("a-secret-", "of-the-test")
 

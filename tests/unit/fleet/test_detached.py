@@ -37,6 +37,8 @@ from regatta.host.verbs.questions import Resolve
 from regatta.store.folder import Folder
 from regatta.store.progress import read_progress
 
+pytestmark = pytest.mark.full  # each test starts and kills controllers and runners
+
 SLOW = cell("slow", ["/bin/sleep", "0.2"])
 
 
@@ -119,6 +121,7 @@ def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regatta.fleet.detached.told_to_stop", nullcontext)
 
 
+@pytest.mark.smoke
 def test_records_come_here_as_the_host_wrote_them(bed: Bed) -> None:
     write_plan(bed.folder, [cell("true", ["/bin/true"]), sh("false", "exit 3")], rounds=2)
     receipt = bed.measure()
@@ -194,6 +197,7 @@ def test_a_runner_that_is_killed_is_started_again(bed: Bed, no_signals: None) ->
     assert bed.invocations() == bed.planned(8)
 
 
+@pytest.mark.smoke
 def test_a_controller_that_is_killed_finds_its_runner_again(bed: Bed, tmp_path: Path) -> None:
     write_plan(bed.folder, [SLOW], rounds=10)
     code = (

@@ -15,6 +15,8 @@ import regatta
 from regatta.fleet.ansible import HostOutcome, run_playbook
 from regatta.fleet.zipapp import zipapp_bytes
 
+pytestmark = pytest.mark.full  # Ansible takes seconds for each playbook
+
 _HOME = Path(regatta.__file__).parents[2]
 #: what a tree of plain files cannot answer as a kernel does
 _LEFT = ["services", "swap", "units", "interrupts"]

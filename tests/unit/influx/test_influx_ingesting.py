@@ -56,6 +56,7 @@ def place(influx_server: InfluxServer, tmp_path: Path) -> Place:
     return Place(influx_server, tmp_path)
 
 
+@pytest.mark.smoke
 def test_all_that_is_recorded_is_there_and_the_second_time_nothing_is_written(place: Place) -> None:
     write_big_experiment(place.folder)
     append_event(place.folder, "experiment_started")

@@ -287,6 +287,7 @@ def test_interpolated_p_values_are_those_of_the_integral(k: int, df: float) -> N
     np.testing.assert_allclose(together, every, rtol=0, atol=1e-9)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("k", [2, 21])
 @pytest.mark.parametrize("df", [1.0, 2.0, 3.0, 5.0, 20.0, 1e6])
 def test_the_integrals_have_nodes_enough(k: int, df: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,6 +303,7 @@ def test_the_integrals_have_nodes_enough(k: int, df: float, monkeypatch: pytest.
     np.testing.assert_allclose(plain[1], dunnett_tail(q, loadings, df), rtol=0, atol=1e-12)
 
 
+@pytest.mark.full
 def test_tukey_claims_something_false_in_one_family_of_twenty() -> None:
     families = 4000
     for make, fit in ((one_way_many, (families, 10, 5)), (block_anova_many, (families, 10, 5))):

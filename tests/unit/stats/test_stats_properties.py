@@ -243,6 +243,7 @@ def test_the_welch_ratio_covers_95_percent_with_unequal_spread() -> None:
     coverage(hits, 3000, 0.95)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_tukey_keeps_the_family_error_at_5_percent(missing: float) -> None:
     rng = np.random.default_rng(9)

@@ -116,6 +116,7 @@ def test_a_negative_tolerance_is_refused() -> None:
         course_of([1.0] * 30, tolerance=-0.1)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [20, 30, 100, 300])
 def test_noise_is_nearly_always_flat_whatever_its_shape(n: int) -> None:
     rng = np.random.default_rng(n)

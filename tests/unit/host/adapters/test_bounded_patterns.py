@@ -19,6 +19,7 @@ def of_pattern(pattern: str) -> dict[str, object]:
     return {"adapter": {"name": "regex", "options": {"pattern": pattern}}}
 
 
+@pytest.mark.full
 def test_a_pattern_that_takes_for_ever_fails_its_record_and_measuring_goes_on(runner: Runner) -> None:
     slow = cell("slow", ["/bin/echo", "a" * 60 + "!"], **of_pattern(SLOW))
     quick = cell("quick", ["/bin/echo", "12"], **of_pattern("(?P<value>[0-9]+)"))

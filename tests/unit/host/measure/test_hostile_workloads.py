@@ -30,6 +30,8 @@ from runner_plans import (
 
 from regatta.host.measure.process import GRACE_S
 
+pytestmark = pytest.mark.full  # each test starts runners, and waits for what they kill
+
 TRUE = shutil.which("true") or "/bin/true"
 REGATTA_LINES = {"adapter": {"name": "regatta", "options": {}}}
 ONE_LINE = '{"iteration": 0, "metric": "elapsed", "value": 1, "unit": "ns"}'
