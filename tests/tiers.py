@@ -7,7 +7,7 @@
     ./regatta test PATH ...       all tests of these paths except the campaigns; a named test (PATH::NAME) always runs
 
 A test belongs to the second tier by its folder, by a fixture that needs a server, or by the marker `full`. The marker
-`smoke` takes a test of such a folder into the first tier, where the body of a test may last FIRST_TIER_S seconds.
+`smoke` takes a test of such a folder into the first tier. The body of any other test there may last FIRST_TIER_S seconds.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
             chosen = [item for item in chosen if named.path(item) or not is_full(item)]
     if first_tier:
         for item in chosen:
-            if item.get_closest_marker("timeout") is None:
+            if item.get_closest_marker("timeout") is None and item.get_closest_marker("smoke") is None:
                 # Without the fixtures: the first test that asks for a build waits for it.
                 item.add_marker(pytest.mark.timeout(FIRST_TIER_S, func_only=True))
     if len(chosen) < len(items):

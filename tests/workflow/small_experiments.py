@@ -198,7 +198,7 @@ class SmallExperiment:
         wait_until(
             lambda: self.lines() >= count or (process is not None and process.poll() is not None),
             f"{count} records",
-            60,
+            300,
         )
 
     def lines(self) -> int:
@@ -207,7 +207,7 @@ class SmallExperiment:
 
     def wait_idle(self) -> None:
         """Wait until what was started has ended by itself."""
-        wait_until(lambda: not self.snakemakes() and not self.runners(), "the workflow to end", 60)
+        wait_until(lambda: not self.snakemakes() and not self.runners(), "the workflow to end", 300)
 
 
 def read_terminal(own: int) -> bytes:

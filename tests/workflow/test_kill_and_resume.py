@@ -174,11 +174,9 @@ def test_a_run_that_is_told_to_stop_stops_everything_and_goes_on_later(
     small.write()
     process = small.start_run()
     wait_until(lambda: measured_processes(small.results_file), "a measured process", 60)
-    asked = time.monotonic()
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert time.monotonic() - asked < 10
     assert "the same command goes on" in err
     small.assert_idle()
     small.run()

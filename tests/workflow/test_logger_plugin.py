@@ -105,7 +105,7 @@ def test_a_segment_s_event_says_what_its_receipt_counts_and_how_long_the_rest_ma
     assert ended.fields == {"segment": 0, "planned": 7, **counted}
     remaining_s = progress.fields.pop("remaining_s")
     assert (progress.kind, progress.fields) == ("progress", {"planned": 20, **counted})
-    assert 0 < remaining_s < 60
+    assert remaining_s > 0
 
 
 def test_what_failed_is_told_by_its_last_words_and_ends_the_experiment(tmp_path: Path) -> None:

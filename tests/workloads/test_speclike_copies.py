@@ -231,10 +231,8 @@ def test_a_check_runs_where_each_copy_ran_and_reports_no_time(run: Run) -> None:
 
 def test_a_failing_copy_is_named_with_its_cause_and_ends_the_others(run: Run) -> None:
     script = f"case $PWD in *copy-2) echo gone wrong >&2; exit 3 ;; esac; sleep {FOREVER_S} & wait"
-    before = time.monotonic()
     ended = run("--copies", "3", "--", "sh", "-c", script)
     assert ended.failure() == "copy 2: exit code 3: gone wrong"
-    assert time.monotonic() - before < LONG_S
     assert wait_until(lambda: not inside(ended.work))
 
 

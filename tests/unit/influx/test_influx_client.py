@@ -147,9 +147,8 @@ def test_an_account_that_is_refused_is_told_by_its_key_and_without_its_secret(
         settings = make(write={"token_file": "token"})
     elif kind == "none":
         settings = replace(settings, write=None)
-    began = time.monotonic()
-    error = failure(settings, points(1), patience_s=60.0)
-    assert time.monotonic() - began < 30, "it is not tried again"
+    # It is not tried again: that would take longer than a test may.
+    error = failure(settings, points(1), patience_s=3600.0)
     key = {"none": "write", "token": "write.token_file"}.get(kind, "write.password_file")
     assert "/influx.yml:" in str(error)
     assert f":{key}: expected " in str(error)

@@ -145,7 +145,6 @@ def test_a_kill_anywhere_leaves_whole_files(experiment: Path) -> None:
         experiment, [record(G1, 100 + r, [float(i) for i in range(50)]) for r in range(400)], segment=1
     )
     rebuild(experiment)
-    started = time.monotonic()
     command = [sys.executable, "-c", "import sys, pathlib; from regatta.store.database import rebuild\n"
                "while True: rebuild(pathlib.Path(sys.argv[1]))", str(experiment)]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -158,7 +157,6 @@ def test_a_kill_anywhere_leaves_whole_files(experiment: Path) -> None:
             assert isinstance(pq.read_table(experiment / f"store/{name}.parquet"), pa.Table)
         with duckdb.connect(str(experiment / "store/regatta.duckdb"), read_only=True) as connection:
             assert connection.execute("select count(*) from invocations").fetchone() == (405,)
-    assert time.monotonic() - started < 60
     rebuild(experiment)
     assert not list((experiment / "store").glob("*.new"))
 
