@@ -47,7 +47,7 @@ def is_told(record: Mapping[str, Any]) -> bool:
         key.removeprefix("voluntary_").removeprefix("involuntary_") for key, v in usage.items() if v is None
     }
     costs = [isolation[key] for key in ("create_ns", "start_ns", "remove_ns")]
-    return min(costs) > 0 and untold <= isolation["untold"].keys()
+    return bool(min(costs) > 0) and untold <= isolation["untold"].keys()
 
 
 class EngineDoor:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -122,7 +123,7 @@ def take_over() -> Daemon | None:
 
 
 @pytest.fixture(scope="session")
-def docker_engine(tmp_path_factory):
+def docker_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerEngine]:
     """The engine that runs, or one of the tests; without either the tests are skipped, and say why."""
     docker = shutil.which("docker")
     with shared_with_others("dockerd") as last:
@@ -132,7 +133,7 @@ def docker_engine(tmp_path_factory):
                 engine, why = start_dockerd(tmp_path_factory.mktemp("dockerd") / "dockerd.log")
                 if engine is not None:
                     STARTED.write_text(str(engine.number))
-        if why:
+        if docker is None or why:
             line = f"DOCKER CANNOT RUN HERE: {why}; everything that needs it is NOT tested"
             print(f"\n{line}", file=sys.__stderr__, flush=True)
             pytest.skip(line)

@@ -18,12 +18,18 @@ import pytest
 TESTS = Path(__file__).parent
 #: files of a minute and more, the longest first; the others follow as they are
 LONG_FILES = (
+    # The first of a group stands for all of it: the Slurm, then the hosts, which are slow to make.
+    "fleet/test_slurm_remote.py",
+    "fleet/test_ssh_runs.py",
+    "fleet/test_provisioning.py",
+    "fleet/test_observability.py",
     "workloads/test_java_matrix.py",
     "workflow/test_kill_and_resume.py",
     "workloads/test_java_programs.py",
     "workflow/test_plans_again.py",
     "workflow/test_only_new_cells.py",
     "workflow/test_demo.py",
+    "unit/test_perf_commands.py",
     "workflow/test_influx_workflow.py",
     "workflow/test_services.py",
     "workflow/test_adaptive_runs.py",
@@ -52,15 +58,14 @@ def group_of(path: Path) -> str:
 
 def place_of(item: pytest.Item) -> int:
     """Where a test comes in the order; tests in one place stay in their order."""
-    # The hosts of the fleet are slow to make, and all in one process.
-    return -1 if group_of(item.path) == "fleet" else PLACES.get(item.path, len(PLACES))
+    return PLACES.get(item.path, len(PLACES))
 
 
 def scheduler(config: pytest.Config, log: Any) -> Any:
     """What gives the groups to the processes, in the order in which they are collected."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByGroup(LoadScopeScheduling):
+    class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # of a package without types
         def _split_scope(self, nodeid: str) -> str:
             return group_of(config.rootpath / nodeid.split("::")[0])
 

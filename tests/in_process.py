@@ -28,14 +28,15 @@ def regatta(
             [PROGRAM, *arguments], cwd=cwd, env=environment, stdin=subprocess.DEVNULL, text=True,
             capture_output=True, check=False,
         )  # fmt: skip
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    raws = (io.BytesIO(), io.BytesIO())
+    out, err = (io.TextIOWrapper(raw, encoding="utf-8", write_through=True) for raw in raws)
     code = 0
     with _as_a_process(["regatta", *arguments], cwd, dict(environment), out, err):
         try:
             main()
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0
-    told = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    told = [raw.getvalue().decode() for raw in raws]
     return subprocess.CompletedProcess(["regatta", *arguments], code, *told)
 
 

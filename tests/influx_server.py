@@ -220,7 +220,7 @@ class InfluxServer:
     ) -> Path:  # fmt: skip
         """Write settings for `REGATTA_INFLUX` beside files with the passwords; returns the path of the settings."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in {writer, reader} - {None}:
+        for name in {writer, reader or writer}:
             file = folder / f"{name}.password"
             file.write_text(self.passwords[name] + "\n")
             file.chmod(0o600)
