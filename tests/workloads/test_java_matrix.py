@@ -25,10 +25,10 @@ SPEC: dict[str, Any] = YAML(typ="safe").load(MATRIX.read_text(encoding="utf-8"))
 COLLECTORS: list[str] = SPEC["collectors"]
 LABELS = [f"{suite}/{name}" for suite in ("vm", "apps") for name in SUITES[suite]["benchmarks"]]
 #: an interpreter takes tens of times as long; the whole matrix has the others on it too
-ON_ZERO = ("vm/mpegaudio", "vm/mtrt", "apps/antlr", "apps/h2")
+ON_ZERO = ("vm/mtrt", "apps/antlr")
 NEWEST = "temurin-25"
 #: besides the newest: of as many programs as there are collectors, those after them, and so on
-OTHERS = (("temurin-11",), ("temurin-17", "openjdk-17"), ("temurin-21", "temurin-11"))
+OTHERS = (("temurin-11",), ("temurin-17", "openjdk-17"), ("temurin-21",))
 
 #: (runtime, benchmark) -> what the reason must say where it is not possible; every other pair must run
 NOT_POSSIBLE = {
