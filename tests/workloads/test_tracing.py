@@ -14,7 +14,7 @@ from tracing_runs import HOME, REGATTA, TABLE, needs, trace
 
 from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import HostError, VerificationError
-from regatta.spec.call_values import FORK_ALONE, FORK_EXEC, FORK_FAULT, FORK_MAPPING, THREAD, Seen
+from regatta.spec.calls import FORK_ALONE, FORK_EXEC, FORK_FAULT, FORK_MAPPING, THREAD, Seen
 from regatta.spec.vector_files import read_vector
 from regatta.trace.bpftrace import check_bpftrace
 from regatta.trace.counting import Entry, count_calls

@@ -16,7 +16,7 @@ from tracing_runs import HOME, PATIENCE_S, REGATTA, TABLE, begin_watching, needs
 
 from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import HostError, RegattaError
-from regatta.spec.call_values import Seen
+from regatta.spec.calls import Seen
 from regatta.spec.vector_files import read_vector
 from regatta.trace import bpftrace
 from regatta.trace.processes import is_there, tracer_of, tree_of

@@ -38,6 +38,13 @@ way_option = click.option(
     show_default=True,
     help="How hosts are reached that are not this machine: as the profile of that name does.",
 )
+primitives_option = click.option(
+    "--primitives",
+    default="os",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="The table of primitives by which system vectors are made of records: a name in configs/primitives, or a file.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -119,15 +126,11 @@ def make_ready(spec: Path, results: Path | None, way: Wish) -> Ready:
 
 def influx_settings() -> Settings:
     """The InfluxDB that is configured. Raises SpecError: there is none, or its settings are wrong."""
-    from regatta.host.errors import Problem, RegattaError, SpecError
+    from regatta.host.errors import Problem, SpecError
     from regatta.influx.settings import find_settings
-    from regatta.spec.home import find_home
+    from regatta.spec.home import known_home
 
-    try:
-        home = find_home()
-    except RegattaError:
-        home = None
-    settings = find_settings(home)
+    settings = find_settings(known_home())
     if settings is None:
         expected = "settings in $REGATTA_INFLUX or configs/influx.yml"
         fix = "`regatta up` starts one; configs/influx.example.yml.txt describes one that you have"
@@ -139,14 +142,10 @@ def grafana_url() -> str | None:
     """The address of Grafana that the settings of InfluxDB name; None where none is, or what they say is wrong."""
     from regatta.host.errors import RegattaError
     from regatta.influx.settings import find_settings
-    from regatta.spec.home import find_home
+    from regatta.spec.home import known_home
 
     try:
-        home = find_home()
-    except RegattaError:
-        home = None
-    try:
-        settings = find_settings(home)
+        settings = find_settings(known_home())
     except RegattaError as error:
         # Whoever sends points is told so by an error; a report does not depend on it.
         click.echo(f"the report has no links to Grafana: {error}", err=True)

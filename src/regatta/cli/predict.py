@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import influx_settings, json_option, results_option
+from regatta.cli.options import influx_settings, json_option, primitives_option, results_option
 from regatta.host.errors import Problem, RegattaError, SpecError, VerificationError
 from regatta.host.printable import printable
 
@@ -91,6 +91,7 @@ class _SeveralSystems(click.Command):
     metavar="median|mean|trimmed:N",
     help="How system vectors are made of an experiment's records, where it has none yet.",
 )
+@primitives_option
 @click.option(
     "--level",
     type=click.FloatRange(0.5, 0.9999),
@@ -118,6 +119,7 @@ def predict(
     measured: Sequence[str],
     benchmark: str,
     summary: str,
+    primitives: str,
     level: float | None,
     results: Path,
     page: Path | None,
@@ -133,8 +135,9 @@ def predict(
     from regatta.predict.prediction_request import Request
     from regatta.predict.predictions import forecast_of
     from regatta.predict.vector_sources import Sources
+    from regatta.spec.home import known_home
 
-    sources = Sources(_home(), results, summary)
+    sources = Sources(known_home(), results, summary, primitives)
     asked = _applications(applications, sources)
     _check_benchmark(benchmark, asked, replacements, sources)
     if ingest:
@@ -159,7 +162,7 @@ def predict(
         if error.exit_code == RegattaError.exit_code and type(error) is RegattaError:
             raise SpecError(list(error.problems)) from error
         raise
-    for note in _of_use(sources.notes, found):
+    for note in _of_use(sources, found):
         click.echo(f"note: {printable(note)}", err=True)
     if as_json:
         from regatta.answers.plain import plain
@@ -178,26 +181,13 @@ def predict(
         _ingest(found, request)
 
 
-def _of_use(notes: Sequence[str], found: Forecast) -> list[str]:
-    """Those that are not about a primitive of which the applications make no use."""
+def _of_use(sources: Sources, found: Forecast) -> list[str]:
+    """The notes of the sources, without those about a primitive that no application uses."""
     from regatta.predict.times import USER_WORK
-    from regatta.spec.primitives import OS, read_primitives
 
-    home = _home()
-    if home is None or not (home / OS).is_file():
-        return list(dict.fromkeys(notes))
     used = {count.primitive for one in found.applications for count in one.application.counts}
-    others = set(read_primitives(home / OS).primitives) - used - {USER_WORK}
-    return [note for note in dict.fromkeys(notes) if not others & set(note.replace(":", " ").split())]
-
-
-def _home() -> Path | None:
-    from regatta.spec.home import find_home
-
-    try:
-        return find_home()
-    except RegattaError:
-        return None
+    others = sources.primitives - used - {USER_WORK}
+    return [note for note in dict.fromkeys(sources.notes) if not others & set(note.replace(":", " ").split())]
 
 
 def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import json_option, results_option
+from regatta.cli.options import json_option, primitives_option, results_option
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
-from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.errors import Problem, SpecError
 from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
@@ -43,30 +43,29 @@ def vector() -> None:
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for the files; `vectors` in the experiment's folder if not given.",
+    help="The folder for the files; `vectors` in the experiment's folder if not given, for another table `vectors/TABLE`.",
 )
+@primitives_option
 @json_option
-def system(experiment: str, results: Path, summary: str, out: Path | None, as_json: bool) -> None:
-    """Write the system vectors of EXPERIMENT (a name or a folder): a file each host and configuration."""
-    from regatta.predict.vector_sources import VECTORS, systems_of_experiment
-    from regatta.spec.home import find_home
+def system(
+    experiment: str, results: Path, summary: str, out: Path | None, primitives: str, as_json: bool
+) -> None:
+    """Write the system vectors of EXPERIMENT (a name or a folder): one file per host, configuration and heap."""
+    from regatta.predict.system_vectors import system_vectors
+    from regatta.predict.vector_sources import no_primitive, vectors_folder
+    from regatta.spec.home import known_home
+    from regatta.spec.primitives import find_primitives, read_primitives
     from regatta.spec.vector_files import write_vector
 
     folder = find_folder(experiment, results)
+    table = read_primitives(find_primitives(primitives, known_home()))
     with database_progress() as progress:
-        vectors, told = systems_of_experiment(folder.path, find_home(), summary, progress)
+        vectors, told = system_vectors(folder.path, table, summary, progress)
     for sentence in told:
         click.echo(f"note: {printable(sentence)}", err=True)
     if not vectors:
-        raise SpecError(
-            [
-                Problem(
-                    str(folder.path), "records from which the cost of a primitive can be made", "none",
-                    "measure the benchmarks that configs/primitives/os.yml names",
-                )
-            ]
-        )  # fmt: skip
-    directory = out or folder.path / VECTORS
+        raise SpecError([no_primitive(folder.path, table)])
+    directory = out or vectors_folder(folder.path, primitives)
     paths = _files([one.name for one in vectors], directory)
     for one, path in zip(vectors, paths, strict=True):
         write_vector(one, path)
@@ -157,19 +156,15 @@ def show(file: str, as_json: bool) -> None:
 
 def _find(name: str) -> SystemVector | ApplicationVector:
     from regatta.predict.vector_sources import APPLICATIONS, SYSTEMS
-    from regatta.spec.home import find_home
+    from regatta.spec.home import known_home
     from regatta.spec.vector_files import read_vector
 
     if Path(name).is_file():
         return read_vector(Path(name))
-    try:
-        home = find_home()
-    except RegattaError:
-        home = None
-    known = []
-    for folder in (SYSTEMS, APPLICATIONS) if home is not None else ():
-        assert home is not None
-        files = {path.stem: path for path in sorted((home / folder).glob("*.yml"))}
+    known: list[str] = []
+    home = known_home()
+    for folder in () if home is None else (home / SYSTEMS, home / APPLICATIONS):
+        files = {path.stem: path for path in sorted(folder.glob("*.yml"))}
         known += list(files)
         if name in files:
             return read_vector(files[name])

@@ -16,8 +16,7 @@ from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.result import HostComparison
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.host.values.benchmark_label import parts_of_label
-from regatta.host.values.cell import NO_MODIFIERS, cell_label
-from regatta.influx.labels import heap_text
+from regatta.host.values.cell import NO_MODIFIERS, cell_label, heap_text
 from regatta.influx.points import ESTIMATE, VECTOR, Point, apart, make_point
 from regatta.stats.estimate import Interval
 from regatta.store.columns import canonical_json

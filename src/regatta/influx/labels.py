@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from regatta.host.files import read_object
+from regatta.host.values.cell import heap_text
 from regatta.store.folder import Folder
 
 #: the parts of a cell that no plan knows any more
@@ -47,13 +48,6 @@ class HostLabels:
     cells: Mapping[str, CellLabel] = field(default_factory=dict)
     #: None where nothing says it
     cpus: int | None = None
-
-
-def heap_text(factor: float | None, mib: float | None) -> str:
-    """A heap as its tag: `1.5x`, `64MiB`; "" for none."""
-    if factor is not None:
-        return f"{factor:g}x"
-    return "" if mib is None else f"{mib:g}MiB"
 
 
 def cell_label(cell: Mapping[str, Any]) -> CellLabel:

@@ -15,7 +15,7 @@ from regatta.answers.samples import load_samples
 from regatta.answers.words import listed
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import LabelParts, parts_of_label
-from regatta.host.values.cell import NO_MODIFIERS
+from regatta.host.values.cell import NO_MODIFIERS, heap_text
 from regatta.spec.vectors import Measured, SystemVector, Value
 from regatta.stats.ratios import welch_log_ratio
 from regatta.store.database import Progress, open_database
@@ -101,6 +101,8 @@ class MeasuredCell:
     host: str
     configuration: str
     modifiers: str
+    #: as `heap_text` writes it
+    heap: str
     #: metric -> its series, of times alone
     series: Mapping[str, CellAnswer]
 
@@ -109,12 +111,12 @@ class MeasuredCell:
         """Of its label."""
         return parts_of_label(self.benchmark)
 
-    def is_on(self, host: str, configuration: str) -> bool:
-        """Whether it is of a system. The runtime of native programs needs no name."""
+    def is_on(self, host: str, configuration: str, heap: str = "") -> bool:
+        """Whether it is of a system. The runtime of native programs needs no name; without `heap` any will do."""
         names = {self.configuration, self.modifiers}
         if self.modifiers in ("", NO_MODIFIERS):
             names |= {"", NO_MODIFIERS}
-        return host == self.host and configuration in names
+        return host == self.host and configuration in names and heap in ("", self.heap)
 
     def of(self, what: str) -> CellAnswer | None:
         """The series of a key of `METRICS`."""
@@ -159,7 +161,9 @@ class MeasuredExperiment:
 
     def find(self, wanted: Wanted, system: SystemVector) -> MeasuredCell | str:
         """The cell of a benchmark on the host and in the configuration of a system vector; else why there is none."""
-        host, configuration = (system.provenance.get(key, "") for key in ("host", "configuration"))
+        host, configuration, heap = (
+            system.provenance.get(key, "") for key in ("host", "configuration", "heap")
+        )
         of_benchmark = [one for one in self._cells if wanted.fits(one.parts)]
         if not of_benchmark:
             return f"{self.name} has no benchmark {wanted}"
@@ -167,10 +171,10 @@ class MeasuredExperiment:
             return "the vector does not say on which host it was measured"
         if reason := self._other_machine(host, system.provenance.get("fingerprint", "")):
             return reason
-        found = [one for one in of_benchmark if one.is_on(host, configuration)]
+        found = [one for one in of_benchmark if one.is_on(host, configuration, heap)]
         if not found:
-            there = sorted({f"{one.host} {one.configuration}" for one in of_benchmark})
-            return f"{self.name} has {wanted} on {listed(there)}, not on {host} {configuration}".rstrip()
+            told = sorted({_system(one.host, one.configuration, heap and one.heap) for one in of_benchmark})
+            return f"{self.name} has {wanted} on {listed(told)}, not on {_system(host, configuration, heap)}"
         others, found = found, [one for one in found if not wanted.adds(one.parts)]
         if not found:
             labels = listed([one.benchmark for one in others])
@@ -194,6 +198,10 @@ class MeasuredExperiment:
         return f"{host} of {self.name} is another machine than that of the vector: {facts}"
 
 
+def _system(*parts: str) -> str:
+    return " ".join(part for part in parts if part)
+
+
 def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
     cells: dict[tuple[str, str], dict[str, CellAnswer]] = {}
     first: dict[tuple[str, str], CellAnswer] = {}
@@ -205,7 +213,14 @@ def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
         if is_time and not math.isnan(answer.estimate.point):
             series.setdefault(answer.metric, answer)
     return [
-        MeasuredCell(one.benchmark, one.host, one.configuration, one.modifiers, cells[key])
+        MeasuredCell(
+            one.benchmark,
+            one.host,
+            one.configuration,
+            one.modifiers,
+            heap_text(one.heap_factor, one.heap_mib),
+            cells[key],
+        )
         for key, one in first.items()
     ]
 

@@ -162,6 +162,7 @@ class _Forecaster:
                 if told.get(key)
                 and one.vector.provenance.get(key) == told[key]
                 and one.vector.provenance.get("configuration", "") in configurations
+                and one.vector.provenance.get("heap", "") == told.get("heap", "")
             ),
             None,
         )

@@ -17,15 +17,17 @@ from regatta.answers.samples import PlannedCell, load_samples
 from regatta.host.errors import Problem, SpecError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import parts_of_label
-from regatta.host.values.cell import NO_MODIFIERS, configuration_name
+from regatta.host.values.cell import NO_MODIFIERS, configuration_name, heap_text
 from regatta.host.values.experiment import Scalar
 from regatta.predict.coverage import PROCESSOR_SHARE
 from regatta.predict.vector_fits import Fit, NoCost, Points, fit, interval_of
-from regatta.spec.primitive_table import PrimitiveRule, PrimitiveTable, SeriesChoice
+from regatta.spec.primitives import PrimitiveRule, PrimitiveTable, SeriesChoice
 from regatta.spec.vectors import PrimitiveCost, PrimitiveUnit, SystemVector, Value
 from regatta.stats.trimmed import trimmed_mean
 from regatta.store.database import Progress, open_database
 
+#: the runtime of compiled programs
+NATIVE = "native"
 MEDIAN = "median"
 #: a line that misses by more is told
 FAR = 0.1
@@ -41,6 +43,42 @@ from iterations i join counted using (record)
 where status = 'ok' and not discarded and iteration >= $warmup and list_contains($cells, cell)
 group by all order by all
 """
+
+
+@dataclass(frozen=True)
+class SystemKey:
+    """What tells systems apart: a host, a configuration, and the heap where one is set."""
+
+    host: str
+    runtime: str = NATIVE
+    #: "" for native benchmarks
+    collector: str = ""
+    modifiers: str = NO_MODIFIERS
+    #: as `heap_text` writes it
+    heap: str = ""
+
+    @classmethod
+    def of(cls, cell: PlannedCell) -> SystemKey:
+        """The system that a cell was measured on."""
+        heap = heap_text(cell.heap_factor, cell.heap_mib)
+        return cls(cell.host, cell.runtime, cell.collector, cell.modifiers, heap)
+
+    @property
+    def name(self) -> str:
+        """The host, then what is not as usual: runtime, collector, modifiers, heap."""
+        runtime = "" if self.runtime == NATIVE else self.runtime
+        modifiers = "" if self.modifiers == NO_MODIFIERS else self.modifiers
+        return "-".join(part for part in (self.host, runtime, self.collector, modifiers, self.heap) if part)
+
+    @property
+    def whole_name(self) -> str:
+        """The host, the whole configuration and the heap."""
+        return " ".join(part for part in (self.host, self.configuration, self.heap) if part)
+
+    @property
+    def configuration(self) -> str:
+        """Runtime, collector and modifiers as one name."""
+        return configuration_name(self.runtime, self.collector, self.modifiers)
 
 
 @dataclass(frozen=True)
@@ -65,8 +103,8 @@ def system_vectors(
 ) -> tuple[list[SystemVector], list[str]]:
     """Make the system vectors of an experiment from its records.
 
-    A system is a host with a set of modifiers (and a runtime, where that is not `native`). Its name is the host's, and for
-    modifiers `host-modifiers` (`system_names`). A primitive whose series is not there is left out, and the reason is told. Costs are in ns.
+    A system is a host with one configuration and heap (`SystemKey`); `system_names` says what it is called. A primitive whose
+    series is not there is left out, and the reason is told. Costs are in ns.
 
     Args:
         experiment_dir: `results/<experiment>`, planned and measured.
@@ -86,13 +124,13 @@ def system_vectors(
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
         cells = load_samples(connection, facts.steady).cells
-        systems: dict[tuple[str, str, str], list[PlannedCell]] = {}
+        systems: dict[SystemKey, list[PlannedCell]] = {}
         for cell in cells:
-            systems.setdefault((cell.host, cell.runtime, cell.modifiers), []).append(cell)
+            systems.setdefault(SystemKey.of(cell), []).append(cell)
         series = _read(connection, _wanted(cells, table), facts.steady.warmup, summarise)
     vectors: list[SystemVector] = []
     told: list[str] = []
-    for name, own in zip(system_names(list(systems)), systems.values(), strict=True):
+    for name, (key, own) in zip(system_names(list(systems)), systems.items(), strict=True):
         system = _System(name, table, facts.level)
         system.add([each for cell in own for each in series.get(cell.number, [])])
         if not any(series.get(cell.number) for cell in own):
@@ -100,31 +138,18 @@ def system_vectors(
             continue
         told += [f"{system.name}: {sentence}" for sentence in system.told]
         if system.primitives:
-            provenance = _provenance(facts, own[0], summary, table, system)
+            provenance = _provenance(facts, key, own[0].platform, summary, table, system)
             vectors.append(SystemVector(system.name, "ns", system.primitives, facts.level, provenance))
     return vectors, told
 
 
-def system_name(host: str, runtime: str, modifiers: str) -> str:
-    """What a system is called: the host, then the runtime unless it is `native`, then the modifiers where there are some."""
-    parts = [host, "" if runtime == "native" else runtime, "" if modifiers == NO_MODIFIERS else modifiers]
-    return "-".join(part for part in parts if part)
-
-
-def system_names(systems: Sequence[tuple[str, str, str]]) -> list[str]:
+def system_names(systems: Sequence[SystemKey]) -> list[str]:
     """What the systems of an experiment are called, each by another name.
 
     Host `n1` with modifier `quiet` and host `n1-quiet` with none would both be `n1-quiet`: such have their whole configuration.
-
-    Args:
-        systems: host, runtime and modifiers of each, no two alike.
     """
-    names = [system_name(*one) for one in systems]
-    times = Counter(names)
-    return [
-        name if times[name] == 1 else f"{host} {configuration_name(runtime, '', modifiers)}"
-        for name, (host, runtime, modifiers) in zip(names, systems, strict=True)
-    ]
+    times = Counter(one.name for one in systems)
+    return [one.name if times[one.name] == 1 else one.whole_name for one in systems]
 
 
 def summary_named(name: str) -> Callable[[Sequence[float]], float]:
@@ -328,16 +353,18 @@ def _cost_ns(where: str, value: float, unit: str, wanted: PrimitiveUnit) -> floa
 
 
 def _provenance(
-    facts: Facts, cell: PlannedCell, summary: str, table: PrimitiveTable, system: _System
+    facts: Facts, key: SystemKey, platform: str, summary: str, table: PrimitiveTable, system: _System
 ) -> dict[str, str]:
     """What the vector says of where it comes from; every value is one line of text."""
     fits = "; ".join(f"{name} {found.worst:.1%} at {found.worst_at:g}" for name, found in system.fits.items())
     given = {
         "experiment": facts.name,
-        "host": cell.host,
-        "platform": cell.platform,
-        "configuration": configuration_name(cell.runtime, cell.collector, cell.modifiers),
-        "fingerprint": fingerprint_of(facts.hosts.get(cell.host, {})),
+        "host": key.host,
+        "platform": platform,
+        "configuration": key.configuration,
+        "runtime": "" if key.runtime == NATIVE else key.runtime,
+        "heap": key.heap,
+        "fingerprint": fingerprint_of(facts.hosts.get(key.host, {})),
         "summary": summary,
         "primitives": table.source,
         PROCESSOR_SHARE: "" if math.isnan(system.processor_share) else f"{system.processor_share:.3f}",

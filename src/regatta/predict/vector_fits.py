@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from regatta.host.errors import RegattaError
-from regatta.spec.primitive_table import CostRule
+from regatta.spec.primitives import CostRule
 from regatta.spec.vectors import (
     ConstantCost,
     Cost,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 
 from regatta.host.errors import Problem, SpecError
 from regatta.predict.system_vectors import system_vectors
-from regatta.spec.primitives import OS, read_primitives
+from regatta.spec.primitives import OS, PrimitiveTable, find_primitives, read_primitives
 from regatta.spec.vector_files import read_vector
 from regatta.spec.vectors import ApplicationVector, SystemVector
-from regatta.store.database import Progress
 
 SYSTEMS, APPLICATIONS = Path("configs") / "systems", Path("configs") / "applications"
 #: of an experiment's folder
@@ -31,18 +31,39 @@ class SystemSource:
 class Sources:
     """Looks vectors up. Every problem is kept, so that all are told at once (`check`)."""
 
-    def __init__(self, home: Path | None, results: Path, summary: str = "median") -> None:
-        """`home`: where the registries are. `summary`: how system vectors are made of records (`regatta vector system`)."""
+    def __init__(
+        self, home: Path | None, results: Path, summary: str = "median", primitives: str = OS
+    ) -> None:
+        """Look in `home` for registries and in `results` for experiments.
+
+        Args:
+            home: the clone; None: only files and experiments are found.
+            results: the folder of all experiments.
+            summary: how system vectors are made of records (`regatta vector system`).
+            primitives: the file of the table of primitives that they are made by, or its name in `configs/primitives`.
+        """
         self._home = home
         self._results = results
         self._summary = summary
+        self._table_name = primitives
         self.problems: list[Problem] = []
         self.notes: list[str] = []
+        #: names of primitives that notes may be about
+        self.primitives: set[str] = set()
 
     def check(self) -> None:
         """Raises SpecError: something was not found, or is wrong."""
         if self.problems:
             raise SpecError(self.problems)
+
+    @cached_property
+    def table(self) -> PrimitiveTable:
+        """The table of primitives.
+
+        Raises:
+            SpecError: there is none, or it is wrong.
+        """
+        return read_primitives(find_primitives(self._table_name, self._home))
 
     def application(self, name: str, where: str = "APP") -> ApplicationVector | None:
         """An application vector by its file, or by its name in the registry; None where there is none (a problem)."""
@@ -99,26 +120,28 @@ class Sources:
         return next((path for path in places if (path / "plan").is_dir()), None)
 
     def _of_experiment(self, folder: Path) -> list[SystemSource]:
-        files = sorted((folder / VECTORS).glob(f"*{_SUFFIX}"))
+        files = sorted(vectors_folder(folder, self._table_name).glob(f"*{_SUFFIX}"))
         if files:
             self._warn_of_older(folder, files)
             return self._of_files(files, folder)
         try:
-            vectors, told = systems_of_experiment(folder, self._home, self._summary)
+            vectors, told = system_vectors(folder, self.table, self._summary)
         except SpecError as error:
-            self.problems += error.problems
+            # Several experiments lack the same table.
+            self.problems += [problem for problem in error.problems if problem not in self.problems]
             return []
         if not vectors:
-            fix = "measure the suite lm there: `regatta run configs/experiments/hbench-os.yml`"
-            self.problems.append(Problem(str(folder), "records of the suite lm", "none of a primitive", fix))
+            self.problems.append(no_primitive(folder, self.table))
         self.notes += told
+        self.primitives |= set(self.table.primitives)
         return [SystemSource(vector, folder) for vector in vectors]
 
     def _warn_of_older(self, folder: Path, files: Sequence[Path]) -> None:
         newest = max((path.stat().st_mtime for path in (folder / "journal").glob("*/*.jsonl")), default=0.0)
         if newest > min(path.stat().st_mtime for path in files):
+            option = "" if self._table_name == OS else f" --primitives {self._table_name}"
             self.notes.append(
-                f"{folder / VECTORS} is older than the newest records: `regatta vector system {folder}` makes it again"
+                f"{files[0].parent} is older than the newest records: `regatta vector system {folder}{option}` makes it again"
             )
 
     def _of_files(self, files: Iterable[Path], experiment: Path | None = None) -> list[SystemSource]:
@@ -158,23 +181,20 @@ class Sources:
         return sorted(path.parent.name for path in self._results.glob("*/plan"))
 
 
-def systems_of_experiment(
-    folder: Path, home: Path | None, summary: str, progress: Progress | None = None
-) -> tuple[list[SystemVector], list[str]]:
-    """The system vectors of an experiment's records, by the table of the home; and sentences about what they lack.
+def vectors_folder(experiment: Path, primitives: str) -> Path:
+    """Where an experiment's system vectors lie: `vectors`, and those of another table than `os` in a folder of its name there."""
+    table = Path(primitives).stem
+    return experiment / VECTORS if table == OS else experiment / VECTORS / table
 
-    Raises:
-        SpecError: the table is wrong, there is none, or there is no such summary.
-        StoreError: the folder cannot be read.
-    """
-    if home is None:
-        expected = f"the table of primitives {OS}, in a clone of Regatta"
-        fix = "change into the clone, or set REGATTA_HOME to it"
-        raise SpecError([Problem(str(folder), expected, "no home", fix)])
-    return system_vectors(folder, read_primitives(home / OS), summary, progress)
+
+def no_primitive(experiment: Path, table: PrimitiveTable) -> Problem:
+    """The problem of an experiment that no system vector can be made of."""
+    expected = "records from which the cost of a primitive can be made"
+    return Problem(str(experiment), expected, "none", f"measure the benchmarks that {table.source} names")
 
 
 def _experiment_of(path: Path) -> Path | None:
     """The experiment in whose folder a vector lies."""
     folder = path.resolve().parent
-    return folder.parent if folder.name == VECTORS and (folder.parent / "plan").is_dir() else None
+    own = folder if folder.name == VECTORS else folder.parent
+    return own.parent if own.name == VECTORS and (own.parent / "plan").is_dir() else None

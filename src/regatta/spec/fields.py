@@ -162,7 +162,7 @@ def _decimal(value: Any) -> Any:
     return number
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """A single value is a list of one."""
     return value if isinstance(value, list) else [value]
 
@@ -171,7 +171,8 @@ _TEXT_SCHEMA: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 _NAME_SCHEMA: dict[str, Any] = _TEXT_SCHEMA | {"pattern": f"^{NAME.pattern}$"}
 
 
-def _one_or_list(schema: dict[str, Any]) -> WithJsonSchema:
+def one_or_list(schema: dict[str, Any]) -> WithJsonSchema:
+    """Describe what `listed` takes."""
     return WithJsonSchema({"anyOf": [schema, {"type": "array", "items": schema}]})
 
 
@@ -191,17 +192,13 @@ Environment = dict[Variable, Line]
 ScalarValue = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema(_TEXT_SCHEMA)]
 Scalars = Annotated[
     list[ScalarValue],
-    BeforeValidator(_listed),
+    BeforeValidator(listed),
     Field(min_length=1, max_length=MAX_ITEMS),
-    _one_or_list(_TEXT_SCHEMA),
+    one_or_list(_TEXT_SCHEMA),
 ]
 Exact = Annotated[Decimal, BeforeValidator(_decimal), WithJsonSchema({"type": "number"})]
-Names = Annotated[
-    list[Name], BeforeValidator(_listed), Field(max_length=MAX_ITEMS), _one_or_list(_NAME_SCHEMA)
-]
+Names = Annotated[list[Name], BeforeValidator(listed), Field(max_length=MAX_ITEMS), one_or_list(_NAME_SCHEMA)]
 ModifierNames = Annotated[
-    list[ModifierName], BeforeValidator(_listed), Field(max_length=MAX_ITEMS), _one_or_list(_NAME_SCHEMA)
+    list[ModifierName], BeforeValidator(listed), Field(max_length=MAX_ITEMS), one_or_list(_NAME_SCHEMA)
 ]
-Lines = Annotated[
-    list[Line], BeforeValidator(_listed), Field(max_length=MAX_ITEMS), _one_or_list(_TEXT_SCHEMA)
-]
+Lines = Annotated[list[Line], BeforeValidator(listed), Field(max_length=MAX_ITEMS), one_or_list(_TEXT_SCHEMA)]

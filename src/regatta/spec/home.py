@@ -59,3 +59,11 @@ def find_home(spec: Path | None = None) -> Path:
         "none",
         "change into a clone of Regatta, or set REGATTA_HOME to one",
     )
+
+
+def known_home() -> Path | None:
+    """The folder that `find_home` finds; None where it finds none."""
+    try:
+        return find_home()
+    except RegattaError:
+        return None

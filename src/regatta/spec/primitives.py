@@ -2,20 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 
 from regatta.host.errors import Problem, SpecError
-from regatta.spec.fields import MAX_ITEMS, Line, Name, ParameterName, ScalarValue, Strict, refusal
-from regatta.spec.primitive_table import CostKind, CostRule, PrimitiveRule, PrimitiveTable, SeriesChoice
+from regatta.host.values.experiment import Scalar
+from regatta.spec.fields import MAX_ITEMS, Line, Name, ParameterName, ScalarValue, Strict, listed, refusal
 from regatta.spec.problems import check, shown_path
 from regatta.spec.vectors import Outside, PrimitiveUnit
 from regatta.spec.yaml_lines import Document, read_yaml
 
-OS = Path("configs") / "primitives" / "os.yml"
+#: where a clone keeps its tables of primitives, and the name of the one for the operating system
+TABLES, OS = Path("configs") / "primitives", "os"
+_SUFFIX = ".yml"
+
+#: `constant`: the one series; `fixed`, `per`: that part of the line over an argument; `linear`: the line; `table`: every
+#: series as it is; `piecewise`: a line between each two breaks
+CostKind = Literal["constant", "fixed", "per", "linear", "table", "piecewise"]
+
+
+@dataclass(frozen=True)
+class SeriesChoice:
+    """The series of a benchmark's metric that have these parameters; more than one differ in what is not named here."""
+
+    suite: str
+    benchmark: str
+    metric: str
+    parameters: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CostRule:
+    """What the chosen series become."""
+
+    kind: CostKind = "constant"
+    #: parameters of the series that are the cost's arguments; `constant` has none, only `table` may have several
+    arguments: tuple[str, ...] = ()
+    #: of `piecewise`, ascending
+    breaks: tuple[float, ...] = ()
+    outside: Outside = "hold"
+
+
+@dataclass(frozen=True)
+class PrimitiveRule:
+    """One primitive."""
+
+    unit: PrimitiveUnit
+    series: SeriesChoice
+    cost: CostRule
+    #: a metric between 0 and 1; None: all of the cost is the kernel's
+    user_share: SeriesChoice | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class PrimitiveTable:
+    """All primitives of a kind of system, in order."""
+
+    primitives: Mapping[str, PrimitiveRule]
+    #: the file that says so
+    source: str = ""
+
+
 _KINDS: dict[str, CostKind] = {
     "fixed_of": "fixed", "per_of": "per", "linear": "linear", "table": "table", "piecewise": "piecewise",
 }  # fmt: skip
@@ -51,11 +104,6 @@ def _check_breaks(breaks: list[float]) -> list[float]:
     return breaks
 
 
-def _listed(value: Any) -> Any:
-    """A single value is a list of one."""
-    return value if isinstance(value, list) else [value]
-
-
 class CostSpec(Strict):
     """What the series become; one of the keys but `breaks` and `outside`. `cost: constant` is the one series as it is."""
 
@@ -70,7 +118,7 @@ class CostSpec(Strict):
     linear: ParameterName | None = Field(
         None, description="The line over this parameter, which is the cost's argument.", examples=["bytes"]
     )
-    table: Annotated[list[ParameterName], BeforeValidator(_listed), Field(max_length=8)] = Field(
+    table: Annotated[list[ParameterName], BeforeValidator(listed), Field(max_length=8)] = Field(
         [], description="Every series as it is, over these parameters.", examples=[["bytes"]]
     )
     piecewise: ParameterName | None = Field(
@@ -167,11 +215,31 @@ class PrimitivesFile(Strict):
     )
 
 
+def find_primitives(name: str, home: Path | None) -> Path:
+    """Find a table of primitives by its file, or by its name in `configs/primitives`.
+
+    Raises:
+        SpecError: there is no such table.
+    """
+    if Path(name).is_file():
+        return Path(name)
+    where = "--primitives"
+    if home is None:
+        expected = f"the table of primitives {TABLES / name}{_SUFFIX}, in a clone of Regatta"
+        fix = "change into the clone, or set REGATTA_HOME to it"
+        raise SpecError([Problem(where, expected, "no home", fix)])
+    path = home / TABLES / f"{name}{_SUFFIX}"
+    if not path.is_file():
+        known = [
+            one.stem for one in sorted(path.parent.glob(f"*{_SUFFIX}")) if not one.stem.endswith("-calls")
+        ]
+        expected = f"the file of a table of primitives, or a name in {TABLES}"
+        raise SpecError([Problem(where, expected, repr(name), f"there are {', '.join(known) or 'none'}")])
+    return path
+
+
 def read_primitives(path: Path) -> PrimitiveTable:
     """Read a table of primitives.
-
-    Args:
-        path: such as `find_home() / OS`.
 
     Raises:
         SpecError: every problem of the file.

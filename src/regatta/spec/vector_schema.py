@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, WithJsonSchema, model_validator
 
-from regatta.spec.fields import MAX_ITEMS, Line, Name, Strict, Text, refusal
+from regatta.spec.fields import MAX_ITEMS, Line, Name, Strict, Text, listed, refusal
 from regatta.spec.interval_schema import (
     AmountSpec,
     Finite,
@@ -38,7 +38,7 @@ class LineSpec(Strict):
 
 Place = Annotated[
     list[NotNegative],
-    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
+    BeforeValidator(listed),
     WithJsonSchema(
         {
             "anyOf": [

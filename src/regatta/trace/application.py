@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from scipy.special import stdtrit
 
-from regatta.spec.call_values import CallTable, Tally
+from regatta.spec.calls import CallTable, Tally
 from regatta.spec.vectors import ApplicationVector, Count, Share, Value
 from regatta.trace.counting import Counted, Entry, count_calls
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import HostError
-from regatta.spec.call_values import (
+from regatta.spec.calls import (
     EXEC_ALONE,
     FORK_ALONE,
     FORK_EXEC,

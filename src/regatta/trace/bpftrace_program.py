@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from regatta.spec.call_values import (
+from regatta.spec.calls import (
     ACCEPT_CALLS,
     ENDINGS,
     EXEC_CALLS,

@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from regatta.spec.call_values import PER_FORK, CallRule, CallTable, Seen, Tally
+from regatta.spec.calls import PER_FORK, CallRule, CallTable, Seen, Tally
 
 UNKNOWN_RULE = "unknown"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import RegattaError, VerificationError
-from regatta.spec.call_values import Seen, Tally
+from regatta.spec.calls import Seen, Tally
 from regatta.trace.gate import Finished, GatedCommand
 from regatta.trace.processes import is_there, tree_of, user_ns
 from regatta.trace.tools import Tracer

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from regatta.host.errors import HostError
-from regatta.spec.call_values import FORK_MAPPING, CallTable, Seen, Tally
+from regatta.spec.calls import FORK_MAPPING, CallTable, Seen, Tally
 from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import check_namespace, is_there, memory_of, tracer_of, tree_of
 from regatta.trace.reading import Reading

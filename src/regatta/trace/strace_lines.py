@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from regatta.spec.call_values import (
+from regatta.spec.calls import (
     ACCEPT_CALLS,
     EXEC_CALLS,
     FORK_CALLS,

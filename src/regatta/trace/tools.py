@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from regatta.host.errors import HostError
-from regatta.spec.call_values import CallTable, Tally
+from regatta.spec.calls import CallTable, Tally
 from regatta.trace.bpftrace import Bpftrace, check_bpftrace
 from regatta.trace.strace import Strace, strace_program
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from regatta.spec.call_values import (
+from regatta.spec.calls import (
     EXEC_ALONE,
     FORK_ALONE,
     FORK_EXEC,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regatta.host.errors import RegattaError
-from regatta.spec.call_values import CallTable
+from regatta.spec.calls import CallTable
 from regatta.spec.vectors import ApplicationVector, Value
 from regatta.trace.application import About, Trace, application_vector, ratio_of
 from regatta.trace.processes import is_there

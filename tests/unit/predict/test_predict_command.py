@@ -294,6 +294,28 @@ def test_the_vectors_of_an_experiment_are_made_in_memory_or_written_and_give_the
     assert times[0]["alpha"]["value"] == pytest.approx((3 + 10) * 101.5)
 
 
+def test_another_table_of_primitives_is_chosen_by_its_name_or_file(measured_calls: Path) -> None:
+    table = measured_calls / "configs" / "primitives" / "own.yml"
+    table.write_text(
+        "primitives: {look_up: {series: {suite: lm, benchmark: lat_syscall, parameters: {call: stat}}, cost: constant}}\n"
+    )
+    app = measured_calls / "own-app.yml"
+    app.write_text("kind: application\nname: own\nper: run\ncounts: [{primitive: look_up, count: 2}]\n")
+    call = ("predict", str(app), "--on", "calls", "--json", "--primitives")
+    unwritten = [regatta(measured_calls, *call, chosen).stdout for chosen in ("own", str(table))]
+    written = regatta(measured_calls, "vector", "system", "calls", "--primitives", "own")
+    assert written.exit_code == 0, written.output
+    folder = measured_calls / "results" / "calls" / "vectors"
+    assert sorted(path.name for path in folder.iterdir()) == ["own"]
+    assert sorted(path.name for path in (folder / "own").iterdir()) == ["alpha-half-quota.yml", "alpha.yml"]
+    for text in (*unwritten, regatta(measured_calls, *call, "own").stdout):
+        (one,) = json.loads(text)["applications"]
+        times = {row["system"]: row["prediction"]["time"]["value"] for row in one["systems"]}
+        assert times["alpha"] == pytest.approx(2 * 5 * 101.5)
+    (problem,) = refused(regatta(measured_calls, *call, "gone"))
+    assert "there are os, own" in problem
+
+
 def test_checking_files_names_every_problem_and_shows_what_is_right(home: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.yml"
     wrong.write_text(

@@ -14,7 +14,7 @@ from regatta.predict.ranges import beyond
 from regatta.predict.ranking import rank
 from regatta.predict.sums import UNBOUNDED, Sum, ratio
 from regatta.predict.vector_fits import fit
-from regatta.spec.primitive_table import CostRule
+from regatta.spec.primitives import CostRule
 from regatta.spec.vectors import (
     Count,
     LinearCost,

@@ -10,13 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import t
-from synthetic_journal import native, record, write_experiment
+from synthetic_journal import cell, native, record, write_experiment
 
 from regatta.cli.vector import _files
 from regatta.host.errors import SpecError
-from regatta.predict.system_vectors import summary_named, system_name, system_names, system_vectors
-from regatta.spec.primitive_table import CostRule, PrimitiveRule, PrimitiveTable, SeriesChoice
-from regatta.spec.primitives import OS, read_primitives
+from regatta.predict.system_vectors import SystemKey, summary_named, system_names, system_vectors
+from regatta.spec.primitives import (
+    OS,
+    CostRule,
+    PrimitiveRule,
+    PrimitiveTable,
+    SeriesChoice,
+    find_primitives,
+    read_primitives,
+)
 from regatta.spec.vector_files import read_vector, write_vector
 from regatta.spec.vectors import ConstantCost, LinearCost, PiecewiseCost, TableCost
 
@@ -278,19 +285,46 @@ def test_what_was_made_can_be_written_and_read_again(tmp_path: Path) -> None:
     assert read_vector(tmp_path / "vector.yml") == system
 
 
-def test_a_system_is_called_by_its_host_runtime_and_modifiers() -> None:
-    assert system_name("alpha", "native", "none") == "alpha"
-    assert system_name("alpha", "native", "in-docker+half-quota") == "alpha-in-docker+half-quota"
-    assert system_name("alpha", "temurin-21", "none") == "alpha-temurin-21"
+def test_a_system_is_called_by_its_host_and_what_is_not_as_usual() -> None:
+    assert SystemKey("alpha").name == "alpha"
+    assert SystemKey("alpha", modifiers="in-docker+half-quota").name == "alpha-in-docker+half-quota"
+    assert SystemKey("alpha", "temurin-21").name == "alpha-temurin-21"
+    assert SystemKey("alpha", "temurin-21", "G1", "none", "2x").name == "alpha-temurin-21-G1-2x"
 
 
 def test_systems_that_would_be_called_alike_have_their_whole_configuration() -> None:
-    alike = [("n1", "native", "quiet"), ("n1-quiet", "native", "none"), ("n2", "native", "quiet")]
+    alike = [SystemKey("n1", modifiers="quiet"), SystemKey("n1-quiet"), SystemKey("n2", modifiers="quiet")]
     assert system_names(alike) == ["n1 native quiet", "n1-quiet native", "n2-quiet"]
-    assert system_names([("n1", "quiet", "none"), ("n1", "native", "quiet")]) == [
+    assert system_names([SystemKey("n1", "quiet"), SystemKey("n1", modifiers="quiet")]) == [
         "n1 quiet",
         "n1 native quiet",
     ]
+
+
+def test_each_collector_and_heap_is_a_system(tmp_path: Path) -> None:
+    chosen = [("G1", 1.5), ("G1", 3.0), ("Serial", 1.5)]
+    cells = [
+        cell(collector, benchmark="lm/x:default", runtime="temurin-21", heap_factor=factor, metric="latency")
+        for collector, factor in chosen
+    ]
+    records = [
+        record(cell, r, rows("latency", [100.0 * (1 + i) + r]), block=i)
+        for r in range(ROUNDS)
+        for i, cell in enumerate(cells)
+    ]
+    found, told = system_vectors(
+        write_experiment(tmp_path, cells, records, ROUNDS, method="fixed"), table(x=rule())
+    )
+    assert told == []
+    assert [one.name for one in found] == [
+        "alpha-temurin-21-G1-1.5x", "alpha-temurin-21-G1-3x", "alpha-temurin-21-Serial-1.5x",
+    ]  # fmt: skip
+    costs = [one.primitives["x"].cost for one in found]
+    assert [one.cost.value for one in costs if isinstance(one, ConstantCost)] == pytest.approx(
+        [102, 202, 302]
+    )
+    kept = [{key: one.provenance[key] for key in ("configuration", "runtime", "heap")} for one in found]
+    assert kept[0] == {"configuration": "temurin-21 G1", "runtime": "temurin-21", "heap": "1.5x"}
 
 
 def test_no_two_systems_are_written_into_one_file(tmp_path: Path) -> None:
@@ -299,7 +333,7 @@ def test_no_two_systems_are_written_into_one_file(tmp_path: Path) -> None:
 
 
 def test_the_table_of_the_operating_system_reads_and_names_each_series_once() -> None:
-    found = read_primitives(HOME / OS)
+    found = read_primitives(find_primitives(OS, HOME))
     assert found.source.endswith("configs/primitives/os.yml")
     for name, primitive in found.primitives.items():
         assert primitive.description, name

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from regatta.host.errors import SpecError
-from regatta.spec.call_values import FORK_EXEC
-from regatta.spec.calls import read_calls
+from regatta.spec.calls import FORK_EXEC, read_calls
 
 DELIVERED = Path(__file__).parents[3] / "configs" / "primitives" / "os-calls.yml"
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from regatta.host.errors import SpecError
-from regatta.spec.primitive_table import CostRule, PrimitiveRule, SeriesChoice
-from regatta.spec.primitives import read_primitives
+from regatta.spec.primitives import CostRule, PrimitiveRule, SeriesChoice, read_primitives
 
 WHOLE = """\
 primitives:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regatta.predict.prediction import predict
-from regatta.spec.call_values import Seen, Tally
-from regatta.spec.calls import read_calls
+from regatta.spec.calls import Seen, Tally, read_calls
 from regatta.spec.vector_files import read_vector, write_vector
 from regatta.spec.vectors import LinearCost, PrimitiveCost, SystemVector, Value
 from regatta.trace.application import About, Trace, application_vector, mean_of, ratio_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regatta.predict.prediction import predict
-from regatta.spec.call_values import (
+from regatta.spec.calls import (
     ENDINGS,
     EXEC_ALONE,
     FORK_ALONE,
@@ -23,10 +23,9 @@ from regatta.spec.call_values import (
     TURNS,
     Seen,
     Tally,
+    read_calls,
 )
-from regatta.spec.calls import read_calls
-from regatta.spec.primitive_table import PrimitiveRule
-from regatta.spec.primitives import read_primitives
+from regatta.spec.primitives import PrimitiveRule, read_primitives
 from regatta.spec.vectors import ConstantCost, LinearCost, PrimitiveCost, SystemVector, Value
 from regatta.trace.application import About, Trace, application_vector
 from regatta.trace.counting import count_calls

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from regatta.cli.trace import trace as trace_group
 from regatta.host.errors import RegattaError, SpecError
-from regatta.spec.call_values import Seen, Tally
-from regatta.spec.calls import read_calls
+from regatta.spec.calls import Seen, Tally, read_calls
 from regatta.trace import windows
 from regatta.trace.runs import Figure, Figures, Run, read_figure, run_command, watch
 from regatta.trace.tools import NoTracer

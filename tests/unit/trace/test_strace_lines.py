@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.spec.call_values import FORK_ALONE, FORK_EXEC, FORK_MAPPING, THREAD, Seen
-from regatta.spec.calls import read_calls
+from regatta.spec.calls import FORK_ALONE, FORK_EXEC, FORK_MAPPING, THREAD, Seen, read_calls
 from regatta.trace.strace_lines import StraceReader
 from regatta.trace.tree import CLOSED_CONNECTIONS, Memory
 

@@ -171,6 +171,13 @@ def configuration_name(runtime: str, collector: str, modifiers: str) -> str:
     return " ".join(part for part in (runtime, collector, modifiers) if part and part != NO_MODIFIERS)
 
 
+def heap_text(factor: float | None, mib: float | None) -> str:
+    """Write a heap as one word: `1.5x`, `64MiB`; "" for none."""
+    if factor is not None:
+        return f"{factor:g}x"
+    return "" if mib is None else f"{mib:g}MiB"
+
+
 def cell_label(
     benchmark: str,
     runtime: str,

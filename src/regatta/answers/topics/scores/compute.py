@@ -16,10 +16,9 @@ from regatta.answers.names import heap_words
 from regatta.answers.result import CellAnswer
 from regatta.answers.topics.scores.result import BenchmarkScore, SuiteScore
 from regatta.answers.words import counted, listed
-from regatta.host.errors import RegattaError
 from regatta.host.units import UNITS
 from regatta.host.values.benchmark_label import LabelParts, parts_of_label
-from regatta.spec.home import find_home, reference_path
+from regatta.spec.home import known_home, reference_path
 from regatta.spec.references import Reference
 from regatta.stats.estimate import Interval
 from regatta.stats.moments import mean_and_variance
@@ -52,12 +51,9 @@ def find_references(cells: Sequence[CellAnswer]) -> dict[str, Reference]:
     suites = {parts_of_label(label).suite for label in {cell.benchmark for cell in cells}} - {""}
     if not suites:
         return {}
-    try:
-        home = find_home()
-    except RegattaError:
-        return {}
-    with_one = [suite for suite in sorted(suites) if reference_path(home, suite).is_file()]
-    if not with_one:
+    home = known_home()
+    with_one = [suite for suite in sorted(suites) if home and reference_path(home, suite).is_file()]
+    if home is None or not with_one:
         return {}
     # Schemas take a moment to load, and most answers need none.
     from regatta.spec.references import read_references
