@@ -13,7 +13,7 @@ import pytest
 
 from regatta.fleet.remote import slurm, slurm_queue
 from regatta.fleet.remote.base import Unreachable
-from regatta.fleet.remote.slurm import SlurmRemote, end_orphans_of, job_name
+from regatta.fleet.remote.slurm import SlurmRemote, job_name
 from regatta.host.errors import HostError
 from regatta.host.values.host import Host, SlurmPlace
 
@@ -314,7 +314,7 @@ def test_a_waiting_job_whose_starters_were_killed_is_taken_out_of_the_queue(remo
         wait_for(lambda: f"{name} PENDING" in cluster.jobs("%j %T"))
         os.killpg(controller.pid, signal.SIGKILL)
         controller.wait()
-        end_orphans_of([remote.host])
+        slurm_queue.end_orphans([name])
         wait_for(lambda: cluster.jobs("%j") == ["sleep"])
 
 
@@ -337,7 +337,7 @@ def test_all_hosts_orphans_are_found_by_one_question(remote_of, cluster, monkeyp
     asked = []
     ask = slurm_queue.ask
     monkeypatch.setattr(slurm_queue, "ask", lambda argv: asked.append(argv[0]) or ask(argv))
-    end_orphans_of([remote_of(f"host{number}").host for number in range(300)])
+    slurm_queue.end_orphans([job_name(remote_of(f"host{number}").host) for number in range(300)])
     assert asked == ["squeue"]
 
 

@@ -6,7 +6,6 @@ r = s1 / s2 of the predicted times in the kernel, and r' = (s1 + u) / (s2 + u) w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -101,18 +100,6 @@ def _user(mix: Mix, system: SystemVector, user: Value | None, traced: TracedWher
             )
         found = found.plus(its.times(weight))
     return found
-
-
-def with_user_time(kernel_ratio: float, user_over_kernel: float) -> float:
-    """r' from r and u/s1: (1 + u/s1) / (1/r + u/s1). NaN where r is not above 0.
-
-    Args:
-        kernel_ratio: r, the speed-up of the time in the kernel.
-        user_over_kernel: user time over time in the kernel before the change, at least 0.
-    """
-    if not (kernel_ratio > 0.0 and user_over_kernel >= 0.0):
-        return math.nan
-    return (1.0 + user_over_kernel) / (1.0 / kernel_ratio + user_over_kernel)
 
 
 def as_mix(application: ApplicationVector) -> Mix:

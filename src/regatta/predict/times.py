@@ -103,10 +103,3 @@ def _user_work(system: SystemVector) -> Value | None:
         return None
     factor, cost = NS[system.time_unit], primitive.cost.cost
     return Value(cost.value * factor, cost.low * factor, cost.high * factor, cost.n, cost.reason)
-
-
-def predicted_elapsed(
-    application: ApplicationVector, system: SystemVector, traced_on: TracedOn | None = None
-) -> Value:
-    """Elapsed time of one unit of work where the processor is never idle: primitives, and the application's own user time."""
-    return quantity(application, system, "elapsed", traced_on).interval()

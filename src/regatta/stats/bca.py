@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from regatta.stats.estimate import ROUNDING_ULPS, Floats, Interval, check_level, undefined
-from regatta.stats.moments import vector
+from regatta.stats.estimate import ROUNDING_ULPS, Floats, check_level
 
 BCA = "bca"
 #: of fewer normal values an interval meant to cover 95 % covers 79 % (n = 4), 73 % (3), 50 % (2): no number is better than that
@@ -35,8 +34,6 @@ _TOO_ALIKE = "the resamples do not vary enough around the estimate"
 _EPSILON = float(np.finfo(np.float64).eps)
 
 Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-#: shape (..., n) -> shape (...)
-Statistic = Callable[[Floats], Floats]
 #: gives matrices of shape (some resamples, n): how often each value is drawn; together all resamples, the same at each call
 _Counts = Callable[[], Iterable[Floats]]
 
@@ -77,93 +74,6 @@ def bca_means(
     check_level(level)
     _check_resamples(resamples)
     return _means(x, level, _drawn(x.shape[1], resamples, generator), resamples)
-
-
-def bca_interval(
-    values: ArrayLike,
-    statistic: str | Statistic = "mean",
-    level: float = 0.95,
-    resamples: int = 9999,
-    *,
-    generator: np.random.Generator | None = None,
-    indices: ArrayLike | None = None,
-) -> Interval:
-    """BCa interval of one sample.
-
-    Args:
-        values: shape (n,), any unit.
-        statistic: `mean`, `median`, or a function from shape (..., n) to (...) along the last axis, which is called with
-            resamples and with all but one value. The jackknife of a median is rough: see `median_interval`.
-        level: confidence, between 0 and 1.
-        resamples: how many are drawn, at least 99.
-        generator: draws them; or
-        indices: shape (resamples, n) of 0 to n - 1: resamples that are given.
-
-    Returns:
-        The statistic with its interval. NaN with a reason as in `bca_means`, and where the statistic is not finite.
-
-    Raises:
-        ValueError: neither or both of `generator` and `indices`, indices of another shape or range, no such statistic,
-            too few resamples, or `level` is not between 0 and 1.
-
-    Source: see the module.
-    """
-    check_level(level)
-    if (generator is None) == (indices is None):
-        raise ValueError("resamples: expected either a generator or indices")
-    if isinstance(statistic, str) and statistic not in ("mean", "median"):
-        raise ValueError(f"statistic: expected mean, median or a function · got {statistic}")
-    x = vector(values)
-    n = int(x.size)
-    given = None if indices is None else _checked(np.asarray(indices), n)
-    count = resamples if given is None else len(given)
-    _check_resamples(count)
-    if statistic == "mean":
-        counts = _drawn(n, count, generator) if generator is not None else _given(given, n)
-        found = _means(x[None], level, counts, count)
-        point, low, high = (float(edge[0]) for edge in (found.point, found.low, found.high))
-        return Interval(n, point, low, high, level, BCA, found.reasons[0])
-    function = _median if statistic == "median" else statistic
-    assert callable(function)
-    return _any_statistic(x, function, level, count, given, generator)
-
-
-def _any_statistic(
-    x: Floats,
-    statistic: Statistic,
-    level: float,
-    resamples: int,
-    indices: Indices | None,
-    generator: np.random.Generator | None,
-) -> Interval:
-    n = int(x.size)
-    if n == 0 or not np.isfinite(x).all():
-        return undefined(n, level, BCA, _why_no_values(x))
-    point = float(statistic(x))
-    if n < LEAST_VALUES or not np.ptp(x / 2) > 0.0:
-        return undefined(n, level, BCA, _why_no_values(x), point)
-    boot = np.empty(resamples)
-    step = max(1, _CHUNK // n)
-    for start in range(0, resamples, step):
-        stop = min(start + step, resamples)
-        if indices is not None:
-            drawn = indices[start:stop]
-        else:
-            assert generator is not None
-            drawn = generator.integers(0, n, (stop - start, n))
-        boot[start:stop] = statistic(x[drawn])
-    left_out = np.concatenate(
-        [statistic(x[_all_but_one(n, start, min(start + step, n))]) for start in range(0, n, step)]
-    )
-    if not (np.isfinite(boot).all() and np.isfinite(left_out).all() and np.isfinite(point)):
-        reason = "the statistic is not a finite number for some resamples"
-        return undefined(n, level, BCA, reason, point)
-    influence = left_out.mean() - left_out
-    same = _SAME * float(np.ptp(boot)) + ROUNDING_ULPS * _EPSILON * abs(point)
-    low, high, reasons = _edges(
-        boot[None], np.array([point]), _acceleration(influence[None]), level, np.array([same])
-    )
-    return Interval(n, point, float(low[0]), float(high[0]), level, BCA, reasons[0])
 
 
 def _means(x: Floats, level: float, counts: _Counts, resamples: int) -> BcaMeans:
@@ -274,28 +184,11 @@ def _drawn(n: int, resamples: int, generator: np.random.Generator) -> _Counts:
     return lambda: kept
 
 
-def _given(indices: Indices | None, n: int) -> _Counts:
-    assert indices is not None
-    kept = (_count_matrix(indices, n),)
-    return lambda: kept
-
-
 def _count_matrix(indices: Indices, n: int) -> Floats:
     """How often each of n values is in each resample: shape (resamples, n)."""
     rows = len(indices)
     cells = indices + np.arange(rows)[:, None] * n
     return np.bincount(cells.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
-
-
-def _all_but_one(n: int, start: int, stop: int) -> Indices:
-    """Positions without position i, for i in [start, stop): shape (stop - start, n - 1)."""
-    positions = np.arange(n - 1)[None, :]
-    return positions + (positions >= np.arange(start, stop)[:, None])
-
-
-def _median(x: Floats) -> Floats:
-    result: Floats = np.median(x, axis=-1)
-    return result
 
 
 def _why_no_values(x: Floats) -> str:
@@ -309,15 +202,6 @@ def _why_no_values(x: Floats) -> str:
     if n < LEAST_VALUES:
         return f"{n} values have too few different resamples"
     return f"all {n} values are equal, so their spread is unknown"
-
-
-def _checked(indices: NDArray[np.generic], n: int) -> Indices:
-    if indices.ndim != 2 or indices.shape[1] != n or not np.issubdtype(indices.dtype, np.integer):
-        raise ValueError(f"indices: expected whole numbers of shape (resamples, {n}) · got {indices.shape}")
-    positions = indices.astype(np.int64)
-    if positions.size and not (int(positions.min()) >= 0 and int(positions.max()) < n):
-        raise ValueError(f"indices: expected 0 to {n - 1} · got {positions.min()} to {positions.max()}")
-    return positions
 
 
 def _check_resamples(resamples: int) -> None:

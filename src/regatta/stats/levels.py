@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from regatta.stats.estimate import NAN, Floats, Interval, check_level, only_rounding, undefined
-from regatta.stats.intervals import mean_interval, t_quantile
+from regatta.stats.intervals import t_quantile
 
-LEVEL_MEANS = "level-means-t"
 FIELLER = "fieller"
 
 
@@ -133,24 +132,6 @@ def optimal_repetitions(levels: VarianceLevels, costs: Sequence[float]) -> tuple
         else:
             found.append(Repetitions(float(math.ceil(math.sqrt(costs[i + 1] / costs[i] * low / high)))))
     return tuple(found)
-
-
-def level_mean(values: ArrayLike, level: float = 0.95) -> Interval:
-    """Mean of a balanced nested experiment, with the interval that its highest level gives.
-
-    Args:
-        values: shape (r_k, ..., r_1) as in `variance_levels`.
-        level: confidence, between 0 and 1.
-
-    Returns:
-        grand mean ± t(1 - α/2; r_k - 1) · √(S_k²/r_k); `n` is r_k. The point alone with one repetition at the highest level.
-
-    Raises:
-        ValueError: `values` has no dimension, or `level` is not between 0 and 1.
-
-    Source: Kalibera and Jones (ISMM 2013): S_k²/r_k is the variance of the grand mean whatever the levels below add.
-    """
-    return mean_interval(_top_means(values), level, LEVEL_MEANS)
 
 
 def fieller_ratio(x: ArrayLike, y: ArrayLike, level: float = 0.95) -> Interval:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
 
 from regatta.stats.change_points import change_points_of_rows
 from regatta.stats.estimate import NAN, Floats
 from regatta.stats.intervals import t_quantile
-from regatta.stats.spikes import without_spikes
 
 FLAT, WARMUP, SLOWDOWN, UNSTEADY = "flat", "warmup", "slowdown", "no steady state"
 #: of invocations, in the order in which they are told
@@ -30,6 +30,10 @@ LEAST_ITERATIONS = 2 * LEAST_STEADY
 #: Means of segments that lie closer than this are one level: less is of no practical interest.
 TOLERANCE = 0.01
 _LEVEL = 0.95
+#: iterations around one in which a spike stands out
+WINDOW = 200
+#: How many widths from the 10th to the 90th percentile a value may lie away from the median.
+_WIDTHS = 3.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,43 @@ def _course(
         return Course(UNSTEADY, -1, NAN, breaks, spikes, reason)
     kind = _kind(means[unequal] - means[-1], higher_is_better)
     return Course(kind, start, float(x[start:].mean()), breaks, spikes)
+
+
+def without_spikes(table: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    """Put the median of its surroundings in the place of every spike.
+
+    A spike lies further from the median of the 200 iterations around it (of all, where there are fewer) than three times
+    the distance of their 10th and 90th percentiles. Values at the very beginning, up to the first that is none, are no
+    spikes: that is how a warm-up looks. What takes a tenth of the iterations or more moves the percentiles and is none.
+
+    Args:
+        table: shape (p, n), finite, any unit: a series a row, in order of time.
+
+    Returns:
+        The series with spikes replaced, and where they are; both of shape (p, n).
+
+    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017),
+    section 4, after Tukey. They leave spikes out; replacing keeps every iteration at its number. They judge none of the
+    first 100 iterations, which here would be all of a short series: hence the rule about the beginning.
+    """
+    x = np.asarray(table, dtype=np.float64)
+    if x.ndim != 2:
+        raise ValueError(f"table: expected series x values · got {x.ndim} dimensions")
+    p, n = x.shape
+    if x.size == 0:
+        return x.copy(), np.zeros((p, n), dtype=np.bool_)
+    if n > WINDOW and p > 1:
+        parts = [without_spikes(row[np.newaxis]) for row in x]
+        return np.concatenate([calm for calm, _ in parts]), np.concatenate([far for _, far in parts])
+    size = min(WINDOW, n)
+    windows = sliding_window_view(x, size, axis=1)
+    low, middle, high = np.percentile(windows, (10.0, 50.0, 90.0), axis=2)
+    place = np.clip(np.arange(n) - size // 2, 0, n - size)
+    middle = middle[:, place]
+    far = np.abs(x - middle) > _WIDTHS * (high - low)[:, place]
+    # From the first value on that is none.
+    far &= np.logical_or.accumulate(~far, axis=1)
+    return np.where(far, middle, x), far
 
 
 def common_kind(kinds: Iterable[str]) -> str:

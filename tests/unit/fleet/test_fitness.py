@@ -11,7 +11,7 @@ from regatta.fleet.fitness import fitness, overall
 from regatta.host.quiet.engine import KEYS, apply, status
 from regatta.host.quiet.host import CPU
 from regatta.host.quiet.state import StateFolder
-from regatta.host.ready.facts import changes, fingerprint, host_class, local_facts, tuning_facts
+from regatta.host.ready.facts import changes, fingerprint, host_class, local_facts
 from regatta.host.values.arm_processors import arm_processor
 
 _NEOVERSE = """processor\t: {cpu}
@@ -97,23 +97,18 @@ def test_a_core_that_is_not_known_keeps_its_numbers(implementer: str, part: str,
 
 
 def test_a_host_made_quiet_is_still_the_same_host(xeon: Path, tmp_path: Path) -> None:
-    before, tuned = local_facts(xeon), tuning_facts(xeon)
+    before = local_facts(xeon)
     (tmp_path / "state").mkdir()
     apply(FakeKernel(xeon, INTEL), StateFolder(tmp_path / "state", KEYS))
     after = local_facts(xeon)
     assert host_class(after) == host_class(before)
     assert changes(fingerprint(before), fingerprint(after)) == []
-    assert tuned == {"governor": "powersave", "boost": "on", "online": "0-7", "thp": "always", "aslr": "on"}
-    assert tuning_facts(xeon) == {
-        "governor": "performance", "boost": "off", "online": "0-5", "thp": "madvise", "aslr": "off",
-    }  # fmt: skip
 
 
 def test_a_kernel_that_shows_nothing_leaves_the_facts_out(tmp_path: Path) -> None:
     facts = local_facts(tmp_path)
     assert not {"firmware", "microcode", "mitigations", "model", "caches"} & set(facts)
     assert facts["memory"] == "unknown"
-    assert tuning_facts(tmp_path) == {}
 
 
 def test_what_changed_is_said_in_sentences() -> None:

@@ -6,7 +6,7 @@ import pytest
 from vector_examples import application_of, constant, count_of, system_of
 
 from regatta.predict.speedup import as_mix, speedup
-from regatta.predict.times import brings_user_time, predicted_elapsed
+from regatta.predict.times import TracedOn, brings_user_time, quantity
 from regatta.predict.what_if import changed, effect, parse_change
 from regatta.spec.vectors import ApplicationVector, SystemVector, Value
 
@@ -16,26 +16,30 @@ CGI = application_of(count_of("a", 4), name="cgi", user=Value.exact(4000))
 FAST = application_of(count_of("a", 2), name="fast", user=Value.exact(1000))
 
 
+def elapsed(application: ApplicationVector, system: SystemVector, traced_on: TracedOn | None = None) -> Value:
+    return quantity(application, system, "elapsed", traced_on).interval()
+
+
 def test_what_is_left_of_it_keeps_its_upper_end_where_it_is_0() -> None:
     system = system_of(a=constant(1000, user=0.5))
     above = application_of(count_of("a", 1), user=Value(501, 201, 801))
-    found = predicted_elapsed(above, system)
+    found = elapsed(above, system)
     assert (found.value, found.low, found.high) == pytest.approx((1001, 701, 1301))
     below = application_of(count_of("a", 1), user=Value(499, 199, 799))
-    found = predicted_elapsed(below, system)
+    found = elapsed(below, system)
     assert (found.value, found.low, found.high) == pytest.approx((1000, 1000, 1299))
     none = application_of(count_of("a", 1), user=Value(100, 50, 150))
-    found = predicted_elapsed(none, system)
+    found = elapsed(none, system)
     assert (found.low, found.high) == (1000, 1000)
 
 
 def test_a_change_of_what_work_in_user_mode_costs_acts_where_it_was_traced_too() -> None:
     changes = {"user_work": parse_change("0.5x")}
     traced = {"old": OLD, "new": OLD}
-    found = predicted_elapsed(CGI, changed(OLD, changes, "old"), traced)
+    found = elapsed(CGI, changed(OLD, changes, "old"), traced)
     # The error of that cost is that of the cost before: a half is a half.
     assert (found.value, found.low, found.high) == pytest.approx((6000, 6000, 6000))
-    assert predicted_elapsed(CGI, changed(NEW, changes, "new"), traced).value == pytest.approx(5000)
+    assert elapsed(CGI, changed(NEW, changes, "new"), traced).value == pytest.approx(5000)
     for system, saved in ((OLD, 2000), (NEW, 1000)):
         told = effect(CGI, system, changes, traced)
         assert told.saved.value == pytest.approx(saved)
@@ -56,7 +60,7 @@ def test_a_speed_up_of_applications_that_were_traced_on_two_systems_is_the_ratio
         return traced[application.name]
 
     for system in (OLD, NEW):
-        times = [predicted_elapsed(one, system, {system.name: traced[one.name]}).value for one in (CGI, FAST)]
+        times = [elapsed(one, system, {system.name: traced[one.name]}).value for one in (CGI, FAST)]
         found = speedup(as_mix(CGI), as_mix(FAST), system, traced=where)
         assert found.own_user.value == pytest.approx(times[0] / times[1]) == pytest.approx(2)
     # CGI's 4000 on `old` are 2000 on `new`.
@@ -69,4 +73,4 @@ def test_a_system_that_does_not_tell_what_work_in_user_mode_costs_has_it_as_it_w
     assert brings_user_time(NEW, OLD)
     assert not brings_user_time(plain, OLD)
     assert not brings_user_time(OLD, plain)
-    assert predicted_elapsed(CGI, plain, {"plain": OLD}).value == pytest.approx(8000)
+    assert elapsed(CGI, plain, {"plain": OLD}).value == pytest.approx(8000)

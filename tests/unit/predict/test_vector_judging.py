@@ -11,11 +11,15 @@ from vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
 from regatta.predict.compared import compared
 from regatta.predict.coverage import coverage, shared_processor
-from regatta.predict.times import predicted_elapsed
+from regatta.predict.times import TracedOn, quantity
 from regatta.predict.what_if import changed, parse_change
-from regatta.spec.vectors import Measured, Value
+from regatta.spec.vectors import ApplicationVector, Measured, SystemVector, Value
 
 APPLICATION = application_of(count_of("a", 1))
+
+
+def elapsed(application: ApplicationVector, system: SystemVector, traced_on: TracedOn | None = None) -> Value:
+    return quantity(application, system, "elapsed", traced_on).interval()
 
 
 def measured(system: str, kernel: float, spread: float = 0.0) -> Measured:
@@ -113,33 +117,33 @@ def test_elapsed_time_has_the_user_time_that_primitives_do_not_hold_already() ->
     system = system_of(fork=constant(1000, user=0.2))
     application = application_of(count_of("fork", 1), user=Value.exact(500))
     # The kernel's 800 and the 500 that were measured, of which 200 are the primitive's.
-    assert predicted_elapsed(application, system).value == pytest.approx(1300)
+    assert elapsed(application, system).value == pytest.approx(1300)
     faster = system_of("faster", fork=constant(500, user=0.2))
     # Of the user time on `s`, 300 are the application's own wherever it runs.
-    assert predicted_elapsed(application, faster, traced_on={"faster": system}).value == pytest.approx(800)
+    assert elapsed(application, faster, traced_on={"faster": system}).value == pytest.approx(800)
     little = application_of(count_of("fork", 1), user=Value.exact(50))
-    assert predicted_elapsed(little, system).value == pytest.approx(1000)
-    assert math.isnan(predicted_elapsed(application_of(count_of("fork", 1)), system).value)
+    assert elapsed(little, system).value == pytest.approx(1000)
+    assert math.isnan(elapsed(application_of(count_of("fork", 1)), system).value)
 
 
 def test_own_user_time_goes_with_what_work_in_user_mode_costs() -> None:
     here = system_of("here", fork=constant(1000, user=0.2), user_work=constant(10))
     there = system_of("there", fork=constant(500, user=0.2), user_work=constant(20, 18, 22))
     application = application_of(count_of("fork", 1), user=Value.exact(500))
-    found = predicted_elapsed(application, there, {"there": here})
+    found = elapsed(application, there, {"there": here})
     # 300 are the application's own on `here`; a step of it takes twice as long, give or take a tenth.
     assert found.value == pytest.approx(500 + 600)
     assert (found.low, found.high) == (pytest.approx(1100 - 60), pytest.approx(1100 + 60))
-    assert predicted_elapsed(application, here, {"here": here}).value == pytest.approx(1300)
+    assert elapsed(application, here, {"here": here}).value == pytest.approx(1300)
     without = system_of("without", fork=constant(500, user=0.2))
-    assert predicted_elapsed(application, without, {"without": here}).value == pytest.approx(800)
+    assert elapsed(application, without, {"without": here}).value == pytest.approx(800)
 
 
 def test_what_a_changed_cost_saves_in_user_mode_stays_saved() -> None:
     before = system_of("s", fork=constant(1000, 900, 1100, user=0.4))
     application = application_of(count_of("fork", 1), user=Value.exact(800))
     after = changed(before, {"fork": parse_change("0.5x", "--what-if")}, "s")
-    found = predicted_elapsed(application, after, {"s": before})
+    found = elapsed(application, after, {"s": before})
     assert found.value == pytest.approx(500 + 400)
     # One number in both places: half of it, less four tenths of it, moves the sum by a tenth.
     assert (found.low, found.high) == (pytest.approx(890), pytest.approx(910))

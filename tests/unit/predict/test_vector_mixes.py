@@ -13,7 +13,7 @@ from vector_examples import application_of, application_vectors, constant, count
 from regatta.host.errors import RegattaError
 from regatta.predict.mixing import averaged, connections_per_request, mixed, normalized, replaced
 from regatta.predict.prediction import has_intervals, predict
-from regatta.predict.speedup import as_mix, speedup, with_user_time
+from regatta.predict.speedup import as_mix, speedup
 from regatta.spec.vectors import ApplicationVector, Count, Share, SystemVector, Value
 
 STATIC = application_of(
@@ -203,7 +203,7 @@ def test_the_speed_up_is_told_of_the_kernel_with_user_time_that_stays_and_with_t
     assert found.own_user.value == pytest.approx(1400 / 500)
     # 200 in the primitives, and CGI's own 100 that take 200 there
     assert found.user.value == pytest.approx(400)
-    assert found.user_stays.value == pytest.approx(with_user_time(2.5, 0.4))
+    assert found.user_stays.value == pytest.approx(1.4 / (1 / 2.5 + 0.4))
 
 
 def test_what_both_mixes_share_does_not_blur_the_speed_up() -> None:
@@ -242,14 +242,3 @@ def test_an_uncertain_user_time_widens_the_speed_up() -> None:
     )
     found = speedup(as_mix(before), as_mix(after), system, Value(100, 0, 300)).user_stays
     assert (found.value, found.low, found.high) == pytest.approx((1000 / 400, 1200 / 600, 900 / 300))
-
-
-@given(st.floats(1, 100), st.floats(0, 2))
-def test_user_time_takes_from_a_speed_up_and_never_turns_it(r: float, over: float) -> None:
-    assert 1.0 - 1e-9 <= with_user_time(r, over) <= r * (1 + 1e-9)
-    assert with_user_time(r, 0.0) == pytest.approx(r)
-
-
-def test_a_speed_up_of_nothing_is_not_a_number() -> None:
-    assert math.isnan(with_user_time(0.0, 0.1))
-    assert math.isnan(with_user_time(2.0, -0.1))

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from regatta.stats.intervals import geometric_mean, mean_interval
-from regatta.stats.levels import fieller_ratio, level_mean, optimal_repetitions, variance_levels
+from regatta.stats.intervals import geometric_mean
+from regatta.stats.levels import fieller_ratio, optimal_repetitions, variance_levels
 from regatta.stats.ratios import welch_log_ratio
 from regatta.stats.suite_mean import suite_ratio
 
@@ -45,14 +45,6 @@ def test_the_variances_of_kaliberas_worked_example() -> None:
     assert [round(value, 1) for value in levels.s_squared] == [16.5, 2.6, 3.6]
     assert [round(value, 1) for value in levels.t_squared] == [16.5, -5.7, 2.3]
     assert levels.reason == ""
-
-
-def test_the_mean_of_kaliberas_worked_example_has_the_interval_of_its_builds() -> None:
-    interval = level_mean(KALIBERA)
-    plain = mean_interval([6.25, 8.5, 4.75])
-    assert (interval.n, interval.point, interval.low, interval.high) == (3, 6.5, plain.low, plain.high)
-    s_squared = variance_levels(KALIBERA).s_squared[-1]
-    assert interval.high - 6.5 == pytest.approx(4.302652729749464 * math.sqrt(s_squared / 3), rel=1e-12)
 
 
 def test_repetitions_follow_costs_and_variances() -> None:
@@ -100,7 +92,6 @@ def test_undefined_variances_are_nan_with_a_reason(values, reason: str) -> None:
     levels = variance_levels(values)
     assert all(math.isnan(value) for value in (*levels.s_squared, *levels.t_squared))
     assert reason in levels.reason
-    assert math.isnan(level_mean(values).low)
 
 
 @given(nested, st.integers(-100, 100), st.sampled_from([0.5, 3.0, -2.0]))
@@ -119,11 +110,10 @@ def test_variances_ignore_a_shift_and_follow_the_square_of_a_scale(
 
 @given(nested)
 @settings(deadline=None)
-def test_one_level_is_the_plain_variance_and_mean(values: np.ndarray) -> None:
+def test_one_level_is_the_plain_variance(values: np.ndarray) -> None:
     flat = values.ravel()
     if np.ptp(flat) > 0:
         assert variance_levels(flat).s_squared[0] == pytest.approx(flat.var(ddof=1))
-    assert level_mean(flat).low == pytest.approx(mean_interval(flat).low, nan_ok=True)
 
 
 def test_nist_numacc4_keeps_its_digits_at_every_level() -> None:
@@ -192,19 +182,9 @@ def test_fiellers_interval_covers_at_least_95_percent() -> None:
     assert 0.945 < share < 0.975
 
 
-def test_the_level_mean_covers_95_percent_where_the_t_interval_of_all_iterations_fails() -> None:
-    rng = np.random.default_rng(34)
-    nests = [rng.normal(0, 1, (10, 1)) + rng.normal(0, 1, (10, 20)) for _ in range(2000)]
-    right = sum(i.low <= 0 <= i.high for i in map(level_mean, nests)) / 2000
-    wrong = sum(i.low <= 0 <= i.high for i in map(mean_interval, nests)) / 2000
-    assert abs(right - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 2000)
-    assert wrong < 0.6
-
-
 def test_a_wrong_call_is_an_error_of_the_caller() -> None:
-    for function in (variance_levels, level_mean):
-        with pytest.raises(ValueError, match="dimension"):
-            function(3.0)
+    with pytest.raises(ValueError, match="dimension"):
+        variance_levels(3.0)
     with pytest.raises(ValueError, match="costs"):
         optimal_repetitions(variance_levels(KALIBERA), [1, 2])
     with pytest.raises(ValueError, match="costs"):

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from regatta.stats.host_pairs import pool_pair
 from regatta.stats.hosts import (
     HostEffect,
     differing_hosts,
     host_interaction,
     paired_effect,
     pool_hosts,
+    pool_pair,
     unpaired_effect,
 )
 

@@ -84,17 +84,6 @@ def job_name(host: Host) -> str:
     return f"regatta-{digest}-{host.name}"
 
 
-def end_orphans_of(hosts: Sequence[Host]) -> None:
-    """See `end_orphans`: for all these hosts by one question.
-
-    Raises:
-        NoController: Slurm's controller does not answer for minutes.
-    """
-    names = [job_name(host) for host in hosts]
-    if names:
-        patiently(lambda: end_orphans(names), CONTROLLER_PATIENCE_S)
-
-
 class SlurmRemote(Here):
     """A node of Slurm: the one that the inventory names, or one with the feature it names, which is then kept."""
 

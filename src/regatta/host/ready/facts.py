@@ -165,34 +165,6 @@ def _kind(cpuinfo: str, root: Path) -> str:
     return "bare metal or unknown"
 
 
-def _chosen(text: str) -> str:
-    """The word in brackets, as in `always [madvise] never`."""
-    return text.partition("[")[2].partition("]")[0] or text
-
-
-def tuning_facts(root: Path = _ROOT) -> dict[str, str]:
-    """How the host is tuned at this moment: governor, boost, hardware threads, huge pages, random addresses. What the kernel
-    does not show is left out.
-
-    Args:
-        root: as for `local_facts`.
-    """
-    cpu = root / _CPU
-    governors = {_text(path) for path in cpu.glob("cpufreq/policy*/scaling_governor")} - {""}
-    no_turbo, boost = _text(cpu / "intel_pstate/no_turbo"), _text(cpu / "cpufreq/boost")
-    on_off = {"0": "off", "1": "on"}
-    aslr = {"0": "off", "1": "on, but for the heap", "2": "on"}
-    facts = {
-        "governor": ", ".join(sorted(governors)),
-        "boost": {"0": "on", "1": "off"}.get(no_turbo, on_off.get(boost, "")),
-        "smt": on_off.get(_text(cpu / "smt/active"), ""),
-        "online": _text(cpu / "online"),
-        "thp": _chosen(_text(root / "sys/kernel/mm/transparent_hugepage/enabled")),
-        "aslr": aslr.get(_text(root / "proc/sys/kernel/randomize_va_space"), ""),
-    }
-    return {name: value for name, value in facts.items() if value}
-
-
 #: facts by which measurements of before and after cannot be told apart from a change of what is measured
 _OF_THE_FINGERPRINT = ("cpu", "cpus", "microcode", "memory", "kernel", "firmware", "mitigations")
 

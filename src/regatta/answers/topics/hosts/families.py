@@ -20,8 +20,7 @@ from regatta.answers.topics.hosts.words import among_hosts, host_test
 from regatta.answers.words import counted, f_words, listed
 from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Floats, safe_exp
-from regatta.stats.host_pairs import pool_pair
-from regatta.stats.hosts import HostEffect, differing_hosts, host_interaction
+from regatta.stats.hosts import HostEffect, differing_hosts, host_interaction, pool_pair
 from regatta.stats.intervals import why_no_logs
 from regatta.stats.multiplicity import holm
 
