@@ -1,7 +1,6 @@
 """YAML as data, with the place of every value.
 
-YAML 1.2's core schema, read from the parser's events without recursion: no tag makes anything, a key stands once, a file
-has one document. What could blow up (aliases, depth, size) has a bound. A plain number keeps the text it was written as,
+YAML 1.2's core schema on ruamel's graph of nodes: no tag makes anything, a key stands once, a file has one document. What could blow up (aliases, depth, size) has a bound. A plain number keeps the text it was written as,
 because `-9` in a command is an argument and `1.10` in a version is not 1.1.
 """
 
@@ -16,16 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+from ruamel.yaml.events import AliasEvent, ScalarEvent
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from regatta.host.errors import Problem, SpecError
 
@@ -207,10 +200,13 @@ def parse_yaml(
         raise _wrong(
             file, line, "UTF-8 text", f"byte 0x{data[error.start]:02x}", "save the file as UTF-8"
         ) from error
-    root = _Builder(file, merge_keys, resolve or resolve_plain, budget).build(text)
+    root = _composed(text, file, resolve or resolve_plain, budget)
     document = Document(file, None)
     if root is not None:
-        document.value = _Expander(document, budget).expand(root, (), 0)
+        try:
+            document.value = _Expander(document, merge_keys, budget).expand(root, ())
+        except RecursionError as error:
+            raise _wrong(file, 1, "mappings that merge a few others", "a chain of thousands") from error
     return document
 
 
@@ -218,216 +214,172 @@ def _wrong(file: str, line: int, expected: str, got: str, fix: str = "") -> Spec
     return SpecError([Problem(f"{file}:{line}", expected, got, fix)])
 
 
-@dataclass(eq=False)
-class _Node:
-    """One node before aliases are replaced. `value`: scalar, list of nodes, or key -> (key's node, node)."""
-
-    value: Any
-    line: int
-    column: int
-    complete: bool = True
+def _line(found: Any) -> int:
+    """The line of an event or a node, from 1."""
+    line: int = found.start_mark.line
+    return line + 1
 
 
-class _Builder:
-    """Makes a graph of nodes from parser events, with a stack of its own."""
+class _Composer(Composer):
+    """Makes ruamel's graph of nodes, with bounds while it is parsed, because parsing is what takes long.
 
-    def __init__(self, file: str, merge_keys: bool, resolve: Resolve, budget: Budget) -> None:
+    A scalar node holds what the scalar means.
+    """
+
+    def __init__(self, loader: YAML, file: str, resolve: Resolve, budget: Budget) -> None:
+        super().__init__(loader)
+        self.warn_double_anchors = False
         self.file = file
+        self.resolve = resolve
         self.budget = budget
         self.count = 0
-        self.resolve = resolve
-        self.merge_keys = merge_keys
-        self.anchors: dict[str, _Node] = {}
-        self.stack: list[_Node] = []
-        self.pending: list[_Node | None] = []  # the key that waits for its value, a level each
-        self.root: _Node | None = None
+        #: the anchor, if any, of each list and mapping that is being made
+        self.within: list[str | None] = []
 
-    def build(self, text: str) -> _Node | None:
-        documents = 0
-        try:
-            for event in YAML(typ="safe", pure=True).parse(text):
-                if isinstance(event, DocumentStartEvent):
-                    documents += 1
-                    if documents > 1:
-                        line = event.start_mark.line + 1
-                        raise _wrong(self.file, line, "one YAML document", "a second one", "remove `---`")
-                self.take(event)
-        except YAMLError as error:
-            raise self.syntax(error) from error
-        except (ValueError, IndexError, RecursionError, OverflowError) as error:
-            # The scanner meets some malformed escapes and directives this way.
-            raise _wrong(self.file, 1, "YAML", f"{type(error).__name__}: {error}") from error
-        return self.root
-
-    def syntax(self, error: YAMLError) -> SpecError:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        line = mark.line + 1 if mark is not None else 1
-        got = " ".join(str(getattr(error, "problem", None) or error).split())
-        if "\\t" in got:
-            return _wrong(self.file, line, "spaces for indentation", "a tab", "replace the tab by spaces")
-        fix = "put the text in quotes" if "mapping values" in got or "cannot start" in got else ""
-        return _wrong(self.file, line, "YAML", got[:200], fix)
-
-    def take(self, event: Any) -> None:
-        if isinstance(event, AliasEvent):
-            self.place(self.alias(event))
-        elif isinstance(event, ScalarEvent):
-            self.place(self.scalar(event))
-        elif isinstance(event, MappingStartEvent | SequenceStartEvent):
-            self.open(event, {} if isinstance(event, MappingStartEvent) else [])
-        elif isinstance(event, MappingEndEvent | SequenceEndEvent):
-            self.stack.pop().complete = True
-            self.pending.pop()
-
-    def open(self, event: Any, value: Any) -> None:
-        self.refuse_tag(event)
-        node = _Node(value, event.start_mark.line + 1, event.start_mark.column + 1, complete=False)
-        if len(self.stack) >= MAX_DEPTH:
-            raise _wrong(self.file, node.line, f"at most {MAX_DEPTH} levels of nesting", "more")
-        self.place(node)
-        self.remember(event, node)
-        self.stack.append(node)
-        self.pending.append(None)
-
-    def place(self, node: _Node) -> None:
-        """Put a node where it belongs: root, list item, key, or value of the waiting key."""
-        parent = self.stack[-1] if self.stack else None
-        if parent is None or isinstance(parent.value, list) or self.pending[-1] is not None:
-            # While it is parsed, because parsing is what takes long; a key is no value.
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.parser.peek_event()
+        line = _line(event)
+        if index is not None or not isinstance(parent, MappingNode):  # a key is no value
             self.count += 1
             if self.count > MAX_VALUES:
-                raise _wrong(self.file, node.line, f"at most {MAX_VALUES} values", "more")
-            self.budget.take(self.file, node.line, values=1)
-        if parent is None:
-            self.root = node
-            return
-        if isinstance(parent.value, list):
-            parent.value.append(node)
-            return
-        key = self.pending[-1]
-        if key is None:
-            self.pending[-1] = self.checked_key(node, parent)
-        else:
-            parent.value[key.value] = (key, node)
-            self.pending[-1] = None
-
-    def checked_key(self, node: _Node, parent: _Node) -> _Node:
-        text = as_text(node.value)
-        if text is None:
-            raise _wrong(
-                self.file, node.line, "text as a key", "a list, a mapping or nothing", "write a name"
-            )
-        if text == "<<" and not self.merge_keys:
-            raise _wrong(
-                self.file,
-                node.line,
-                "keys without `<<` (YAML 1.2 has no merge key)",
-                "<<",
-                "use `include:` or write the keys out",
-            )
-        if text in parent.value:
-            first = parent.value[text][0].line
-            raise _wrong(
-                self.file, node.line, "every key once", f"`{text}` again, first on line {first}", "remove one"
-            )
-        return _Node(text, node.line, node.column)
-
-    def alias(self, event: Any) -> _Node:
-        line = event.start_mark.line + 1
-        node = self.anchors.get(event.anchor)
-        if node is None:
-            raise _wrong(self.file, line, "an alias of an anchor above it", f"*{event.anchor}")
-        if not node.complete:
-            raise _wrong(
-                self.file, line, "an alias outside of what it names", f"*{event.anchor} within itself"
-            )
+                raise _wrong(self.file, line, f"at most {MAX_VALUES} values", "more")
+            self.budget.take(self.file, line, values=1)
+        if isinstance(event, AliasEvent):
+            if event.anchor not in self.anchors:
+                raise _wrong(self.file, line, "an alias of an anchor above it", f"*{event.anchor}")
+            if event.anchor in self.within:
+                got = f"*{event.anchor} within itself"
+                raise _wrong(self.file, line, "an alias outside of what it names", got)
+            return super().compose_node(parent, index)
+        if isinstance(event, ScalarEvent):
+            return self.scalar(self.parser.get_event())
+        if event.tag not in (None, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
+            raise self.tagged(event)
+        if len(self.within) >= MAX_DEPTH:
+            raise _wrong(self.file, line, f"at most {MAX_DEPTH} levels of nesting", "more")
+        self.within.append(event.anchor)
+        node = super().compose_node(parent, index)
+        self.within.pop()
         return node
 
-    def scalar(self, event: Any) -> _Node:
-        plain = bool(event.implicit[0]) and not event.style
-        tag = event.tag
-        if tag == "tag:yaml.org,2002:str" or tag == "!":
-            plain = False
-        else:
-            self.refuse_tag(event)
-        line = event.start_mark.line + 1
+    def scalar(self, event: Any) -> ScalarNode:
+        if event.tag not in (None, "tag:yaml.org,2002:str", "!"):
+            raise self.tagged(event)
+        value: Any = event.value
         try:
-            event.value.encode("utf-8")
+            value.encode("utf-8")
+            if event.tag is None and event.implicit[0] and not event.style:
+                value = self.resolve(value)
         except UnicodeEncodeError as error:
-            raise _wrong(self.file, line, "characters of Unicode", "half of a surrogate pair") from error
-        try:
-            value = self.resolve(event.value) if plain else event.value
+            got = "half of a surrogate pair"
+            raise _wrong(self.file, _line(event), "characters of Unicode", got) from error
         except ValueError as error:
-            raise _wrong(
-                self.file, line, "text, or a number", str(error)[:200], "put the text in quotes"
-            ) from error
-        node = _Node(value, line, event.start_mark.column + 1)
-        self.remember(event, node)
-        return node
-
-    def remember(self, event: Any, node: _Node) -> None:
+            fix = "put the text in quotes"
+            raise _wrong(self.file, _line(event), "text, or a number", str(error)[:200], fix) from error
+        node = ScalarNode(None, value, event.start_mark, event.end_mark)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
+        return node
 
-    def refuse_tag(self, event: Any) -> None:
-        tag = event.tag
-        if tag is None or tag in ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"):
-            return
-        shown = str(tag).replace("tag:yaml.org,2002:", "!!")
-        raise _wrong(
-            self.file, event.start_mark.line + 1, "plain data without tags", f"tag {shown}", "remove the tag"
-        )
+    def tagged(self, event: Any) -> SpecError:
+        shown = str(event.tag).replace("tag:yaml.org,2002:", "!!")
+        return _wrong(self.file, _line(event), "plain data without tags", f"tag {shown}", "remove the tag")
+
+
+def _composed(text: str, file: str, resolve: Resolve, budget: Budget) -> Any:
+    """The root node; None where there is nothing."""
+    yaml = YAML(typ="safe", pure=True)
+    _Composer(yaml, file, resolve, budget)  # makes itself the composer of `yaml`
+    try:
+        return yaml.compose(text)
+    except YAMLError as error:
+        raise _syntax(file, error) from error
+    except (ValueError, IndexError, RecursionError, OverflowError) as error:
+        # The scanner meets some malformed escapes and directives this way.
+        raise _wrong(file, 1, "YAML", f"{type(error).__name__}: {error}") from error
+
+
+def _syntax(file: str, error: YAMLError) -> SpecError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    line = mark.line + 1 if mark is not None else 1
+    got = " ".join(str(getattr(error, "problem", None) or error).split())
+    if got == "but found another document":
+        return _wrong(file, line, "one YAML document", "a second one", "remove `---`")
+    if "\\t" in got:
+        return _wrong(file, line, "spaces for indentation", "a tab", "replace the tab by spaces")
+    fix = "put the text in quotes" if "mapping values" in got or "cannot start" in got else ""
+    return _wrong(file, line, "YAML", got[:200], fix)
 
 
 class _Expander:
     """Turns nodes into plain values and fills the document's marks; counts, so that aliases cannot explode."""
 
-    def __init__(self, document: Document, budget: Budget) -> None:
+    def __init__(self, document: Document, merge_keys: bool, budget: Budget) -> None:
         self.document = document
+        self.file = document.file
+        self.merge_keys = merge_keys
         self.budget = budget
         self.count = 0
+        #: mapping -> its entries, so that what many aliases name is looked through once
+        self.known: dict[Any, dict[str, tuple[Any, Any]]] = {}
 
-    def expand(self, node: _Node, path: KeyPath, depth: int, key: _Node | None = None) -> Any:
-        self.count += 1
+    def expand(self, node: Any, path: KeyPath, key: Any = None) -> Any:
         at = key or node
-        file = self.document.file
-        if self.count > MAX_VALUES:
-            raise _wrong(file, at.line, f"at most {MAX_VALUES} values", "more, aliases included")
-        self.budget.take(file, at.line, values=1)
-        if depth > MAX_DEPTH:
-            raise _wrong(file, at.line, f"at most {MAX_DEPTH} levels of nesting", "more, aliases included")
-        self.document.marks[path] = Mark(file, at.line, at.column)
-        if isinstance(node.value, dict):
-            return {
-                name: self.expand(child, (*path, name), depth + 1, child_key)
-                for name, (child_key, child) in self.merged(node).items()
-            }
-        if isinstance(node.value, list):
-            return [self.expand(child, (*path, i), depth + 1) for i, child in enumerate(node.value)]
+        self.take(_line(at), "aliases")
+        self.budget.take(self.file, _line(at), values=1)
+        if len(path) > MAX_DEPTH:
+            got = "more, aliases included"
+            raise _wrong(self.file, _line(at), f"at most {MAX_DEPTH} levels of nesting", got)
+        self.document.marks[path] = Mark(self.file, _line(at), at.start_mark.column + 1)
+        if isinstance(node, MappingNode):
+            entries = self.entries(node)
+            return {name: self.expand(child, (*path, name), own) for name, (own, child) in entries.items()}
+        if isinstance(node, SequenceNode):
+            return [self.expand(child, (*path, i)) for i, child in enumerate(node.value)]
         return node.value
 
-    def merged(self, node: _Node) -> dict[str, tuple[_Node, _Node]]:
-        """The entries of a mapping with those that `<<` brings; its own win, then those of the first mapping named."""
-        if "<<" not in node.value:
-            return dict(node.value)
-        key, given = node.value["<<"]
-        found: dict[str, tuple[_Node, _Node]] = {}
-        for source in given.value if isinstance(given.value, list) else [given]:
-            if not isinstance(source.value, dict):
-                raise _wrong(
-                    self.document.file, key.line, "a mapping, or a list of them, to merge", "another value"
-                )
-            for name, entry in self.merged(source).items():
-                self.count += 1
-                if self.count > MAX_VALUES:
+    def take(self, line: int, what: str) -> None:
+        self.count += 1
+        if self.count > MAX_VALUES:
+            raise _wrong(self.file, line, f"at most {MAX_VALUES} values", f"more, {what} included")
+
+    def entries(self, node: Any) -> dict[str, tuple[Any, Any]]:
+        """Key -> (key's node, node), with what `<<` brings: own entries win, then those of the first mapping named."""
+        if node in self.known:
+            return self.known[node]
+        own: dict[str, tuple[Any, Any]] = {}
+        for key, child in node.value:
+            text = self.checked_key(key)
+            if text in own:
+                got = f"`{text}` again, first on line {_line(own[text][0])}"
+                raise _wrong(self.file, _line(key), "every key once", got, "remove one")
+            own[text] = key, child
+        found: dict[str, tuple[Any, Any]] = {}
+        if "<<" in own:
+            key, given = own.pop("<<")
+            for source in given.value if isinstance(given, SequenceNode) else [given]:
+                if not isinstance(source, MappingNode):
                     raise _wrong(
-                        self.document.file,
-                        key.line,
-                        f"at most {MAX_VALUES} values",
-                        "more, merged ones included",
+                        self.file, _line(key), "a mapping, or a list of them, to merge", "another value"
                     )
-                found.setdefault(name, entry)
-        return found | {name: entry for name, entry in node.value.items() if name != "<<"}
+                for name, entry in self.entries(source).items():
+                    self.take(_line(key), "merged ones")
+                    found.setdefault(name, entry)
+        self.known[node] = found | own
+        return self.known[node]
+
+    def checked_key(self, key: Any) -> str:
+        text = as_text(key.value) if isinstance(key, ScalarNode) else None
+        if text is None:
+            got = "a list, a mapping or nothing"
+            raise _wrong(self.file, _line(key), "text as a key", got, "write a name")
+        if text == "<<" and not self.merge_keys:
+            expected, fix = (
+                "keys without `<<` (YAML 1.2 has no merge key)",
+                "use `include:` or write the keys out",
+            )
+            raise _wrong(self.file, _line(key), expected, "<<", fix)
+        return text
 
 
 def resolve_plain(text: str) -> str | int | float | bool | None:

@@ -107,6 +107,18 @@ def test_aliases_cannot_nest_deeper_than_brackets() -> None:
     assert "levels of nesting" in problem_of("\n".join(lines))
 
 
+def test_mappings_that_merge_nothing_many_times_end_early() -> None:
+    lines = ["a0: &a0 {}"] + [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}" for i in range(1, 30)]
+    found = parse_yaml("\n".join(lines).encode(), "f.yml", merge_keys=True).value
+    assert found == {f"a{i}": {} for i in range(30)}
+
+
+def test_a_chain_of_thousands_of_merges_is_an_error_not_a_crash() -> None:
+    parts = ["a0: &a0 {}"] + [f"a{i}: &a{i} {{<<: *a{i - 1}}}" for i in range(1, 5000)] + ["<<: *a4999"]
+    with pytest.raises(SpecError, match="merge"):
+        parse_yaml(f"{{{', '.join(parts)}}}".encode(), "f.yml", merge_keys=True)
+
+
 def test_an_alias_within_itself_is_an_error() -> None:
     assert "within itself" in problem_of("a: &a [*a]")
 
@@ -143,13 +155,13 @@ def test_a_huge_file_is_refused_before_it_is_parsed() -> None:
 
 
 def test_values_are_counted_while_they_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    events = []
-    take = yaml_lines._Builder.take
+    scalars = []
+    scalar = yaml_lines._Composer.scalar
     monkeypatch.setattr(
-        yaml_lines._Builder, "take", lambda self, event: (events.append(event), take(self, event))[1]
+        yaml_lines._Composer, "scalar", lambda self, event: (scalars.append(event), scalar(self, event))[1]
     )
     assert "at most 20000 values" in problem_of("[" + "x," * 130_000 + "]")
-    assert len(events) < 20_010
+    assert len(scalars) < 20_010
 
 
 def test_a_file_of_proc_is_not_waited_for() -> None:
