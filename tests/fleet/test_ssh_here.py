@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from influx_server import free_port
-from regatta.host.values.host import Host, SshPlace
 from runner_plans import Runner, cell, write_plan
 
 from regatta.fleet.remote.ssh import Ssh
+from regatta.host.values.host import Host, SshPlace
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 CONFIGURATION = """\
