@@ -70,6 +70,8 @@ class Topic(Generic[T]):
     #: the section of the page without its sentences and tables; None where the answer has nothing on it
     section: Callable[[T, View], Section | None] | None = None
     tables: Callable[[T, View], Sequence[Table]] | None = None
+    #: title of its tables in a terminal; "": a terminal shows them only where they are asked for
+    terminal: str = ""
     #: what the first sentences of the answer say of it
     lead: Callable[[T, Context], Lead] | None = None
     #: all first sentences, where this topic changes how they are said (the lead is given); None where it does not

@@ -11,14 +11,14 @@ import click
 
 from regatta.cli.options import json_option, results_option
 from regatta.cli.store import database_progress
+from regatta.cli.tables import plain_console, show_table
 from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
-    from regatta.answers.audit.result import Audit
+    from rich.console import Console
 
-#: A table that goes into a file or a pipe is not cut to a terminal's 80 columns.
-_WIDTH_WITHOUT_TERMINAL = 200
+    from regatta.answers.audit.result import Audit
 
 
 class Thetas(click.ParamType[tuple[float, ...]]):
@@ -102,16 +102,12 @@ def audit(
 
 
 def _show(found: Audit) -> None:
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(markup=False, highlight=False, emoji=False, width=_WIDTH_WITHOUT_TERMINAL)
+    console = plain_console()
     console.print(printable(f"{found.experiment}: audit of prevalent methods"), style="bold")
     for sentence in found.findings:
         console.print(f"• {printable(sentence)}")
     for theta in found.thetas_percent:
-        _show_table(console, found, theta)
+        _show_tallies(console, found, theta)
     if found.pairs:
         console.print()
         console.print(
@@ -123,26 +119,13 @@ def _show(found: Audit) -> None:
         click.echo(f"note: {printable(sentence)}", err=True)
 
 
-def _show_table(console: object, found: Audit, theta: float) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+def _show_tallies(console: Console, found: Audit, theta: float) -> None:
     from regatta.stats.prevalent import CLASSES
 
-    assert isinstance(console, Console)
-    rows = [t for t in found.tallies if t.group == "all" and t.theta_percent == theta and t.comparisons]
-    if not rows:
-        return
-    table = Table(
-        title=f"Per cent of comparisons in each class, theta {theta:g} %", title_justify="left", box=None,
-        header_style="bold", pad_edge=False,
-    )  # fmt: skip
-    table.add_column("method")
-    for name in ("comparisons", *CLASSES):
-        table.add_column(name, justify="right")
-    for tally in rows:
-        table.add_row(
-            tally.method.name, str(tally.comparisons), *(f"{100.0 * share:.1f}" for share in tally.shares)
-        )
-    console.print()
-    console.print(table)
+    rows = [
+        (one.method.name, str(one.comparisons), *(f"{100.0 * share:.1f}" for share in one.shares))
+        for one in found.tallies
+        if one.group == "all" and one.theta_percent == theta and one.comparisons
+    ]
+    title = f"Per cent of comparisons in each class, theta {theta:g} %"
+    show_table(console, title, ("method", "comparisons", *CLASSES), rows, left=("method",))

@@ -84,9 +84,10 @@ def _show_contributions(console: Console, one: ApplicationForecast, found: Forec
 
 def _show(console: Console, table: Table, less: Collection[str], left: Collection[str]) -> None:
     """Print a table; in a narrow terminal without the columns in `less`."""
-    used = [at for at, name in enumerate(table.columns) if console.width >= _WIDE or name not in less]
-    rows = [tuple(row[at] for at in used) for row in table.rows]
-    show_table(console, table.title, [table.columns[at] for at in used], rows, left)
+    used = table.of_columns(
+        at for at, name in enumerate(table.columns) if console.width >= _WIDE or name not in less
+    )
+    show_table(console, table.title, used.columns, used.rows, left)
 
 
 def _show_pairs(console: Console, found: Forecast) -> None:

@@ -1,4 +1,4 @@
-"""Tables on a terminal, or whole in a pipe."""
+"""Tables in a terminal, or whole in a pipe."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from regatta.figures.section import Table
 
 #: A table that goes into a file or a pipe is not cut to a terminal's 80 columns.
 WIDTH_WITHOUT_TERMINAL = 200
@@ -32,20 +34,37 @@ def show_table(
     left: Collection[str] = (),
 ) -> None:
     """Print a table without the columns that say nothing, numbers (all columns but those in `left`) to the right."""
-    if not rows:
+    from regatta.figures.section import Table
+
+    numeric = frozenset(at for at, name in enumerate(header) if name not in left)
+    show(console, Table(title, tuple(header), [tuple(row) for row in rows], numeric).without_empty())
+
+
+def show(console: Console, table: Table, title: str = "") -> None:
+    """Print a table as a page has it, but for its folded columns; nothing without rows.
+
+    Args:
+        console: where to.
+        table: what to print.
+        title: instead of the table's own.
+    """
+    if not table.rows:
         return
-    from rich.table import Table
+    import rich.table
     from rich.text import Text
 
-    used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for i in used:
-        table.add_column(
-            printable(header[i]), justify="left" if header[i] in left else "right", overflow="fold"
+    shown = rich.table.Table(box=None, header_style="bold", pad_edge=False)
+    used = [at for at in range(len(table.columns)) if at not in table.folded]
+    for at in used:
+        shown.add_column(
+            printable(table.columns[at]),
+            justify="right" if at in table.numeric else "left",
+            overflow="fold",
         )
-    for row in rows:
-        table.add_row(*(Text(printable(row[i])) for i in used))
+    for row in table.rows:
+        shown.add_row(*(Text(printable(row[at])) for at in used))
     console.print()
     # As wide as the terminal, where the table may be narrow.
-    console.print(Text(printable(title), style="italic"))
-    console.print(table)
+    if heading := title or table.title:
+        console.print(Text(printable(heading), style="italic"))
+    console.print(shown)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
 from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer, Comparison
-from regatta.figures.labels import heap_label, parameter_text, shorten
+from regatta.figures.labels import heap_label, parameter_text, parameters_text, shorten
 from regatta.figures.looks import Look
 from regatta.figures.quantities import ABSENT, Scale, interval, show_ratio
+from regatta.figures.section import Table
 from regatta.host.values.experiment import Better
 
 #: Tables are open at first when a report has no more rows than this in all, else the first alone; those of a curve never are.
@@ -40,14 +41,16 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One cell. `first` marks the first row of a heap setting; `verdict` is `better`, `worse` or empty.
+    """One cell. `place`: host, benchmark, heap, configuration, metric. `perturbed`: how many of its invocations were. `first` marks the first row of a heap setting; `verdict` is `better`, `worse` or empty.
 
     `matters`: whether the difference matters in practice, `yes`, `no`, `open` or empty.
     """
 
     cell_id: str
+    place: tuple[str, ...]
     names: tuple[str, ...]
     n: str
+    perturbed: str
     mean: Figures
     ratio: Figures
     verdict: str
@@ -58,8 +61,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
-    """All cells of a panel. `columns` are the headings of what tells its rows apart."""
+class CellTable:
+    """All cells of a panel, as a page draws them. `columns` are the headings of what tells its rows apart."""
 
     title: str
     heading: str
@@ -70,13 +73,14 @@ class Table:
     rows: tuple[Row, ...]
     footnotes: tuple[str, ...]
     has_ratio: bool
+    has_perturbed: bool
     same: str
     open: bool
 
 
-def tables_of(view: View) -> list[Table]:
-    """One table a panel, in order."""
-    panels = view.panels
+def tables_of(view: View, panels: Sequence[Panel] | None = None) -> list[CellTable]:
+    """One table a panel, in order; None: all panels."""
+    panels = view.panels if panels is None else panels
     ratios: dict[SeriesKey, Comparison] = {}
     baselines: set[SeriesKey] = set()
     for row in view.answer.comparisons:
@@ -98,13 +102,30 @@ def tables_of(view: View) -> list[Table]:
     ]
 
 
+def texts_of(tables: Sequence[CellTable]) -> Table:
+    """The same means as one table of texts, for a terminal; the ratios are in that of the comparisons."""
+    several = len({row.place[0] for table in tables for row in table.rows}) > 1
+    rows = [
+        (
+            row.place[0] if several else "", *row.place[1:],
+            row.n, row.perturbed, row.mean.value, row.mean.interval, table.unit, row.mean.reason,
+        )
+        for table in tables
+        for row in table.rows
+    ]  # fmt: skip
+    columns = (
+        "host", "benchmark", "heap", "configuration", "metric", "n", "perturbed", "mean", "interval", "unit", "note",
+    )  # fmt: skip
+    return Table("Cells", columns, rows, frozenset({5, 6, 7, 8})).without_empty()
+
+
 def _table(
     panel: Panel,
     ratios: Mapping[SeriesKey, Comparison],
     baselines: set[SeriesKey],
     looks: Looks,
     open_: bool,
-) -> Table:
+) -> CellTable:
     columns, same = _columns(panel)
     footnotes: list[str] = []
     widest = max(
@@ -118,8 +139,10 @@ def _table(
             rows.append(
                 Row(
                     cell.cell_id,
+                    _place(cell),
                     tuple(named[column] for column in columns),
                     _n(cell),
+                    str(len(cell.perturbed) or ""),
                     _mean(cell, panel.scale, footnotes),
                     _ratio(comparison, series_key(cell) in baselines, footnotes),
                     _verdict(comparison, panel.better),
@@ -132,7 +155,7 @@ def _table(
     heading = f"{shorten(panel.metric, 24)}, {panel.better} is better"
     marked = columns.index("collector") if "collector" in columns else len(columns) - 1
     has_ratio = any(row.ratio.value for row in rows)
-    return Table(
+    return CellTable(
         panel.title,
         heading,
         panel.scale.unit,
@@ -141,10 +164,18 @@ def _table(
         tuple(rows),
         tuple(footnotes),
         has_ratio,
+        any(row.perturbed for row in rows),
         same,
         # What is compared is what was asked; the other metrics are there for who wants them.
         open_ and (has_ratio or not ratios),
     )
+
+
+def _place(cell: CellAnswer) -> tuple[str, ...]:
+    given = parameters_text(cell.parameters)
+    heap = heap_label(cell.heap_factor, cell.heap_mib)
+    metric = f"{cell.metric}, {given}" if given else cell.metric
+    return cell.host, cell.benchmark, heap, cell.configuration, metric
 
 
 def _names(cell: CellAnswer, panel: Panel) -> dict[str, str]:

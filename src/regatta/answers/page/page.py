@@ -10,6 +10,7 @@ from regatta.answers.page.boards import board_links
 from regatta.answers.page.cell_table import tables_of
 from regatta.answers.page.summary import (
     count,
+    failures_table,
     impossible_by_reason,
     measured_when,
     methods,
@@ -72,6 +73,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
         theta=show_percent(answer.theta_percent / 100),
         when=measured_when(answer),
         tables=tables_of(view),
+        failures=failures_table(answer),
         perturbed=perturbed_cells(answer),
         impossible=impossible_by_reason(answer),
         methods=methods(answer),

@@ -9,6 +9,7 @@ from regatta.answers.parts import Sample
 from regatta.answers.result import Answer, CellAnswer
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.figures.labels import heap_label
+from regatta.figures.section import Table
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,31 @@ def cell_name(cell: CellAnswer) -> str:
     return ", ".join(
         part for part in (cell.benchmark, cell.configuration, f"heap {heap}" if heap else "") if part
     )
+
+
+def failures_table(answer: Answer) -> Table | None:
+    """Invocations that gave no value, one row per cell, status and reason; None without any."""
+    several = len({cell.host for cell in answer.cells}) > 1
+    rows = [
+        (
+            one.cell,
+            one.host if several else "",
+            one.status,
+            str(one.count),
+            one.reason,
+            f"regatta explain {one.cell_id}",
+            ", ".join(one.invocation_ids),
+        )
+        for one in answer.failures
+    ]
+    columns = ("cell", "host", "status", "count", "reason", "look closer", "invocations")
+    table = Table("", columns, rows, numeric=frozenset({3}), folded=frozenset({6}))
+    return table.without_empty() if rows else None
+
+
+def impossible_table(answer: Answer) -> Table | None:
+    """Cells that could not exist, one row per cell; None without any."""
+    return Table("", ("cell", "reason"), answer.impossible) if answer.impossible else None
 
 
 def impossible_by_reason(answer: Answer) -> list[tuple[str, list[str]]]:

@@ -21,6 +21,12 @@ class View:
         return panels_of(self.answer)
 
     @cached_property
+    def compared(self) -> list[Panel]:
+        """Of each host and benchmark the panels of the metric that is compared, which comes first."""
+        metrics = {(panel.host, panel.benchmark): panel.metric for panel in reversed(self.panels)}
+        return [panel for panel in self.panels if metrics[panel.host, panel.benchmark] == panel.metric]
+
+    @cached_property
     def looks(self) -> Looks:
         """The look of every cell."""
         return Looks(self.answer.cells)

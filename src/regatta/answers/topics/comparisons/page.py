@@ -6,9 +6,13 @@ from regatta.answers.page.ratio_rows import reading
 from regatta.answers.page.view import View
 from regatta.answers.result import Comparison
 from regatta.figures.labels import heap_label, parameters_text
-from regatta.figures.quantities import show_p, show_percent
+from regatta.figures.quantities import interval, show_p, show_percent, show_ratio
 from regatta.figures.section import Section, Table
 
+_COLUMNS = (
+    "host", "benchmark", "heap", "alternative / baseline", "metric", "n", "ratio", "interval", "p", "p (Holm)", "simultaneous (Dunnett)",
+    "matters", "method", "note",
+)  # fmt: skip
 #: more rows than this belong into a file: `regatta analyze --csv`
 _ROWS_AT_MOST = 400
 
@@ -35,24 +39,28 @@ def comparisons_section(_: None, view: View) -> Section | None:
 
 def comparisons_tables(_: None, view: View) -> list[Table]:
     """Every comparison by itself, among its siblings, and among all."""
-    comparisons = view.answer.comparisons
+    comparisons, theta = view.answer.comparisons, view.answer.theta_percent
     several = len({one.host for one in comparisons}) > 1
-    columns = ("benchmark", "heap", "ratio", "by itself", "p", "with its siblings", "p (Holm)", "matters")
-    rows = [(one.host, *_row(one)) if several else _row(one) for one in comparisons[:_ROWS_AT_MOST]]
-    return [
-        Table("", ("host", *columns) if several else columns, rows, frozenset({4 + several, 6 + several}))
-    ]
+    rows = [_row(one, several) for one in comparisons[:_ROWS_AT_MOST]]
+    columns = tuple(f"matters (±{theta:g} %)" if name == "matters" else name for name in _COLUMNS)
+    return [Table("", columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()] if rows else []
 
 
-def _row(one: Comparison) -> tuple[str, ...]:
-    given = parameters_text(one.parameters)
+def _row(one: Comparison, several_hosts: bool) -> tuple[str, ...]:
+    metric, given = one.metric, parameters_text(one.parameters)
     return (
-        f"{one.benchmark} ({given})" if given else one.benchmark,
+        one.host if several_hosts else "",
+        one.benchmark,
         heap_label(one.heap_factor, one.heap_mib),
         f"{one.a_name} / {one.b_name}",
-        reading(one.ratio),
+        f"{metric}, {given}" if given else metric,
+        str(one.ratio.n),
+        show_ratio(one.ratio.point),
+        interval(show_ratio(one.ratio.low), show_ratio(one.ratio.high)),
         show_p(one.p),
-        "" if one.simultaneous is None else reading(one.simultaneous),
         show_p(one.p_holm),
+        "" if one.simultaneous is None else reading(one.simultaneous),
         one.practical,
+        one.ratio.method,
+        one.ratio.reason,
     )

@@ -16,7 +16,7 @@ from regatta.figures.labels import heap_label, heap_order, parameters_text
 from regatta.figures.quantities import interval, show_p, show_percent, show_ratio
 from regatta.figures.section import Section, Table
 
-_TESTS = ("benchmark", "where", "F", "p", "in words")
+_TESTS = ("benchmark", "where", "F", "p", "q", "method", "in words")
 _PAIRS = ("benchmark", "where", "pair", "ratio", "simultaneous interval", "p")
 
 
@@ -30,7 +30,8 @@ def families_section(_: None, view: View) -> Section | None:
         "Pairs",
         "Collectors among each other",
         "Analysis of variance tells whether any differ; which, tell the ratios of each pair with Tukey's "
-        f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once. Intervals that leave out 1 "
+        f"{show_percent(answer.level)} intervals, which hold for all pairs of a family at once; q is p after Benjamini and "
+        "Hochberg over all families. Intervals that leave out 1 "
         f"are dark, the others faint: they leave open which of the two is better.{band_words(answer.theta_percent)}",
         groups=[
             group for panel, families in by_panel if (group := _group(answer, panel, families)) is not None
@@ -63,14 +64,14 @@ def families_tables(_: None, view: View) -> list[Table]:
             pairs += [(*place, *_pair(pair)) for pair in family.pairs]
     if not tests:
         return []
-    tables = [Table("Does any differ?", _TESTS, tests, frozenset({3}))]
-    return [*tables, Table("Pairs", _PAIRS, pairs, frozenset({3, 5}))] if pairs else tables
+    tables = [Table("Does any differ?", _TESTS, tests, frozenset({3, 4}))]
+    return [*tables, Table("Pairs", _PAIRS, pairs, frozenset({3, 5}), detail=True)] if pairs else tables
 
 
-def _test(family: Family) -> tuple[str, str, str]:
+def _test(family: Family) -> tuple[str, ...]:
     f = f"F({family.df_between:g}, {family.df_error:g}) = {show_ratio(family.f)}"
     words = f"{family.words} ({family.reason})" if family.reason else family.words
-    return f if math.isfinite(family.f) else "", show_p(family.p), words
+    return f if math.isfinite(family.f) else "", show_p(family.p), show_p(family.q), family.method, words
 
 
 def _pair(pair: TukeyPair) -> tuple[str, str, str, str]:

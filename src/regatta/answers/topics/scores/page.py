@@ -111,4 +111,8 @@ def _left_out(found: Sequence[SuiteScore], several: bool) -> list[Table]:
         for name, reason in score.left_out
     ]
     columns = ("suite", "size", "run", "configuration", "benchmark", "why it has no score")
-    return [Table("Without a score", ("host", *columns) if several else columns, rows)] if rows else []
+    return (
+        [Table("Without a score", ("host", *columns) if several else columns, rows, detail=True)]
+        if rows
+        else []
+    )

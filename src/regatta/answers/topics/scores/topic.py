@@ -48,5 +48,6 @@ SCORES: Topic[tuple[SuiteScore, ...]] = Topic(
     rows=Rows(10, _rows),
     section=scores_section,
     tables=scores_tables,
+    terminal="Scores against a reference machine",
     lead=lambda scores, context: Lead(_words(scores, context)),
 )
