@@ -21,8 +21,9 @@ from turns import row_beside, take_turns
 
 from regatta.answers.families.compute import judge_families
 from regatta.answers.names import Names
-from regatta.answers.parts import Sample
+from regatta.answers.parts import Place, Sample
 from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.host.values.experiment import Heap
 from regatta.stats import quadrature, studentized_range
 from regatta.stats.bca import bca_means
 from regatta.stats.change_points import change_points, default_penalty
@@ -74,8 +75,10 @@ def _samples(table: _Table) -> Samples:
     for number, place in enumerate(np.ndindex(*cells.shape[:3])):
         benchmark, heap, collector = place
         cell = PlannedCell(
-            number, "local", "local", f"{number:016x}", "", f"suite/b{benchmark}", "jdk", COLLECTORS[collector],
-            "none", 1.0 + heap / 4, 64 + 16 * heap, "elapsed", "lower", ROUNDS,
+            number,
+            Place("local", "local", f"suite/b{benchmark}", "jdk", COLLECTORS[collector], "none",
+                  Heap(1.0 + heap / 4, 64 + 16 * heap)),
+            f"{number:016x}", "", "elapsed", "lower", ROUNDS,
         )  # fmt: skip
         values = cells[place].copy()
         block = benchmark * HEAPS + heap

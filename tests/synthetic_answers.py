@@ -10,11 +10,12 @@ import numpy as np
 from scipy import stats
 
 from regatta.answers.families.result import Family
-from regatta.answers.parts import Sample, TukeyPair
+from regatta.answers.parts import Place, Sample, TukeyPair
 from regatta.answers.result import Answer, CellAnswer, Comparison, Failure
 from regatta.answers.topics.dependence.compute import dependence_words, dependences
 from regatta.answers.topics.dependence.topic import DEPENDENCE
 from regatta.answers.words import practical
+from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&{{7*7}}<b>%{x}$x^2$"
@@ -97,7 +98,7 @@ def java_answer(
             Failure(
                 cells[0].cell_id,
                 "apps/h2:small temurin-21 serial 1.5x",
-                cells[0].host,
+                cells[0].place.host,
                 "oom",
                 "java.lang.OutOfMemoryError: Java heap space",
                 2,
@@ -176,7 +177,7 @@ def hostile_answer() -> Answer:
             replace(
                 c,
                 metric=HOSTILE,
-                modifiers=HOSTILE,
+                place=replace(c.place, modifiers=HOSTILE),
                 cell_id=HOSTILE + c.cell_id,
                 parameters={HOSTILE: HOSTILE},
             )
@@ -239,7 +240,7 @@ def _cell(
         for i, v in enumerate(values)
     )
     return CellAnswer(
-        cell_id, host, "local", benchmark, runtime, collector, "none", heap, mib, "elapsed", "ns", "lower", {},
+        cell_id, Place(host, "local", benchmark, runtime, collector, "none", Heap(heap, mib)), "elapsed", "ns", "lower", {},
         estimate([float(v) for v in values]), samples, (), {"ok": len(values)}, len(values),
     )  # fmt: skip
 
@@ -255,8 +256,7 @@ def _comparison(cell: CellAnswer, base: CellAnswer) -> Comparison:
     )
     p = float(stats.ttest_1samp(logs, 0).pvalue) if len(logs) > 1 else _NOTHING
     return Comparison(
-        cell.cell_id, base.cell_id, cell.configuration, base.configuration, cell.host, cell.benchmark,
-        cell.heap_factor, cell.heap_mib, cell.metric, {}, ratio, p, "", practical=practical(ratio, 1.0),
+        cell.cell_id, base.cell_id, cell.place.configuration, base.place.configuration, cell.place, cell.metric, {}, ratio, p, "", practical=practical(ratio, 1.0),
     )  # fmt: skip
 
 
@@ -264,14 +264,17 @@ def _family(group: list[CellAnswer]) -> Family:
     first = group[0]
     pairs = tuple(
         TukeyPair(
-            b.collector, a.collector, replace(_comparison(b, a).ratio, method="Tukey HSD on logs"), 0.0123
+            b.place.collector,
+            a.place.collector,
+            replace(_comparison(b, a).ratio, method="Tukey HSD on logs"),
+            0.0123,
         )
         for i, a in enumerate(group)
         for b in group[i + 1 :]
     )
     return Family(
-        first.host, first.benchmark, first.runtime, "none", first.heap_factor, first.heap_mib, "elapsed", {},
-        tuple(c.collector for c in group), 41.7, len(group) - 1, 9.0 * (len(group) - 1), 1.3e-7,
+        replace(first.place, collector=""), "elapsed", {},
+        tuple(c.place.collector for c in group), 41.7, len(group) - 1, 9.0 * (len(group) - 1), 1.3e-7,
         "ANOVA on logs with block as factor", pairs,
         "parallel is fastest; it is 6.2 % faster than g1 (95 % interval 4.9 to 7.6 %).",
     )  # fmt: skip

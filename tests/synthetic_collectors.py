@@ -11,7 +11,7 @@ from synthetic_answers import estimate, java_answer, undefined
 
 from regatta.answers.result import Answer, CellAnswer
 from regatta.answers.topics.collectors.result import DistilledCost, Overhead, Overheads
-from regatta.host.values.experiment import Scalar
+from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval
 
 COLLECTORS = ("serial", "parallel", "g1", "z", "shenandoah")
@@ -41,9 +41,9 @@ def collector_answer(*, heaps: Sequence[float] = SWEEP, n: int = 10, seed: int =
     more: list[CellAnswer] = []
     overheads: list[Overhead] = []
     for cell in answer.cells:
-        base, growth, longest = _KINDS[cell.collector]
-        heap = cell.heap_factor or 1.0
-        fails = cell.collector in ("z", "shenandoah") and heap < 1.2
+        base, growth, longest = _KINDS[cell.place.collector]
+        heap = cell.place.heap.factor or 1.0
+        fails = cell.place.collector in ("z", "shenandoah") and heap < 1.2
         point = base + growth / heap**2.5
         for resource, extra in (("wall", 0.0), ("cpu", 0.15 * growth)):
             half = 0.02 * point * math.exp(rng.normal(0, 0.2))
@@ -55,8 +55,7 @@ def collector_answer(*, heaps: Sequence[float] = SWEEP, n: int = 10, seed: int =
             )
             overheads.append(
                 Overhead(
-                    cell.cell_id, cell.host, cell.benchmark, cell.runtime, cell.modifiers, cell.collector,
-                    cell.heap_factor, cell.heap_mib, "wall" if resource == "wall" else "cpu", ratio,
+                    cell.cell_id, cell.place, "wall" if resource == "wall" else "cpu", ratio,
                 )
             )  # fmt: skip
         if fails:
@@ -86,7 +85,7 @@ def collector_answer(*, heaps: Sequence[float] = SWEEP, n: int = 10, seed: int =
                 )
     first = answer.cells[0]
     distilled = DistilledCost(
-        first.host, first.benchmark, first.runtime, first.modifiers, "wall", estimate([0.8, 0.81, 0.82]), "parallel", 6.0, 144
+        replace(first.place, collector="", heap=Heap()), "wall", estimate([0.8, 0.81, 0.82]), "parallel", Heap(6.0, 144)
     )  # fmt: skip
     return replace(
         answer,

@@ -31,7 +31,9 @@ def check_baseline(baseline: Baseline, cells: Sequence[PlannedCell]) -> None:
     problems = []
     for factor in _FACTORS:
         value = getattr(baseline, factor)
-        known = list(dict.fromkeys(getattr(cell, factor) for cell in cells if getattr(cell, factor)))
+        known = list(
+            dict.fromkeys(getattr(cell.place, factor) for cell in cells if getattr(cell.place, factor))
+        )
         if value is not None and cells and value not in known:
             near = difflib.get_close_matches(value, known, 1)
             fix = f"{factor}={near[0]}" if near else ""
@@ -80,14 +82,14 @@ def _wanted(cell: PlannedCell, group: Sequence[PlannedCell], baseline: Baseline)
         factor: getattr(baseline, factor) for factor in _FACTORS if getattr(baseline, factor) is not None
     }
     if set_factors:
-        if not cell.collector:
+        if not cell.place.collector:
             # A native program has neither collector nor another runtime; only modifiers can be its baseline.
             set_factors = {factor: value for factor, value in set_factors.items() if factor == "modifiers"}
         return [replace(own, **set_factors)] if set_factors else []
     keys = {_key(other) for other in group}
     result = []
     for factor in _FACTORS:
-        values = [getattr(other, factor) for other in group]
+        values = [getattr(other.place, factor) for other in group]
         first = NO_MODIFIERS if factor == "modifiers" and NO_MODIFIERS in values else values[0]
         wanted = replace(own, **{factor: first})
         if wanted != own and wanted in keys:
@@ -96,4 +98,4 @@ def _wanted(cell: PlannedCell, group: Sequence[PlannedCell], baseline: Baseline)
 
 
 def _key(cell: PlannedCell) -> _Key:
-    return _Key(cell.runtime, cell.collector, cell.modifiers)
+    return _Key(cell.place.runtime, cell.place.collector, cell.place.modifiers)

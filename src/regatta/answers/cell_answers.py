@@ -28,7 +28,7 @@ def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer
     """
     name = method if method == GEORGES_2007 else "t"
     units = {
-        (series.cell.benchmark, series.metric): series.unit
+        (series.cell.place.benchmark, series.metric): series.unit
         for many in samples.series.values()
         for series in many
     }
@@ -42,7 +42,7 @@ def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer
                 _without_values(
                     cell,
                     statuses,
-                    units.get((cell.benchmark, cell.metric), ""),
+                    units.get((cell.place.benchmark, cell.metric), ""),
                     facts.level,
                     _why_nothing(statuses, unsteady),
                 )
@@ -83,14 +83,7 @@ def _without_values(
 ) -> CellAnswer:
     return CellAnswer(
         cell_id=cell.cell_id,
-        host=cell.host,
-        platform=cell.platform,
-        benchmark=cell.benchmark,
-        runtime=cell.runtime,
-        collector=cell.collector,
-        modifiers=cell.modifiers,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
+        place=cell.place,
         metric=cell.metric,
         unit=unit,
         better=cell.better,

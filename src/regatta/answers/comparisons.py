@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regatta.answers.multiplicity import Adjusted, adjusted
-from regatta.answers.names import Names, configuration, short_names
+from regatta.answers.names import Names, short_names
 from regatta.answers.pairs import Pair, pairs_of
 from regatta.answers.pairs import comparison_groups as comparison_groups
 from regatta.answers.result import Comparison
@@ -195,12 +195,9 @@ def _comparison(
     return Comparison(
         a=cell.cell_id,
         b=base.cell_id,
-        a_name=configuration(cell),
-        b_name=configuration(base),
-        host=cell.host,
-        benchmark=cell.benchmark,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
+        a_name=cell.place.configuration,
+        b_name=base.place.configuration,
+        place=cell.place,
         metric=cell.metric,
         parameters=parameters,
         ratio=ratio,

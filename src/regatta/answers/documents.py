@@ -56,7 +56,7 @@ def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
     """
     for cell in answer.cells:
         yield {
-            **place_of(cell), "kind": "cell", "collector": cell.collector, "unit": cell.unit,
+            **place_of(cell), "kind": "cell", "collector": cell.place.collector, "unit": cell.unit,
             **row_of(cell.estimate), "parameters": text_of(cell.parameters),
         }  # fmt: skip
     for comparison in answer.comparisons:
@@ -87,7 +87,7 @@ def _cell(cell: CellAnswer) -> dict[str, Any]:
     return {
         "cell_id": cell.cell_id,
         **place_of(cell),
-        "collector": cell.collector,
+        "collector": cell.place.collector,
         "parameters": dict(cell.parameters),
         "summary": cell.summary,
         "n": estimate.n,

@@ -10,20 +10,19 @@ from regatta.answers.baseline import asks_beyond_collectors
 from regatta.answers.context import Context
 from regatta.answers.families.result import Family
 from regatta.answers.families.words import winner
-from regatta.answers.names import Names, configuration
+from regatta.answers.names import Names
+from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topic import Lead
 from regatta.answers.words import capitalised, counted, measured, outcome_words, shows_difference
-from regatta.host.units import display_scale
+from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Better
 
 #: more sets of parameters than this are told in one sentence
 _FEW = 3
 #: more places than this are summed up before they are told one by one
 _MANY_PLACES = 6
-
-_Place = tuple[str, str, float | None, int | None, str, str]
 
 
 def headline(context: Context, lead: Lead) -> list[str]:
@@ -38,16 +37,16 @@ def headline(context: Context, lead: Lead) -> list[str]:
     """
     cells, families, names = context.samples.cells, context.families, context.names
     asked = asks_beyond_collectors(context.baseline)
-    better = {_place(cell): cell.better for cell in cells}
+    better = {cell.place.family: cell.better for cell in cells}
     comparisons = [one for one in context.comparisons if one.a not in lead.compared]
     found: dict[tuple[str, str], list[Comparison]] = {}
     for comparison in comparisons:
-        found.setdefault((comparison.host, comparison.a), []).append(comparison)
+        found.setdefault((comparison.place.host, comparison.a), []).append(comparison)
     sentences = _with_baseline(found, better, cells, names) if asked else []
     sentences += [*lead.sentences, *_overview(families, better)]
-    of_place: dict[_Place, list[Family]] = {}
+    of_place: dict[Place, list[Family]] = {}
     for family in families:
-        of_place.setdefault(_place(family), []).append(family)
+        of_place.setdefault(family.place.family, []).append(family)
     for place, many in of_place.items():
         sentences += (
             [f.words for f in many] if len(many) <= _FEW else [_many_families(many, better[place], names)]
@@ -55,11 +54,11 @@ def headline(context: Context, lead: Lead) -> list[str]:
     told = set(of_place)
     of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
     for answer in context.cells:
-        of_cell.setdefault((answer.host, answer.cell_id), []).append(answer)
-    baselines = {(c.host, c.b) for c in comparisons}
+        of_cell.setdefault((answer.place.host, answer.cell_id), []).append(answer)
+    baselines = {(c.place.host, c.b) for c in comparisons}
     for cell in cells:
-        key = (cell.host, cell.cell_id)
-        if _place(cell) in told or (asked and key in found):
+        key = (cell.place.host, cell.cell_id)
+        if cell.place.family in told or (asked and key in found):
             continue
         if key in found and len(found[key]) <= _FEW:
             sentences += [c.words for c in found[key]]
@@ -70,13 +69,13 @@ def headline(context: Context, lead: Lead) -> list[str]:
 
 def _with_baseline(
     found: Mapping[tuple[str, str], Sequence[Comparison]],
-    better: Mapping[_Place, Better],
+    better: Mapping[Place, Better],
     cells: Sequence[PlannedCell],
     names: Names,
 ) -> list[str]:
     """Every comparison with the baseline, in the order of the plan; many summed up first."""
-    of_key = {(cell.host, cell.cell_id): cell for cell in cells}
-    every = [(one, better[_place(of_key[key])]) for key, many in found.items() for one in many]
+    of_key = {(cell.place.host, cell.cell_id): cell for cell in cells}
+    every = [(one, better[of_key[key].place.family]) for key, many in found.items() for one in many]
     sentences = []
     if len(found) > _MANY_PLACES:
         sentences.append(f"of {counted(len(every), 'comparison')} with the baseline: {_outcomes(every)}")
@@ -85,7 +84,7 @@ def _with_baseline(
             sentences += [one.words for one in many]
             continue
         first = many[0]
-        outcomes = _outcomes([(one, better[_place(of_key[key])]) for one in many])
+        outcomes = _outcomes([(one, better[of_key[key].place.family]) for one in many])
         settings = _settings([one.parameters for one in many])
         place = f"{names.place(of_key[key], {})} over {settings}"
         sentences.append(f"{first.a_name} against {first.b_name} on {place}: {outcomes}")
@@ -98,22 +97,18 @@ def _outcomes(many: Sequence[tuple[Comparison, Better]]) -> str:
     return outcome_words(shown.count(True), shown.count(False), len(many) - len(shown))
 
 
-def _place(of: PlannedCell | Family) -> _Place:
-    return of.host, of.benchmark, of.heap_factor, of.heap_mib, of.runtime, of.modifiers
-
-
-def _overview(families: Sequence[Family], better: Mapping[_Place, Better]) -> list[str]:
+def _overview(families: Sequence[Family], better: Mapping[Place, Better]) -> list[str]:
     """`of 24 places, parallel leads at 20 and g1 at 2; no single leader is shown at 2`, where there are many places."""
-    if len({_place(family) for family in families}) <= _MANY_PLACES:
+    if len({family.place.family for family in families}) <= _MANY_PLACES:
         return []
-    wins = Counter(winner(family.pairs, family.names, better[_place(family)]) for family in families)
+    wins = Counter(winner(family.pairs, family.names, better[family.place.family]) for family in families)
     leading = [f"{name} leads at {count}" for name, count in wins.most_common() if name]
     if wins[""]:
         leading.append(f"no single leader is shown at {wins['']}")
     what = {
-        "benchmark": len({family.benchmark for family in families}),
-        "heap": len({(family.heap_factor, family.heap_mib) for family in families}),
-        "runtime": len({family.runtime for family in families}),
+        "benchmark": len({family.place.benchmark for family in families}),
+        "heap": len({family.place.heap for family in families}),
+        "runtime": len({family.place.runtime for family in families}),
     }
     varying = [name for name, values in what.items() if values > 1]
     return [f"of {len(families)} places ({' x '.join(varying)}): {', '.join(leading)}"]
@@ -127,12 +122,12 @@ def _many_families(families: Sequence[Family], better: Better, names: Names) -> 
     if wins[""]:
         parts.append(f"no single leader is shown in {wins['']}")
     settings = _settings([family.parameters for family in families])
-    return f"{names.benchmark(first.benchmark)} over {settings}: {', '.join(parts)}"
+    return f"{names.benchmark(first.place.benchmark)} over {settings}: {', '.join(parts)}"
 
 
 def _means(cell: PlannedCell, answers: Sequence[CellAnswer], names: Names) -> list[str]:
-    who = names.benchmark(cell.benchmark)
-    named = configuration(cell)
+    who = names.benchmark(cell.place.benchmark)
+    named = cell.place.configuration
     who += f" ({named})" if named else ""
     if len(answers) <= _FEW:
         return [
@@ -147,8 +142,7 @@ def _means(cell: PlannedCell, answers: Sequence[CellAnswer], names: Names) -> li
     low, high = min(points), max(points)
     ends = []
     for value, unit in (low, high):
-        factor, shown = display_scale(value, unit)
-        ends.append(f"{value * factor:.3g} {shown}")
+        ends.append(show_quantity(value, unit))
     return [f"{who}: {cell.metric} from {ends[0]} to {ends[1]} over {settings}, on {names.host(cell)}"]
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from regatta.answers.result import CellAnswer
 from regatta.answers.samples import PlannedCell
 from regatta.host.values.benchmark_label import parts_of_label
-from regatta.host.values.cell import NO_MODIFIERS, configuration_name
-from regatta.host.values.experiment import Scalar
+from regatta.host.values.cell import NO_MODIFIERS
+from regatta.host.values.experiment import Heap, Scalar
 from regatta.host.values.template import scalar_text
 
 
@@ -17,14 +16,14 @@ class Names:
 
     def __init__(self, cells: Iterable[PlannedCell]) -> None:
         cells = list(cells)
-        self._hosts = {cell.host for cell in cells}
+        self._hosts = {cell.place.host for cell in cells}
         self._runtimes: dict[str, set[str]] = {}
         self._collectors: dict[str, set[str]] = {}
         labels: dict[str, set[str]] = {}
         for cell in cells:
-            labels.setdefault(_program(cell.benchmark), set()).add(cell.benchmark)
-            self._runtimes.setdefault(cell.benchmark, set()).add(cell.runtime)
-            self._collectors.setdefault(cell.benchmark, set()).add(cell.collector)
+            labels.setdefault(_program(cell.place.benchmark), set()).add(cell.place.benchmark)
+            self._runtimes.setdefault(cell.place.benchmark, set()).add(cell.place.runtime)
+            self._collectors.setdefault(cell.place.benchmark, set()).add(cell.place.collector)
         self._short = {label: short for full in labels.values() for label, short in _shortened(full).items()}
 
     def benchmark(self, label: str) -> str:
@@ -36,58 +35,62 @@ class Names:
 
     def place(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
         """`h2 (size_bytes 4096) at 2 x minheap`."""
-        name = self.benchmark(cell.benchmark)
+        name = self.benchmark(cell.place.benchmark)
         # What a whole label says of the parameters is not said again.
-        said = parts_of_label(cell.benchmark).chosen if name != _program(cell.benchmark) else {}
+        said = parts_of_label(cell.place.benchmark).chosen if name != _program(cell.place.benchmark) else {}
         given = ", ".join(
             f"{key} {_show(value)}"
             for key, value in sorted(parameters.items())
             if said.get(key) != scalar_text(value)
         )
-        return (f"{name} ({given})" if given else name) + heap_words(cell)
+        return (f"{name} ({given})" if given else name) + heap_words(cell.place.heap)
+
+    def series(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
+        """`h2 at 2 x minheap (temurin-21 g1) on host alpha`: the host where there are several."""
+        named, host = cell.place.configuration, self.host(cell)
+        place = self.place(cell, parameters) + (f" ({named})" if named else "")
+        return place if host == "this host" else f"{place} on {host}"
 
     def within(self, cell: PlannedCell, told: Iterable[str] = ()) -> str:
         """`, temurin-21 with thp`: what stays the same and is not told by the alternatives' names."""
         told = set(told)
         parts = []
-        if len(self._runtimes[cell.benchmark]) > 1 and "runtime" not in told:
-            parts.append(cell.runtime)
-        if len(self._collectors[cell.benchmark]) > 1 and "collector" not in told:
-            parts.append(cell.collector)
-        if cell.modifiers != NO_MODIFIERS and "modifiers" not in told:
-            parts.append(f"with {cell.modifiers}")
+        if len(self._runtimes[cell.place.benchmark]) > 1 and "runtime" not in told:
+            parts.append(cell.place.runtime)
+        if len(self._collectors[cell.place.benchmark]) > 1 and "collector" not in told:
+            parts.append(cell.place.collector)
+        if cell.place.modifiers != NO_MODIFIERS and "modifiers" not in told:
+            parts.append(f"with {cell.place.modifiers}")
         return f", {' '.join(parts)}" if parts else ""
 
     def host(self, cell: PlannedCell) -> str:
         """`this host`, or its name where there are several."""
-        return "this host" if len(self._hosts) == 1 else f"host {cell.host}"
+        return "this host" if len(self._hosts) == 1 else f"host {cell.place.host}"
 
 
-def heap_words(cell: PlannedCell | CellAnswer) -> str:
+def heap_words(heap: Heap) -> str:
     """` at 2 x minheap`, ` in a heap of 64 MiB`, or nothing."""
-    if cell.heap_factor is not None:
-        return f" at {cell.heap_factor:g} x minheap"
-    if cell.heap_mib is not None:
-        return f" in a heap of {cell.heap_mib} MiB"
-    return ""
-
-
-def configuration(cell: PlannedCell) -> str:
-    """Runtime, collector and modifiers as one name, as `CellAnswer.configuration` says it."""
-    return configuration_name(cell.runtime, cell.collector, cell.modifiers)
+    if heap.factor is not None:
+        return f" at {heap.factor:g} x minheap"
+    return "" if heap.mib is None else f" in a heap of {heap.mib} MiB"
 
 
 def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
     """Name two alternatives by the factors in which they differ, and say which those are."""
     differ = {
-        factor for factor in ("runtime", "collector", "modifiers") if getattr(a, factor) != getattr(b, factor)
+        factor
+        for factor in ("runtime", "collector", "modifiers")
+        if getattr(a.place, factor) != getattr(b.place, factor)
     }
 
     def name(cell: PlannedCell) -> str:
-        parts = [cell.runtime if "runtime" in differ else "", cell.collector if "collector" in differ else ""]
+        parts = [
+            cell.place.runtime if "runtime" in differ else "",
+            cell.place.collector if "collector" in differ else "",
+        ]
         if "modifiers" in differ:
-            parts.append("no modifiers" if cell.modifiers == NO_MODIFIERS else cell.modifiers)
-        return " ".join(part for part in parts if part) or configuration(cell)
+            parts.append("no modifiers" if cell.place.modifiers == NO_MODIFIERS else cell.place.modifiers)
+        return " ".join(part for part in parts if part) or cell.place.configuration
 
     return name(a), name(b), differ
 

@@ -37,7 +37,9 @@ def comparison_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
     """Cells that may be compared: one host, benchmark, heap and metric; in the order of the plan."""
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in cells:
-        groups.setdefault((cell.host, cell.benchmark, cell.heap, cell.metric), []).append(cell)
+        groups.setdefault(
+            (cell.place.host, cell.place.benchmark, cell.place.heap.asked, cell.metric), []
+        ).append(cell)
     return list(groups.values())
 
 

@@ -4,22 +4,46 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
+from regatta.answers.parts import HEAP, INLINED, Place
+from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
 
 def plain(value: Any) -> Any:
     """Frozen values as values that JSON has: dataclasses by their fields, NaN and infinity as null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        found: dict[str, Any] = {}
+        for field in fields(value):
+            parts = _inlined(value, field)
+            found |= {field.name: plain(getattr(value, field.name))} if parts is None else parts
+        return found
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return finite(value) if isinstance(value, float) else value
+
+
+def parts_of(place: Place, names: Iterable[str]) -> dict[str, Any]:
+    """These parts of a place by name; its heap has two, `heap_factor` and `heap_mib`."""
+    heap = _heap(place.heap)
+    return {name: heap[name] if name in heap else getattr(place, name) for name in names}
+
+
+def _inlined(value: Any, field: Field[Any]) -> dict[str, Any] | None:
+    """What stands in a document in place of a field that holds a heap or a place; None for any other."""
+    item = getattr(value, field.name)
+    if isinstance(item, Heap):
+        return _heap(item)
+    return parts_of(item, field.metadata[INLINED]) if INLINED in field.metadata else None
+
+
+def _heap(heap: Heap) -> dict[str, Any]:
+    return dict(zip(HEAP, (heap.factor, heap.mib), strict=True))
 
 
 def finite(value: float) -> float | None:
@@ -29,8 +53,13 @@ def finite(value: float) -> float | None:
 
 def place_of(of: Any) -> dict[str, Any]:
     """Where a result stands, as far as it says so: platform, host, benchmark, runtime, modifiers, heap and metric."""
-    names = ("platform", "host", "benchmark", "runtime", "modifiers", "heap_factor", "heap_mib", "metric")
-    return {name: getattr(of, name) for name in names if hasattr(of, name)}
+    found = {name: part for field in fields(of) for name, part in (_inlined(of, field) or {}).items()}
+    names = ("platform", "host", "benchmark", "runtime", "modifiers", *HEAP, "metric")
+    return {
+        name: found[name] if name in found else getattr(of, name)
+        for name in names
+        if name in found or hasattr(of, name)
+    }
 
 
 def ratio_of(ratio: Interval) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Platform:
 
 def planned_platforms(folder: Folder, samples: Samples, facts: Facts) -> tuple[Platform, ...]:
     """The platforms of a planned experiment, hosts without any cell among them."""
-    known = {cell.host for cell in samples.measured_cells}
+    known = {cell.place.host for cell in samples.measured_cells}
     planned = {
         host: str(folder.host_header(host).get("platform", ""))
         for host in folder.planned_hosts()
@@ -70,7 +70,7 @@ def platforms_of(
     """
     found: dict[str, dict[str, None]] = {}
     for cell in samples.measured_cells:
-        found.setdefault(cell.platform, {})[cell.host] = None
+        found.setdefault(cell.place.platform, {})[cell.place.host] = None
     for host, platform in planned.items():
         found.setdefault(platform, {})[host] = None
     emulated = frozenset(host for host, own in facts.items() if machine_kind(own) == EMULATED)
@@ -165,5 +165,5 @@ def rounds_recorded(samples: Samples) -> dict[str, int]:
     found: dict[str, int] = {}
     for cell in samples.measured_cells:
         own = sum(samples.statuses.get(cell.number, {}).values())
-        found[cell.host] = max(found.get(cell.host, 0), own)
+        found[cell.place.host] = max(found.get(cell.place.host, 0), own)
     return found

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regatta.answers.families.result import Family
-from regatta.answers.parts import Sample
-from regatta.host.values.cell import configuration_name
+from regatta.answers.parts import HEAP, INLINED, Place, Sample
 from regatta.host.values.experiment import Better, Scalar, Summary
 from regatta.stats.estimate import Interval as Interval
 
@@ -22,15 +21,7 @@ class CellAnswer:
     """One series: a cell, a metric and the metric's parameters."""
 
     cell_id: str
-    host: str
-    platform: str
-    benchmark: str
-    runtime: str
-    #: "" for native benchmarks
-    collector: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
+    place: Place = field(metadata={INLINED: ("platform", "host", "benchmark", "runtime", "modifiers", *HEAP)})
     metric: str
     unit: str
     better: Better
@@ -48,11 +39,6 @@ class CellAnswer:
     #: what the repetitions of each invocation became
     summary: Summary = "mean"
 
-    @property
-    def configuration(self) -> str:
-        """Runtime, collector and modifiers as one name."""
-        return configuration_name(self.runtime, self.collector, self.modifiers)
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -62,10 +48,8 @@ class Comparison:
     b: str
     a_name: str
     b_name: str
-    host: str
-    benchmark: str
-    heap_factor: float | None
-    heap_mib: int | None
+    #: of the alternative
+    place: Place = field(metadata={INLINED: ("host", "benchmark", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
     #: ratio a/b with its interval; `method` tells paired from unpaired

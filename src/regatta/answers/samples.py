@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regatta.answers.iterations import find_steady_windows
-from regatta.answers.parts import Sample
+from regatta.answers.parts import Place, Sample
 from regatta.answers.result import Failure
 from regatta.host.journal.record import FAILURES
-from regatta.host.values.experiment import Better, Scalar, SteadyState, Summary
+from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState, Summary
 
 #: what makes two samples partners: plan, round and block; None where an invocation has none
 BlockKey = tuple[str, int, int]
@@ -121,16 +121,9 @@ class PlannedCell:
     """A cell as the plan holds it. `number` orders all cells by host and place in the plan."""
 
     number: int
-    host: str
-    platform: str
+    place: Place
     cell_id: str
     label: str
-    benchmark: str
-    runtime: str
-    collector: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
     metric: str
     better: Better
     planned: int
@@ -144,13 +137,6 @@ class PlannedCell:
     def summary_of(self, metric: str) -> Summary:
         """A median holds for every metric; which end of another metric is undisturbed nobody said, so it keeps its mean."""
         return self.summary if metric == self.metric or self.summary == "median" else "mean"
-
-    @property
-    def heap(self) -> tuple[str, float]:
-        """Cells of equal heap compare: equal factors (whose sizes differ between runtimes), else equal sizes."""
-        if self.heap_factor is not None:
-            return "factor", self.heap_factor
-        return "mib", -1.0 if self.heap_mib is None else float(self.heap_mib)
 
 
 @dataclass(frozen=True)
@@ -255,18 +241,22 @@ def _one_number(steady: SteadyState, summarised: bool) -> str:
 
 
 def _set_twins_apart(result: Samples) -> None:
-    by_id = {(cell.host, cell.cell_id): cell for cell in result.cells}
+    by_id = {(cell.place.host, cell.cell_id): cell for cell in result.cells}
     twins = [cell for cell in result.cells if cell.twin_of]
     result.cells = [cell for cell in result.cells if not cell.twin_of]
-    result.twins = [(by_id[twin.host, twin.twin_of], twin) for twin in twins]
+    result.twins = [(by_id[twin.place.host, twin.twin_of], twin) for twin in twins]
 
 
 def _read_cells(connection: duckdb.DuckDBPyConnection) -> list[PlannedCell]:
     rows = connection.execute(
-        "select cell, host, platform, cell_id, label, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
-        " metric, better, planned, twin_of, discarded_rounds, summary from planned order by cell"
+        "select host, platform, benchmark, runtime, collector, modifiers, heap_factor, heap_mib,"
+        " cell, cell_id, label, metric, better, planned, twin_of, discarded_rounds, summary from planned order by cell"
     ).fetchall()
-    return [PlannedCell(*row) for row in rows]
+    found = []
+    for host, platform, benchmark, runtime, collector, modifiers, factor, mib, number, *rest in rows:
+        place = Place(host, platform, benchmark, runtime, collector, modifiers, Heap(factor, mib))
+        found.append(PlannedCell(number, place, *rest))
+    return found
 
 
 def _read_statuses(connection: duckdb.DuckDBPyConnection, result: Samples) -> None:
@@ -287,7 +277,7 @@ def _read_statuses(connection: duckdb.DuckDBPyConnection, result: Samples) -> No
     ).fetchall():
         cell = result.cells[number]
         result.failures.append(
-            Failure(cell.cell_id, cell.label, cell.host, status, reason, count, tuple(ids))
+            Failure(cell.cell_id, cell.label, cell.place.host, status, reason, count, tuple(ids))
         )
 
 

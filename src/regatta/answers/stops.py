@@ -35,7 +35,7 @@ class Stops:
 
     def __init__(self, groups: Sequence[StopGroup] = ()) -> None:
         self.groups = groups
-        self._of = {(cell.host, cell.cell_id): group for group in groups for cell in group.cells}
+        self._of = {(cell.place.host, cell.cell_id): group for group in groups for cell in group.cells}
 
     def pilot_pairs(self, pair: Pair) -> int | None:
         """How many common blocks of a comparison chose the number of rounds, by Stein's rule.
@@ -44,8 +44,8 @@ class Stops:
             None where another rule or none was at work, or where the number was not chosen by the spread (several modes, too few
             common blocks, nothing decided yet): then the ordinary interval is right.
         """
-        group = self._of.get((pair.cell.host, pair.cell.cell_id))
-        if group is None or group is not self._of.get((pair.base.host, pair.base.cell_id)):
+        group = self._of.get((pair.cell.place.host, pair.cell.cell_id))
+        if group is None or group is not self._of.get((pair.base.place.host, pair.base.cell_id)):
             return None
         if group.rule["rule"] != "stein" or group.decision is None or group.decision["modes"]:
             return None
@@ -60,8 +60,8 @@ def read_stops(folder: Folder, samples: Samples) -> Stops:
     Raises:
         StoreError: a plan cannot be read.
     """
-    planned = {(cell.host, cell.cell_id): cell for cell in samples.cells}
-    planned |= {(twin.host, twin.cell_id): twin for _, twin in samples.twins}
+    planned = {(cell.place.host, cell.cell_id): cell for cell in samples.cells}
+    planned |= {(twin.place.host, twin.cell_id): twin for _, twin in samples.twins}
     groups = []
     for host in folder.planned_hosts():
         header = folder.host_header(host)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from regatta.figures.text import show_df, show_p, show_quantity, with_unit
 from regatta.host.units import UNITS, display_scale
 from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Interval
@@ -76,17 +77,7 @@ def too_small(theta_percent: float) -> str:
 
 def f_words(f: float, df_between: float, df_error: float, p: float) -> str:
     """`F(2, 27) = 5.1, p 0.013`."""
-    return f"F({_df(df_between)}, {_df(df_error)}) = {f:.3g}, p {p_words(p)}"
-
-
-def _df(df: float) -> str:
-    """Degrees of freedom: `27`, or `17.9` where they are estimated."""
-    return f"{df:g}" if df == round(df) else f"{df:.1f}"
-
-
-def p_words(p: float) -> str:
-    """`0.0131`, `<0.0001`; nothing where there is none."""
-    return "" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+    return f"F({show_df(df_between)}, {show_df(df_error)}) = {f:.3g}, p {show_p(p)}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -105,12 +96,12 @@ def measured(estimate: Interval, unit: str) -> str:
         return f"no value ({estimate.reason})"
     factor, shown = display_scale(estimate.point, unit)
     if math.isnan(estimate.low):
-        return f"{estimate.point * factor:.4g} {shown} (no interval: {estimate.reason})"
+        return f"{show_quantity(estimate.point, unit, 4)} (no interval: {estimate.reason})"
     half = (estimate.high - estimate.low) / 2 * factor
     decimals = min(6, max(0, 1 - math.floor(math.log10(half)))) if half > 0 else 3
     low, high = edges(estimate, factor, decimals)
     how = f", {estimate.within_range}" if estimate.within_range else ""
-    return f"{estimate.point * factor:,.{decimals}f} {shown} ({low} to {high}{how})"
+    return f"{with_unit(f'{estimate.point * factor:,.{decimals}f}', shown)} ({low} to {high}{how})"
 
 
 def edges(estimate: Interval, factor: float, decimals: int) -> tuple[str, str]:

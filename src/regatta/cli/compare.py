@@ -92,11 +92,12 @@ def compare(
 
 def _show(answer: ForeignAnswer) -> None:
     from regatta.answers.compare.words import foreign_sentences
+    from regatta.figures.text import show_p, show_percent
 
     console, table = plain_console(), answer.table
     for sentence in foreign_sentences(answer):
         console.print(f"• {printable(sentence)}")
-    level = f"{answer.level * 100:g} %"
+    level = show_percent(answer.level)
     _show_means(console, answer, level)
     _show_pairs(console, "Differences a - b by themselves (Welch), ratio a / b", answer.welch, level)
     if table.block:
@@ -106,7 +107,7 @@ def _show(answer: ForeignAnswer) -> None:
     names = table.by.names
     rows = [
         (
-            names[p.first], names[p.second], _number(p.difference.point), _interval(p.difference), _p(p.p), p.difference.reason,
+            names[p.first], names[p.second], _number(p.difference.point), _interval(p.difference), show_p(p.p), p.difference.reason,
         )
         for p in answer.tukey
     ]  # fmt: skip
@@ -141,13 +142,15 @@ def _show_means(console: Console, answer: ForeignAnswer, level: str) -> None:
 def _show_pairs(
     console: Console, title: str, pairs: tuple[PairAnswer, ...], level: str, paired: bool = False
 ) -> None:
+    from regatta.figures.text import show_p
+
     rows = []
     for pair in pairs:
         interval = pair.difference.interval
         rows.append(
             (
                 pair.a, pair.b, str(interval.n) if paired else "", _number(interval.point), _interval(interval),
-                _number(pair.difference.df), _p(pair.difference.p), _number(pair.ratio.point), _interval(pair.ratio),
+                _number(pair.difference.df), show_p(pair.difference.p), _number(pair.ratio.point), _interval(pair.ratio),
                 interval.reason or pair.ratio.reason,
             )
         )  # fmt: skip
@@ -158,18 +161,20 @@ def _show_pairs(
 
 
 def _show_anova(console: Console, answer: ForeignAnswer) -> None:
+    from regatta.figures.text import show_p
+
     fit, several = answer.anova, answer.factorial
     if fit is not None:
         source = f"{answer.table.by.column}, after blocks" if answer.table.block else answer.table.by.column
         row = (
-            source, str(fit.df_between), str(fit.df_error), _number(fit.f), _p(fit.p), fit.method, fit.reason,
+            source, str(fit.df_between), str(fit.df_error), _number(fit.f), show_p(fit.p), fit.method, fit.reason,
         )  # fmt: skip
         header = ("source", "df", "df of error", "F", "p", "method", "why not")
         show_table(console, "Analysis of variance", header, [row], _TEXT)
     if several is not None:
         rows: list[tuple[str, ...]] = [
             (
-                row.source, str(row.df), _number(row.ss), _number(row.f), _p(row.p),
+                row.source, str(row.df), _number(row.ss), _number(row.f), show_p(row.p),
                 _number(row.eta2_partial), _number(row.omega2_partial), row.reason or row.note,
             )
             for row in several.rows
@@ -193,18 +198,13 @@ def _show_notes(answer: ForeignAnswer) -> None:
 
 
 def _number(value: float) -> str:
-    return "" if math.isnan(value) else "z" if math.isinf(value) else f"{value:.{_DIGITS}g}"
+    """With `_DIGITS` digits; infinite degrees of freedom are those of the normal distribution."""
+    from regatta.figures.text import show_brief
+
+    return "z" if math.isinf(value) else show_brief(value, _DIGITS)
 
 
 def _interval(interval: Interval) -> str:
-    """Both edges with as many decimals as three digits of the half-width have."""
-    low, high = interval.low, interval.high
-    half = (high - low) / 2
-    if not (half > 0.0 and math.isfinite(half)) or max(abs(low), abs(high)) >= 10**9:
-        return "" if math.isnan(low) else f"{_number(low)} to {_number(high)}"
-    decimals = max(0, 2 - math.floor(math.log10(half)))
-    return f"{low:.{decimals}f} to {high:.{decimals}f}" if decimals <= 9 else f"{low:.9g} to {high:.9g}"
+    from regatta.figures.text import choose_scale, show_ends
 
-
-def _p(p: float) -> str:
-    return "" if math.isnan(p) else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+    return show_ends(interval, choose_scale([interval], "").show)

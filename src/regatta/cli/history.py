@@ -87,6 +87,8 @@ def _ingest(found: History) -> None:
 
 
 def _show(found: History) -> None:
+    from regatta.figures.text import show_percent
+
     console = plain_console()
     for sentence in found.sentences:
         console.print(f"• {printable(sentence)}")
@@ -104,7 +106,7 @@ def _show(found: History) -> None:
     )
     show_table(
         console,
-        f"Means over time ({found.level * 100:g} % intervals); » begins a new level",
+        f"Means over time ({show_percent(found.level)} intervals); » begins a new level",
         ("series", "unit", *(str(number) for number, _ in enumerate(found.experiments, start=1))),
         [_row(one, len(found.experiments)) for one in found.series],
         left=("series", "unit"),
@@ -121,7 +123,7 @@ def _row(one: SeriesHistory, experiments: int) -> tuple[str, ...]:
     since = {shift.since for shift in one.shifts}
     for point in one.points:
         cells[point.experiment] = ("» " if point.experiment in since else "") + _mean(point, factor)
-    return (one.place, unit, *cells)
+    return (one.title, unit, *cells)
 
 
 def _mean(point: PastPoint, factor: float) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.tables import plain_console, show_table
+from regatta.figures.text import show_percent
 from regatta.host.printable import printable
 from regatta.predict.tables import (
     CONTRIBUTIONS,
@@ -66,7 +67,7 @@ def _show_ranking(console: Console, one: ApplicationForecast, found: Forecast) -
     if not any(system.elapsed.value > 0 for system in one.systems):
         return
     table = ranking_table(one, f"{one.application.name}, per {one.application.per}", found.level)
-    title = f"{table.title} ({found.level * 100:g} % intervals)"
+    title = f"{table.title} ({show_percent(found.level)} intervals)"
     _show(console, replace(table, title=title), (*INTERVALS, EXPLAINED), ("system",))
     for words in group_words(one):
         console.print(f"  {printable(words)}")

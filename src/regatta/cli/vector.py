@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,6 +131,7 @@ def check(files: Sequence[Path], as_json: bool) -> None:
 def show(file: str, as_json: bool) -> None:
     """Show a vector: FILE, or a name in configs/systems or configs/applications."""
     from regatta.answers.plain import plain
+    from regatta.figures.text import show_percent
     from regatta.spec.vectors import SystemVector
 
     one = _find(file)
@@ -138,7 +140,7 @@ def show(file: str, as_json: bool) -> None:
         return
     console = plain_console()
     console.print(
-        printable(f"{_kind(one)} vector {one.name}, {_size(one)}, {one.level * 100:g} % intervals"),
+        printable(f"{_kind(one)} vector {one.name}, {_size(one)}, {show_percent(one.level)} intervals"),
         style="bold",
     )
     if isinstance(one, SystemVector):
@@ -206,9 +208,11 @@ def _show_system(console: Console, one: SystemVector) -> None:
 
 
 def _user_share(share: float) -> str:
+    from regatta.figures.text import show_percent
+
     if math.isnan(share):
         return "not known"
-    return f"{100 * share:.3g} %" if share else ""
+    return show_percent(share, 3) if share else ""
 
 
 def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
@@ -236,25 +240,23 @@ def _costs(cost: Cost, unit: str) -> list[tuple[str, str, str, str]]:
 def _show_application(console: Console, one: ApplicationVector) -> None:
     rows = []
     for count in one.counts:
-        value, interval, n = _number(count.count)
+        value, ends, n = _number(count.count)
         given = ", ".join(f"{name} {number:,.6g}" for name, number in count.arguments.items())
         if count.distribution:
             given = f"{len(count.distribution)} sets of arguments"
         stands = ", ".join(count.stands_for)
         told = f"{stands} ({count.rule})" if stands and count.rule else stands or count.rule
-        rows.append((count.primitive, given, value, interval, n, told))
+        rows.append((count.primitive, given, value, ends, n, told))
     header = ("primitive", "with", "count", "interval", "n", "stands for, by which rule")
     show_table(console, f"Counts, per {one.per}", header, rows, left=("primitive", "with", header[-1]))
     if one.user_time is not None:
-        value, interval, _ = _number(one.user_time)
+        value, ends, _ = _number(one.user_time)
         console.print()
-        console.print(f"time in user mode: {value} {one.time_unit}" + (f" ({interval})" if interval else ""))
+        console.print(f"time in user mode: {value} {one.time_unit}" + (f" ({ends})" if ends else ""))
 
 
 def _number(number: Value) -> tuple[str, str, str]:
-    interval = (
-        ""
-        if number.low == number.high or number.low != number.low
-        else f"{number.low:,.5g} to {number.high:,.5g}"
-    )
-    return f"{number.value:,.5g}", interval, str(number.n or "")
+    from regatta.figures.text import show_brief, show_ends
+
+    show = partial(show_brief, digits=5)
+    return show(number.value), show_ends(number, show), str(number.n or "")

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from regatta.figures.labels import plot_text
 from regatta.figures.looks import LegendEntry
-from regatta.figures.quantities import significant
+from regatta.figures.text import plot_text, significant
 from regatta.host.units import display_scale
 
 Trace = dict[str, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from regatta.figures.axes import LOG_FROM, Trace
 from regatta.figures.looks import Look
-from regatta.figures.quantities import Scale, finite
+from regatta.figures.text import Scale, finite
 
 _BAND_FROM = 4
 

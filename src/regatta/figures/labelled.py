@@ -9,10 +9,19 @@ from typing import Any
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, log_ticks
 from regatta.figures.curves import Point, curve
-from regatta.figures.labels import plot_text, shorten
 from regatta.figures.looks import HUES, MARKS, Look
-from regatta.figures.quantities import Scale, choose_scale, finite, interval, show_percent, significant
-from regatta.host.units import UNITS, display_scale
+from regatta.figures.text import (
+    Scale,
+    choose_scale,
+    finite,
+    plot_text,
+    shorten,
+    show_ends,
+    show_percent,
+    show_quantity,
+    significant,
+)
+from regatta.host.units import UNITS
 from regatta.stats.estimate import Interval
 
 #: No more lines than there are hues stand in one figure.
@@ -28,7 +37,6 @@ _LEAST_SPAN = 4.0
 _INTERVAL_ROOM = 3.0
 #: Bars of lines that have few points are set apart by this share of the axis of x.
 _DODGE, _BARS_BELOW = 0.008, 4
-_SPELLED = {"us": "µs"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,7 @@ def labelled_figure(
 def estimate_texts(estimate: Interval, unit: str) -> tuple[str, str]:
     """Two lines of a point's hover text: mean with n, and the interval or why there is none. `unit`: of the estimate."""
     scale = choose_scale([estimate], unit)
-    ends = interval(scale.show(estimate.low), scale.show(estimate.high))
+    ends = show_ends(estimate, scale.show)
     return (
         f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
         f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
@@ -112,8 +120,7 @@ def time_quantity(title: str, lines: Sequence[NamedLine]) -> Quantity:
     low, high = _spanned(lines, 1.0)
     texts = {}
     for tick in log_ticks(low, high):
-        factor, unit = display_scale(tick, "ns")
-        texts[tick] = f"{tick * factor:g} {_SPELLED.get(unit, unit)}"
+        texts[tick] = show_quantity(tick, "ns", 6)
     return Quantity(Scale(1.0, "ns", None), log_axis(f"{title}, log scale", low, high, texts))
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from regatta.figures.axes import Figure, Trace, axis, layout, value_axis
 from regatta.figures.curves import Point, above_zero, curve
 from regatta.figures.looks import Look
-from regatta.figures.quantities import Scale, finite
+from regatta.figures.text import Scale, finite
 
 _HEIGHT_PX = 320
 #: A sweep of many heaps needs room for its lines to lie apart.

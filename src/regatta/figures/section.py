@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from regatta.figures.axes import Group
-from regatta.figures.quantities import ABSENT
+from regatta.figures.text import ABSENT
 
 
 @dataclass(frozen=True)

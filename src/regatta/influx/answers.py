@@ -5,9 +5,11 @@ All points of an answer have one time: that of the newest record which it rests 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from regatta.answers.parts import Place
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topics.aa.result import Gate
 from regatta.answers.topics.aa.topic import AA
@@ -17,6 +19,7 @@ from regatta.answers.topics.hosts.result import HostComparison
 from regatta.answers.topics.hosts.topic import HOSTS
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.host.values.cell import NO_MODIFIERS, cell_label, heap_text
+from regatta.host.values.experiment import Heap
 from regatta.influx.points import ESTIMATE, VECTOR, Point, apart, make_point
 from regatta.stats.estimate import Interval
 from regatta.store.columns import canonical_json
@@ -34,9 +37,6 @@ APPLICATION, PREDICTION = "application", "prediction"
 #: whose programs measure primitives, and the size that needs no name
 _PRIMITIVES, _USUAL_SIZE = "lm", "default"
 
-#: host, platform, benchmark, runtime, collector, modifiers
-Place = tuple[str, str, str, str, str, str]
-
 
 def estimate_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
     """Means, ratios to the baseline, lower bounds of what collectors cost, and the drift that an A/A test has found.
@@ -52,22 +52,25 @@ def _estimates(answer: Answer, time_ns: int) -> Iterator[Point]:
     cells: dict[tuple[str, str], CellAnswer] = {}
     for cell in answer.cells:
         # The metric that is compared comes first.
-        cells.setdefault((cell.host, cell.cell_id), cell)
+        cells.setdefault((cell.place.host, cell.cell_id), cell)
     make = _Maker(answer, time_ns)
     yield from map(make.mean, answer.cells)
     for comparison in answer.comparisons:
-        yield make.ratio(comparison, cells[comparison.host, comparison.a])
+        yield make.ratio(comparison, cells[comparison.place.host, comparison.a])
     over = HOSTS.of(answer)
     if len(over.hosts) > 1:
-        by_name = {(c.platform, c.benchmark, c.configuration, *_heap(c)): c for c in answer.cells}
+        by_name = {
+            (c.place.platform, c.place.benchmark, c.place.configuration, c.place.heap.asked): c
+            for c in answer.cells
+        }
         for one in over.comparisons:
-            of = by_name.get((one.platform, one.benchmark, one.a_name, *_heap(one)))
+            of = by_name.get((one.platform, one.benchmark, one.a_name, one.heap.asked))
             if of is not None:
                 yield make.ratio_over_hosts(one, of)
     for overhead in COLLECTORS.of(answer).overheads:
-        yield make.overhead(overhead, cells[overhead.host, overhead.cell_id])
+        yield make.overhead(overhead, cells[overhead.place.host, overhead.cell_id])
     for gate in AA.of(answer):
-        yield from make.drifts(gate, answer.cells)
+        yield from make.drifts(gate)
 
 
 class _Maker:
@@ -80,7 +83,6 @@ class _Maker:
     def _point(
         self,
         place: Place,
-        heap: tuple[float | None, int | None],
         series: tuple[str, str, Mapping[str, Any]],
         kind: tuple[str, str],
         estimate: Interval,
@@ -88,10 +90,12 @@ class _Maker:
     ) -> Point:
         metric, unit, parameters = series
         tags = (
-            self._answer.experiment, *place, heap_text(*heap), metric, unit, canonical_json(dict(parameters)), *kind,
+            self._answer.experiment, place.host, place.platform, place.benchmark, place.runtime, place.collector,
+            place.modifiers, heap_text(place.heap.factor, place.heap.mib), metric, unit, canonical_json(dict(parameters)), *kind,
         )  # fmt: skip
         fields = {
-            "theta_percent": self._answer.theta_percent, "heap_factor": heap[0], "heap_mib": heap[1],
+            "theta_percent": self._answer.theta_percent, "heap_factor": place.heap.factor,
+            "heap_mib": place.heap.mib,
             **_interval(estimate), **more,
         }  # fmt: skip
         return make_point(ESTIMATE, tags, fields, self._time_ns)
@@ -99,26 +103,24 @@ class _Maker:
     def mean(self, cell: CellAnswer) -> Point:
         """The mean of a series."""
         return self._point(
-            _place(cell),
-            (cell.heap_factor, cell.heap_mib),
+            cell.place,
             (cell.metric, cell.unit, cell.parameters),
             (MEAN, ""),
             cell.estimate,
             better=cell.better,
-            label=_label(cell),
+            label=_label(cell.place),
         )
 
     def ratio(self, comparison: Comparison, of: CellAnswer) -> Point:
         """An alternative over its baseline."""
         return self._point(
-            _place(of),
-            (comparison.heap_factor, comparison.heap_mib),
+            comparison.place,
             (comparison.metric, "ratio", comparison.parameters),
             (RATIO, comparison.b_name),
             comparison.ratio,
             better=of.better,
             practical=comparison.practical,
-            label=f"{_label(of)} / {comparison.b_name}",
+            label=f"{_label(of.place)} / {comparison.b_name}",
             p=comparison.p,
             p_holm=comparison.p_holm,
         )
@@ -126,49 +128,41 @@ class _Maker:
     def ratio_over_hosts(self, comparison: HostComparison, of: CellAnswer) -> Point:
         """The same over all hosts of a platform: of no single host."""
         return self._point(
-            ("", *_place(of)[1:]),
-            (comparison.heap_factor, comparison.heap_mib),
+            replace(of.place, host="", heap=comparison.heap),
             (comparison.metric, "ratio", comparison.parameters),
             (RATIO, comparison.b_name),
             comparison.ratio,
             better=comparison.better,
             practical=comparison.practical,
-            label=f"{_label_over_hosts(comparison, of)} / {comparison.b_name}",
+            label=f"{_label_over_hosts(comparison, of.place)} / {comparison.b_name}",
             p=comparison.p,
         )
 
     def overhead(self, overhead: Overhead, of: CellAnswer) -> Point:
         """What a collector costs at least; the metric is the resource: `wall` or `cpu`."""
         return self._point(
-            _place(of),
-            (overhead.heap_factor, overhead.heap_mib),
+            overhead.place,
             (overhead.resource, "ratio", {}),
             (OVERHEAD, DISTILLED),
             overhead.ratio,
             better="lower",
-            label=_label(of),
+            label=_label(of.place),
         )
 
-    def drifts(self, gate: Gate, cells: Iterable[CellAnswer]) -> Iterator[Point]:
+    def drifts(self, gate: Gate) -> Iterator[Point]:
         """A host against itself: each cell over its twin, and the share of false alarms among short intervals."""
-        by_name = {
-            (c.benchmark, c.configuration, c.heap_factor, c.heap_mib): c for c in cells if c.host == gate.host
-        }
-        platform = next((c.platform for c in by_name.values()), "")
+        platform = next((pair.place.platform for pair in gate.pairs), "")
         for pair in gate.pairs:
-            cell = by_name.get((pair.benchmark, pair.configuration, pair.heap_factor, pair.heap_mib))
             yield self._point(
-                _place(cell) if cell else (gate.host, platform, pair.benchmark, pair.configuration, "", ""),
-                (pair.heap_factor, pair.heap_mib),
+                pair.place,
                 (pair.metric, "ratio", {}),
                 (DRIFT, ITSELF),
                 pair.ratio,
-                label=f"{pair.benchmark} · {pair.configuration}",
+                label=f"{pair.place.benchmark} · {pair.place.configuration}",
                 p=pair.p,
             )
         yield self._point(
-            (gate.host, platform, "", "", "", ""),
-            (None, None),
+            Place(gate.host, platform, "", "", "", "", Heap()),
             (FALSE_ALARMS, "ratio", {}),
             (DRIFT, ITSELF),
             gate.alarm_rate,
@@ -187,17 +181,17 @@ def vector_points(answer: Answer, as_of_ns: int) -> Iterator[Point]:
 def _vectors(answer: Answer, time_ns: int) -> Iterator[Point]:
     metrics: dict[tuple[str, str], str] = {}
     for cell in answer.cells:
-        parts = parts_of_label(cell.benchmark)
-        metric = metrics.setdefault((cell.host, cell.cell_id), cell.metric)
+        parts = parts_of_label(cell.place.benchmark)
+        metric = metrics.setdefault((cell.place.host, cell.cell_id), cell.metric)
         if parts.suite != _PRIMITIVES or cell.metric != metric:
             continue
         # Told apart as well by what the spec chose and by its modifiers.
         parameters = {**parts.chosen, **cell.parameters}
-        if cell.modifiers not in ("", NO_MODIFIERS):
-            parameters["modifiers"] = cell.modifiers
+        if cell.place.modifiers not in ("", NO_MODIFIERS):
+            parameters["modifiers"] = cell.place.modifiers
         name = parts.name if parts.size in ("", _USUAL_SIZE) else f"{parts.name}:{parts.size}"
         tags = (
-            answer.experiment, cell.host, cell.platform, cell.runtime, SYSTEM, name, canonical_json(parameters), cell.unit,
+            answer.experiment, cell.place.host, cell.place.platform, cell.place.runtime, SYSTEM, name, canonical_json(parameters), cell.unit,
             "", "",
         )  # fmt: skip
         yield make_point(VECTOR, tags, {**_interval(cell.estimate), "value": cell.estimate.point}, time_ns)
@@ -210,24 +204,13 @@ def _interval(estimate: Interval) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _heap(of: CellAnswer | HostComparison) -> tuple[float | None, int | None]:
-    """What the spec asks for: under a factor, hosts may have different sizes."""
-    return of.heap_factor, None if of.heap_factor is not None else of.heap_mib
+def _label(place: Place) -> str:
+    heap = place.heap
+    return cell_label(place.benchmark, place.runtime, place.collector, place.modifiers, heap.factor, heap.mib)
 
 
-def _place(cell: CellAnswer) -> Place:
-    return cell.host, cell.platform, cell.benchmark, cell.runtime, cell.collector, cell.modifiers
-
-
-def _label(cell: CellAnswer) -> str:
-    return cell_label(
-        cell.benchmark, cell.runtime, cell.collector, cell.modifiers, cell.heap_factor, cell.heap_mib
-    )
-
-
-def _label_over_hosts(comparison: HostComparison, of: CellAnswer) -> str:
-    if comparison.heap_mib is not None or comparison.heap_factor is None:
-        return _label(of)
+def _label_over_hosts(comparison: HostComparison, place: Place) -> str:
+    if comparison.heap.mib is not None or comparison.heap.factor is None:
+        return _label(place)
     # The size of one host is not that of the others.
-    whole = cell_label(of.benchmark, of.runtime, of.collector, of.modifiers, None, None)
-    return f"{whole} · {heap_text(comparison.heap_factor, None)}"
+    return f"{_label(replace(place, heap=Heap()))} · {heap_text(comparison.heap.factor, None)}"

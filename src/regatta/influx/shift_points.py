@@ -24,8 +24,8 @@ def shift_points(history: History) -> Iterator[Point]:
     return apart(
         make_point(
             EVENT,
-            (history.experiments[shift.since].experiment, series.host, SHIFT),
-            {"text": shift.words, "cell": f"{series.place} · {series.metric}"},
+            (history.experiments[shift.since].experiment, series.place.host, SHIFT),
+            {"text": shift.words, "cell": f"{series.title} · {series.metric}"},
             history.experiments[shift.since].started_utc_ns,
         )
         for series in history.series

@@ -145,7 +145,7 @@ def cross(experiment: Experiment, host: ResolvedHost, minheaps: Minheaps) -> Cro
     for choice in _choices(experiment):
         refusal = _refusal(choice, host)
         factor = choice.heap.factor if choice.heap else None
-        heap_mib: int | None = choice.heap.size_mib if choice.heap else None
+        heap_mib: int | None = choice.heap.mib if choice.heap else None
         key = (choice.benchmark.label, choice.runtime.name)
         if factor is not None and key in minheaps:
             heap_mib = math.ceil(round(factor * minheaps[key], 6))

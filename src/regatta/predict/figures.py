@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
-from regatta.figures.labels import hover, shorten
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
-from regatta.figures.quantities import Scale, choose_scale, show_ratio, tidy
+from regatta.figures.text import Scale, choose_scale, hover, shorten, show_ratio, tidy
 from regatta.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
 from regatta.predict.shown_times import WORDS, Shown, compared_by, measured_of, predicted_of, shown_by
 from regatta.spec.vectors import Contribution, Value

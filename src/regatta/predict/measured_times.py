@@ -173,7 +173,9 @@ class MeasuredExperiment:
             return reason
         found = [one for one in of_benchmark if one.is_on(host, configuration, heap)]
         if not found:
-            told = sorted({_system(one.host, one.configuration, heap and one.heap) for one in of_benchmark})
+            told = sorted(
+                {_system(one.host, one.place.configuration, heap and one.heap) for one in of_benchmark}
+            )
             return f"{self.name} has {wanted} on {listed(told)}, not on {_system(host, configuration, heap)}"
         others, found = found, [one for one in found if not wanted.adds(one.parts)]
         if not found:
@@ -206,7 +208,7 @@ def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
     cells: dict[tuple[str, str], dict[str, CellAnswer]] = {}
     first: dict[tuple[str, str], CellAnswer] = {}
     for answer in answers:
-        key = answer.host, answer.cell_id
+        key = answer.place.host, answer.cell_id
         first.setdefault(key, answer)
         series = cells.setdefault(key, {})
         is_time = UNITS.get(answer.unit, ("", 1.0))[0] == "time"
@@ -214,11 +216,11 @@ def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
             series.setdefault(answer.metric, answer)
     return [
         MeasuredCell(
-            one.benchmark,
-            one.host,
-            one.configuration,
-            one.modifiers,
-            heap_text(one.heap_factor, one.heap_mib),
+            one.place.benchmark,
+            one.place.host,
+            one.place.configuration,
+            one.place.modifiers,
+            heap_text(one.place.heap.factor, one.place.heap.mib),
             cells[key],
         )
         for key, one in first.items()

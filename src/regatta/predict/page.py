@@ -7,9 +7,8 @@ from pathlib import Path
 
 from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Group
-from regatta.figures.labels import shorten
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section, Table
+from regatta.figures.text import shorten, show_percent
 from regatta.predict.figures import (
     EntryLooks,
     accuracy_figure,

@@ -60,8 +60,8 @@ class SystemKey:
     @classmethod
     def of(cls, cell: PlannedCell) -> SystemKey:
         """The system that a cell was measured on."""
-        heap = heap_text(cell.heap_factor, cell.heap_mib)
-        return cls(cell.host, cell.runtime, cell.collector, cell.modifiers, heap)
+        heap = heap_text(cell.place.heap.factor, cell.place.heap.mib)
+        return cls(cell.place.host, cell.place.runtime, cell.place.collector, cell.place.modifiers, heap)
 
     @property
     def name(self) -> str:
@@ -138,7 +138,7 @@ def system_vectors(
             continue
         told += [f"{system.name}: {sentence}" for sentence in system.told]
         if system.primitives:
-            provenance = _provenance(facts, key, own[0].platform, summary, table, system)
+            provenance = _provenance(facts, key, own[0].place.platform, summary, table, system)
             vectors.append(SystemVector(system.name, "ns", system.primitives, facts.level, provenance))
     return vectors, told
 
@@ -181,7 +181,7 @@ def summary_named(name: str) -> Callable[[Sequence[float]], float]:
 def _wanted(cells: Sequence[PlannedCell], table: PrimitiveTable) -> dict[int, tuple[str, str]]:
     """Cell number -> suite and benchmark, of cells that primitives are made from."""
     used = {(c.suite, c.benchmark) for rule in table.primitives.values() for c in _choices(rule)}
-    labels = {cell.number: parts_of_label(cell.benchmark) for cell in cells}
+    labels = {cell.number: parts_of_label(cell.place.benchmark) for cell in cells}
     named = {number: (parts.suite, parts.name) for number, parts in labels.items()}
     return {number: name for number, name in named.items() if name in used}
 

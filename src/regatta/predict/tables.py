@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from regatta.figures.quantities import (
+from regatta.figures.section import Table
+from regatta.figures.text import (
     ABSENT,
     Scale,
     choose_scale,
-    interval,
+    show_brief,
+    show_ends,
+    show_percent,
     show_ratio,
     significant,
 )
-from regatta.figures.section import Table
 from regatta.predict.forecast import ApplicationForecast, Saving, SpeedUp, SystemForecast
 from regatta.predict.shown_times import compared_by, measured_of, predicted_of, ranked_by
 from regatta.predict.words import estimate_of
@@ -77,14 +79,14 @@ def ranking_table(one: ApplicationForecast, title: str, level: float) -> Table:
             (
                 system.system,
                 scale.show(predicted_of(system, ranked).value),
-                ends(predicted_of(system, ranked), scale),
+                show_ends(predicted_of(system, ranked), scale.show),
                 scale.show(kernel.value),
-                ends(kernel, scale) if there and what == "kernel" else "",
+                show_ends(kernel, scale.show) if there and what == "kernel" else "",
                 scale.show(system.elapsed.value - kernel.value),
                 scale.show(measured.value) if there else "",
-                ends(measured, scale) if there else "",
+                show_ends(measured, scale.show) if there else "",
                 show_ratio(system.ratios[what].value) if what in system.ratios else "",
-                share_text(system.explained) if there else "",
+                show_percent(system.explained, 3) if there else "",
             )
         )
     return _without_empty(
@@ -111,7 +113,16 @@ def contribution_table(title: str, system: SystemForecast, level: float) -> Tabl
     prediction = system.prediction
     scale = scale_of((row.time for row in prediction.contributions), level)
     rows = [contribution_row(row, scale) for row in by_share(prediction.contributions)]
-    total = ("total", "", "", "", scale.show(prediction.time.value), ends(prediction.time, scale), "", "")
+    total = (
+        "total",
+        "",
+        "",
+        "",
+        scale.show(prediction.time.value),
+        show_ends(prediction.time, scale.show),
+        "",
+        "",
+    )
     title = f"{title} (times in {scale.unit})"
     return _without_empty(Table(title, CONTRIBUTIONS, [*rows, total], frozenset({2, 3, 4, 5, 6})))
 
@@ -122,10 +133,10 @@ def contribution_row(row: Contribution, scale: Scale) -> tuple[str, ...]:
         row.primitive,
         arguments_text(row.arguments),
         cost_text(row, scale),
-        count_text(row.count),
+        show_brief(row.count.value, 6),
         scale.show(row.time.value),
-        ends(row.time, scale),
-        share_text(row.share),
+        show_ends(row.time, scale.show),
+        show_percent(row.share, 3),
         stands_for_text(row),
     )
 
@@ -137,7 +148,7 @@ def by_share(rows: Iterable[Contribution]) -> list[Contribution]:
 
 def arguments_text(arguments: Mapping[str, float]) -> str:
     """`bytes 14,712`."""
-    return ", ".join(f"{name} {value:,.6g}" for name, value in arguments.items())
+    return ", ".join(f"{name} {show_brief(value, 6)}" for name, value in arguments.items())
 
 
 def cost_text(row: Contribution, scale: Scale) -> str:
@@ -149,20 +160,10 @@ def cost_text(row: Contribution, scale: Scale) -> str:
     return text if row.unit in ("", "operation") else f"{text} / {row.unit}"
 
 
-def count_text(count: Value) -> str:
-    """A count as it is said: whole where it is whole."""
-    return ABSENT if math.isnan(count.value) else f"{count.value:,.6g}"
-
-
 def stands_for_text(row: Contribution) -> str:
     """`getpid, times (the null call)`; "" for an entry that was counted itself."""
     calls = ", ".join(row.stands_for)
     return f"{calls} ({row.rule})" if calls and row.rule else calls or row.rule
-
-
-def share_text(share: float) -> str:
-    """`38.8 %`."""
-    return ABSENT if math.isnan(share) else f"{100 * share:.1f} %"
 
 
 # Accuracy
@@ -179,8 +180,8 @@ def pair_rows(one: ApplicationForecast) -> list[tuple[str, ...]]:
     return [
         (
             one.application.name, pair.faster, pair.slower, pair.quantity or ranked_by(one),
-            show_ratio(pair.comparable.value), _ratio_ends(pair.comparable),
-            show_ratio(pair.measured.value) if pair.verdict else "", _ratio_ends(pair.measured),
+            show_ratio(pair.comparable.value), show_ends(pair.comparable),
+            show_ratio(pair.measured.value) if pair.verdict else "", show_ends(pair.measured),
             pair.verdict or ("" if pair.told_apart else "cannot be told apart"),
         )
         for pair in one.pairs
@@ -203,11 +204,11 @@ def speed_up_row(one: SpeedUp) -> tuple[str, ...]:
         ", ".join(f"{old} → {new}" for old, new in one.replaced),
         show_ratio(one.kernel.value),
         show_ratio(one.with_user.value),
-        _ratio_ends(one.with_user),
+        show_ends(one.with_user),
         show_ratio(one.own_user.value),
-        _ratio_ends(one.own_user),
+        show_ends(one.own_user),
         show_ratio(one.measured.value),
-        _ratio_ends(one.measured),
+        show_ends(one.measured),
         show_ratio(one.off),
     )
 
@@ -227,10 +228,10 @@ def saving_row(saving: Saving, scale: Scale) -> tuple[str, ...]:
     return (
         saving.primitive,
         scale.show(saving.time.value),
-        ends(saving.time, scale),
-        share_text(saving.share / 2),
-        share_text(saving.share),
-        share_text(saving.as_best_share) if saving.best else "",
+        show_ends(saving.time, scale.show),
+        show_percent(saving.share / 2, 3),
+        show_percent(saving.share, 3),
+        show_percent(saving.as_best_share, 3) if saving.best else "",
         saving.best,
     )
 
@@ -241,14 +242,3 @@ def saving_row(saving: Saving, scale: Scale) -> tuple[str, ...]:
 def scale_of(numbers: Iterable[Value], level: float = 0.95) -> Scale:
     """One unit of time and one number of decimals for all of them, in ns."""
     return choose_scale([estimate_of(number, level) for number in numbers], "ns")
-
-
-def ends(number: Value, scale: Scale) -> str:
-    """Both ends of an interval; nothing where it is exact or has none."""
-    if number.low == number.high:
-        return ""
-    return interval(scale.show(number.low), scale.show(number.high))
-
-
-def _ratio_ends(number: Value) -> str:
-    return "" if number.low == number.high else interval(show_ratio(number.low), show_ratio(number.high))

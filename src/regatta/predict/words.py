@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from regatta.answers.words import counted, how_much, listed, measured
-from regatta.host.units import display_scale
+from regatta.figures.text import show_brief, show_quantity
 from regatta.predict.forecast import (
     ApplicationForecast,
     Beyond,
@@ -49,9 +49,8 @@ def estimate_of(number: Value, level: float = 0.95) -> Interval:
 def time_text(number: Value) -> str:
     """`628.7 µs (601.2 to 655.0)`; an exact one without its ends."""
     if number.low == number.value == number.high or (math.isnan(number.low) and math.isfinite(number.value)):
-        factor, unit = display_scale(number.value, "ns")
-        return f"{number.value * factor:.4g} {unit}".replace(" us", " µs")
-    return measured(estimate_of(number), "ns").replace(" us", " µs")
+        return show_quantity(number.value, "ns", 4)
+    return measured(estimate_of(number), "ns")
 
 
 def ratio_text(number: Value) -> str:
@@ -59,14 +58,9 @@ def ratio_text(number: Value) -> str:
     if math.isnan(number.value):
         return f"not known ({number.reason})" if number.reason else "not known"
     if number.low == number.value == number.high or math.isnan(number.low):
-        return _plain(number.value, 3)
-    high = _plain(number.high, 3) if math.isfinite(number.high) else "no upper end"
-    return f"{_plain(number.value, 3)} ({_plain(number.low, 3)} to {high})"
-
-
-def _plain(value: float, digits: int) -> str:
-    """That many significant digits, never as a power of ten above 1."""
-    return f"{value:.{digits}g}" if abs(value) < 10.0**digits - 1 else f"{value:,.0f}"
+        return show_brief(number.value, 3)
+    high = show_brief(number.high, 3) if math.isfinite(number.high) else "no upper end"
+    return f"{show_brief(number.value, 3)} ({show_brief(number.low, 3)} to {high})"
 
 
 def _ranking(one: ApplicationForecast, forecast: Forecast) -> list[str]:
@@ -191,7 +185,7 @@ def _off(ratios: Iterable[float]) -> str:
     percent = sorted(100.0 * (ratio - 1.0) for ratio in ratios)
 
     def text(value: float) -> str:
-        return f"{_plain(abs(value), 2)} % {'below' if value < 0 else 'above'}"
+        return f"{show_brief(abs(value), 2)} % {'below' if value < 0 else 'above'}"
 
     first, last = text(percent[0]), text(percent[-1])
     return first if first == last else f"from {first} to {last}"
@@ -217,7 +211,7 @@ def _saving(one: ApplicationForecast) -> list[str]:
 
 
 def _span(percents: list[float]) -> str:
-    first, last = (_plain(percents[at], 3) for at in (0, -1))
+    first, last = (show_brief(percents[at], 3) for at in (0, -1))
     return f"{first} %" if first == last else f"{first} to {last} %"
 
 

@@ -373,11 +373,9 @@ class Resolver:
                 self.problem(("heap",), expected, None, "`heap: {factors: [1.5, 4]}`")
             return []
         found = [Heap(factor=float(factor)) for factor in factors(self.spec.heap)]
-        found += [Heap(size_mib=int(size)) for size in sizes_mib(self.spec.heap)]
+        found += [Heap(mib=int(size)) for size in sizes_mib(self.spec.heap)]
         key = "factors" if self.spec.heap.factors is not None else "sizes_mib"
         for index, heap in enumerate(found):
             if heap in found[:index]:
-                self.problem(
-                    ("heap", key, index), "every value once", heap.factor or heap.size_mib, "remove one"
-                )
+                self.problem(("heap", key, index), "every value once", heap.factor or heap.mib, "remove one")
         return found if java else []

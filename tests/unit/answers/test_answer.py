@@ -41,14 +41,14 @@ def interleaved(cells: list[dict[str, Any]], table: np.ndarray, **more: Any) -> 
 
 
 def by_collector(answer: Answer) -> dict[str, CellAnswer]:
-    return {c.collector: c for c in answer.cells}
+    return {c.place.collector: c for c in answer.cells}
 
 
 def test_cells_carry_the_t_interval_of_their_invocations(tmp_path: Path) -> None:
     table = times([1.0, 0.95, 1.1])
     records = interleaved(COLLECTORS, table)
     answer = answer_experiment(write_experiment(tmp_path, COLLECTORS, records, ROUNDS, method="fixed"))
-    assert [c.collector for c in answer.cells] == ["serial", "g1", "parallel"]
+    assert [c.place.collector for c in answer.cells] == ["serial", "g1", "parallel"]
     expected = mean_interval(table[:, 1])
     found = by_collector(answer)["g1"]
     assert (found.estimate.point, found.estimate.low) == pytest.approx(
@@ -325,7 +325,7 @@ def test_heaps_are_compared_by_factor_though_sizes_differ_between_runtimes(tmp_p
     answer = answer_experiment(
         write_experiment(tmp_path, cells, interleaved(cells, times([1.0, 0.9, 0.8])), ROUNDS)
     )
-    assert [(c.a_name, c.b_name, c.heap_factor) for c in answer.comparisons] == [
+    assert [(c.a_name, c.b_name, c.place.heap.factor) for c in answer.comparisons] == [
         ("jdk-25 g1", "jdk-21 g1", 2.0)
     ]
 
@@ -333,7 +333,7 @@ def test_heaps_are_compared_by_factor_though_sizes_differ_between_runtimes(tmp_p
 def test_cells_that_are_no_longer_planned_are_left_out_and_counted(tmp_path: Path) -> None:
     write_experiment(tmp_path, [SERIAL], interleaved(COLLECTORS, times([1.0, 0.9, 0.8], rounds=3)), 3)
     answer = answer_experiment(tmp_path)
-    assert [c.collector for c in answer.cells] == ["serial"]
+    assert [c.place.collector for c in answer.cells] == ["serial"]
     assert "2 cells (6 invocations) recorded but no longer planned: left out" in answer.warnings
     assert answer.recorded == 3
 
@@ -344,14 +344,14 @@ def test_hosts_are_answered_apart_even_for_one_cell_id(tmp_path: Path) -> None:
         write_journal(tmp_path, interleaved([SERIAL, G1], factor * times([1.0, 0.9]), host=host), host=host)
     write_facts(tmp_path)
     answer = answer_experiment(tmp_path)
-    assert [(c.host, c.estimate.n) for c in answer.cells] == [
+    assert [(c.place.host, c.estimate.n) for c in answer.cells] == [
         ("alpha", 12),
         ("alpha", 12),
         ("beta", 12),
         ("beta", 12),
     ]
     assert answer.cells[2].estimate.point == pytest.approx(3 * answer.cells[0].estimate.point)
-    assert [f.host for f in answer.families] == ["alpha", "beta"]
+    assert [f.place.host for f in answer.families] == ["alpha", "beta"]
     assert answer.headline[0].startswith("on local (2 hosts): g1 is fastest ")
     assert len(answer.headline) == 1
 

@@ -142,7 +142,7 @@ def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None
         (expected.pillai.value, expected.pillai.f, expected.pillai.p), rel=1e-6
     )
     assert "the collectors differ in at least one of these 2 benchmarks at 3 x minheap" in large.words
-    assert small.heap_factor == 1.5
+    assert small.place.heap.factor == 1.5
 
 
 def test_a_collector_that_failed_on_one_benchmark_has_no_rows(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_invocations_that_add_nothing_are_told(tmp_path: Path) -> None:
 def test_several_hosts_are_a_level_of_their_own(tmp_path: Path) -> None:
     values = iterated(tmp_path, hosts=("alpha", "beta", "gamma"))
     levels = LEVELS.of(answer_experiment(tmp_path))
-    assert [one.host for one in levels] == ["alpha", "beta", "gamma", ""]
+    assert [one.place.host for one in levels] == ["alpha", "beta", "gamma", ""]
     expected = variance_levels(values)
     assert levels[3].counts == (3, 8, 3)
     assert levels[3].t_squared == pytest.approx(expected.t_squared, rel=1e-9)

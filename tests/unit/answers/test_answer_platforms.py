@@ -57,10 +57,10 @@ def test_no_number_rests_on_hosts_of_two_platforms(whole: Answer) -> None:
 
 def test_what_one_host_of_a_platform_says_is_said_of_the_platform_unchanged(whole: Answer) -> None:
     alone = next(one for one in HOSTS.of(whole).comparisons if one.platform == "arm")
-    own = next(one for one in whole.comparisons if one.host == "graviton")
+    own = next(one for one in whole.comparisons if one.place.host == "graviton")
     assert (alone.ratio, alone.p) == (own.ratio, own.p)
     leader = next(one for one in HOSTS.of(whole).leaders if one.platform == "arm")
-    assert leader.pairs == next(one for one in whole.families if one.host == "graviton").pairs
+    assert leader.pairs == next(one for one in whole.families if one.place.host == "graviton").pairs
     assert leader.winner == "g1"
 
 
@@ -117,7 +117,7 @@ def test_a_host_with_a_single_round_takes_no_part_and_the_others_keep_their_bloc
     assert g1.hosts == ("xeon",)
     assert g1.words.startswith("on x86 (1 of 2 hosts: xeon): ")
     assert g1.words.endswith(", 8 blocks; ryzen has too few to take part")
-    own = next(one for one in answer.comparisons if one.host == "xeon")
+    own = next(one for one in answer.comparisons if one.place.host == "xeon")
     assert (g1.ratio.low, g1.ratio.high) == pytest.approx((own.ratio.low, own.ratio.high), rel=1e-9)
 
 

@@ -35,7 +35,7 @@ def _answer(directory: Path, records: list[dict[str, Any]], rounds: int = ROUNDS
 
 
 def _of(answer: Answer, collector: str, metric: str = "elapsed") -> CellAnswer:
-    (found,) = (c for c in answer.cells if c.collector == collector and c.metric == metric)
+    (found,) = (c for c in answer.cells if c.place.collector == collector and c.metric == metric)
     return found
 
 
@@ -146,7 +146,7 @@ def test_parameters_are_judged_apart(tmp_path: Path) -> None:
     rows += [[i, "elapsed", value, "ns", None, {"size": 2}] for i, value in enumerate(restless)]
     records = [record(one, r, rows) for r in range(3) for one in (SERIAL, G1)]
     answer = _answer(tmp_path, records, 3, method="cov")
-    assert [c.parameters for c in answer.cells if c.collector == "g1"] == [{"size": 1}]
+    assert [c.parameters for c in answer.cells if c.place.collector == "g1"] == [{"size": 1}]
     assert any("not reached in 6 of 6 invocations" in w for w in answer.warnings)
 
 
@@ -175,7 +175,7 @@ def test_what_happened_once_in_warm_up_is_no_number_of_the_steady_state(
 ) -> None:
     records = [record(one, r, _rare(at)) for r in range(3) for one in (SERIAL, G1)]
     answer = _answer(tmp_path, records, 3, **{**STEADY, "method": method})
-    found = [c for c in answer.cells if c.metric == "paused" and c.collector == "g1"]
+    found = [c for c in answer.cells if c.metric == "paused" and c.place.collector == "g1"]
     assert {c.parameters["kind"]: c.estimate.point for c in found} == expected
     assert [s.value for s in _of(answer, "g1", "max_rss").samples] == [9.0] * 3
 

@@ -8,23 +8,18 @@ from synthetic_journal import native, record, write_experiment
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.names import Names
+from regatta.answers.parts import Place
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topics.suites.topic import SUITES
+from regatta.host.values.experiment import Heap
 
 
 def planned(benchmark: str) -> PlannedCell:
     return PlannedCell(
         0,
-        "alpha",
-        "local",
+        Place("alpha", "local", benchmark, "native", "", "none", Heap()),
         "c",
         benchmark,
-        benchmark,
-        "native",
-        "",
-        "none",
-        None,
-        None,
         "elapsed",
         "lower",
         1,
@@ -71,4 +66,7 @@ def test_programs_of_one_suite_stay_of_one_suite_whatever_their_parameters_hold(
     write_experiment(tmp_path, cells, records, 6)
     answer = answer_experiment(tmp_path)
     assert [suite.suite for suite in SUITES.of(answer)] == ["lm"]
-    assert {c.benchmark for c in answer.comparisons} == {"lm/bw:default file=/a/x", "lm/bw:default file=/b/y"}
+    assert {c.place.benchmark for c in answer.comparisons} == {
+        "lm/bw:default file=/a/x",
+        "lm/bw:default file=/b/y",
+    }

@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_each_answer_names_the_method_of_such_an_interval(folder: Path) -> None:
     answer = answer_experiment(folder)
-    found = {c.collector: c.estimate for c in answer.cells if c.metric == "elapsed"}
+    found = {c.place.collector: c.estimate for c in answer.cells if c.metric == "elapsed"}
     assert {name: e.method for name, e in found.items()} == {
         "g1": "t, log scale",
         "z": "t, cut at 0",

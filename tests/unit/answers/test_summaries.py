@@ -107,7 +107,9 @@ def test_another_metric_takes_the_median_but_never_the_minimum(tmp_path: Path) -
     rows = [*skewed(1, 9), *skewed(2, 9, metric="bandwidth")]
     answer = answer_experiment(experiment(tmp_path, cells, lambda block, r: rows))
     late = [row[2] for row in rows if row[1] == "bandwidth" and row[0] >= 2]
-    found = {c.benchmark: (c.summary, c.samples[0].value) for c in answer.cells if c.metric == "bandwidth"}
+    found = {
+        c.place.benchmark: (c.summary, c.samples[0].value) for c in answer.cells if c.metric == "bandwidth"
+    }
     assert found["lm/median-0:default"] == ("median", pytest.approx(np.median(late)))
     assert found["lm/minimum-1:default"] == ("mean", pytest.approx(np.mean(late)))
 
@@ -128,7 +130,7 @@ def test_levels_of_variance_are_told_of_means_alone(tmp_path: Path) -> None:
     answer = answer_experiment(
         experiment(tmp_path, cells_of("median", "mean"), lambda block, r: rows[block, r])
     )
-    assert {one.benchmark for one in LEVELS.of(answer)} == {"lm/mean-1:default"}
+    assert {one.place.benchmark for one in LEVELS.of(answer)} == {"lm/mean-1:default"}
 
 
 def test_a_warm_up_that_is_too_short_is_told_without_a_bias_of_means(tmp_path: Path) -> None:

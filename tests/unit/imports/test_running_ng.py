@@ -26,9 +26,7 @@ def configs_of(experiment: Experiment, suite: str = "") -> set[Config]:
     """The configurations that an experiment has cells of, for all benchmarks or for those of one suite."""
     found = set()
     heaps = (
-        [heap.size_mib for heap in experiment.heaps]
-        if experiment.heaps and experiment.heaps[0].size_mib
-        else [None]
+        [heap.mib for heap in experiment.heaps] if experiment.heaps and experiment.heaps[0].mib else [None]
     )
     for runtime in experiment.runtimes:
         java = runtime.kind == "java"

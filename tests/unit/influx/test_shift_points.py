@@ -9,8 +9,10 @@ import pytest
 from influx_server import InfluxServer
 
 from regatta.answers.history.result import History, LevelShift, PastExperiment, SeriesHistory
+from regatta.answers.parts import Place
 from regatta.cli.history import _ingest as write
 from regatta.host.errors import VerificationError
+from regatta.host.values.experiment import Heap
 from regatta.influx.lines import encode
 from regatta.influx.shift_points import shift_points
 from regatta.stats.estimate import Interval
@@ -21,7 +23,15 @@ RATIO = Interval(10, 1.2, 1.1, 1.3, 0.95, "welch-log-t")
 def series(place: str, *since: int) -> SeriesHistory:
     shifts = tuple(LevelShift(one, RATIO, 0.01, 2, 2, f"{place} is slower since {one}") for one in since)
     return SeriesHistory(
-        "a host", place, "b", "c", None, None, "elapsed", "ns", "lower", {}, (), shifts, "invocations"
+        place,
+        Place("a host", "local", "b", "c", "", "none", Heap()),
+        "elapsed",
+        "ns",
+        "lower",
+        {},
+        (),
+        shifts,
+        "invocations",
     )
 
 

@@ -145,7 +145,7 @@ def test_an_attempt_is_the_cell_of_its_heap_wherever_it_is_made(
 ) -> None:
     search = search_of(experiment, host(), BENCHMARK, RUNTIME)
     asked = value_from_json(MinheapSearch, json.loads(json.dumps(asdict(search))), "search")
-    crossed = replace(experiment, heaps=(Heap(size_mib=17),))
+    crossed = replace(experiment, heaps=(Heap(mib=17),))
     (cell,) = cross(crossed, host(), {}).cells
     for one in (search, asked):
         header, planned = Attempts(tmp_path, one).planned("serial", 17)

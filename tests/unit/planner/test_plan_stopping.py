@@ -8,9 +8,10 @@ import pytest
 
 from regatta.answers.baseline import pairs_with_baseline
 from regatta.answers.pairs import comparison_groups
+from regatta.answers.parts import Place
 from regatta.answers.samples import PlannedCell
 from regatta.host.values.cell import Cell
-from regatta.host.values.experiment import Baseline, Experiment, SteadyState, Stopping
+from regatta.host.values.experiment import Baseline, Experiment, Heap, SteadyState, Stopping
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
 from regatta.planner.layout import segment_bounds
@@ -31,8 +32,8 @@ def adaptive(experiment: Experiment) -> Experiment:
 
 def as_analysed(cells: list[Cell]) -> list[PlannedCell]:
     return [
-        PlannedCell(i, c.host, c.platform, c.cell_id, c.label, c.benchmark.label, c.runtime, c.collector, c.modifiers,
-                    c.heap_factor, c.heap_mib, c.benchmark.metric, c.benchmark.better, 9)
+        PlannedCell(i, Place(c.host, c.platform, c.benchmark.label, c.runtime, c.collector, c.modifiers,
+                             Heap(c.heap_factor, c.heap_mib)), c.cell_id, c.label, c.benchmark.metric, c.benchmark.better, 9)
         for i, c in enumerate(cells)
     ]  # fmt: skip
 

@@ -43,7 +43,7 @@ def test_includes_are_relative_to_the_file_that_includes(load: Load, home: Path)
 def test_null_takes_back_what_an_include_says(load: Load, home: Path) -> None:
     write(home / "base.yml", "heap: {factors: [2]}\n")
     text = JAVA.replace("heap: {factors: [2]}", "heap: {factors: null, sizes_mib: [64]}")
-    assert load(text, "include: base.yml").heaps == (Heap(size_mib=64),)
+    assert load(text, "include: base.yml").heaps == (Heap(mib=64),)
 
 
 def test_a_mistake_is_told_where_it_stands(wrong: Wrong, home: Path) -> None:

@@ -160,11 +160,11 @@ def test_tenths_do_not_drift(load: Load) -> None:
 
 def test_heap_sizes_are_a_list_or_a_range(load: Load) -> None:
     assert load(JAVA.replace("factors: [2]", "sizes_mib: [64, 96]")).heaps == (
-        Heap(size_mib=64),
-        Heap(size_mib=96),
+        Heap(mib=64),
+        Heap(mib=96),
     )
     heaps = load(JAVA.replace("factors: [2]", "sizes_mib: {from: 64, to: 256, step: 64}")).heaps
-    assert [heap.size_mib for heap in heaps] == [64, 128, 192, 256]
+    assert [heap.mib for heap in heaps] == [64, 128, 192, 256]
 
 
 @given(

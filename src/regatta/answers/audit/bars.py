@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from regatta.answers.audit.result import Tally
 from regatta.figures.axes import Figure, Trace, axis, layout
-from regatta.figures.labels import hover, plot_text, shorten
 from regatta.figures.looks import LegendEntry, Look
+from regatta.figures.text import hover, plot_text, shorten
 from regatta.stats.prevalent import (
     CLASSES,
     CORRECT,

@@ -12,8 +12,17 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, cell_hover, panels_of, series_key
 from regatta.answers.result import Answer, CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
-from regatta.figures.labels import heap_label, parameters_text, plot_text, shorten
-from regatta.figures.quantities import choose_scale, finite, show_percent, tidy
+from regatta.figures.text import (
+    choose_scale,
+    finite,
+    joined,
+    parameters_text,
+    plot_text,
+    shorten,
+    show_heap,
+    show_percent,
+    tidy,
+)
 from regatta.stats.estimate import Interval
 
 _HEIGHT_PX = 300
@@ -45,10 +54,14 @@ def example_groups(audit: Audit, looks: Looks) -> list[Group]:
         if len(cells) < 2:
             continue
         first = cells[0]
-        heap = heap_label(first.heap_factor, first.heap_mib)
+        heap = show_heap(first.place.heap)
         title = " · ".join(
             part
-            for part in (first.benchmark, f"heap {heap}" if heap else "", parameters_text(first.parameters))
+            for part in (
+                first.place.benchmark,
+                f"heap {heap}" if heap else "",
+                parameters_text(first.parameters),
+            )
             if part
         )
         spread = [v for c in cells for v in (c.estimate.low, c.estimate.high, best_of(c).estimate.point)]
@@ -94,14 +107,14 @@ def width_groups(audit: Audit, looks: Looks) -> list[Group]:
     places: dict[str, list[Precision]] = {}
     for precision in audit.precisions:
         cell = precision.cell
-        heap = heap_label(cell.heap_factor, None if cell.heap_factor is not None else cell.heap_mib)
+        heap = show_heap(cell.place.heap.asked)
         parts = (
-            cell.benchmark,
+            cell.place.benchmark,
             f"heap {heap}" if heap else "",
             _host(audit, cell),
             parameters_text(cell.parameters),
         )
-        places.setdefault(" · ".join(part for part in parts if part), []).append(precision)
+        places.setdefault(joined(*parts), []).append(precision)
     figures = [
         _widths(place, each, looks)
         for place, each in list(places.items())[:_PLACES]
@@ -113,7 +126,7 @@ def width_groups(audit: Audit, looks: Looks) -> list[Group]:
 
 def needed_groups(audit: Audit, looks: Looks) -> list[Group]:
     """Invocations that a narrow interval asks for, over heap size (figure 17)."""
-    by_key = {(*series_key(p.cell), p.cell.host): p for p in audit.precisions}
+    by_key = {(*series_key(p.cell), p.cell.place.host): p for p in audit.precisions}
     groups = []
     for panel in panels_for(p.cell for p in audit.precisions):
         heaps = {_heap(cell) for cell in panel.cells} - {None}
@@ -126,7 +139,7 @@ def needed_groups(audit: Audit, looks: Looks) -> list[Group]:
                 heap = _heap(cell)
                 if heap is not None:
                     lines.setdefault(panel.name(cell), []).append(
-                        (heap, by_key[(*series_key(cell), cell.host)])
+                        (heap, by_key[(*series_key(cell), cell.place.host)])
                     )
             figures.append(
                 _needed(f"width {wanted:g} % of the mean", at, list(lines.values()), audit.maximum, looks)
@@ -140,18 +153,17 @@ def _cells_of(audit: Audit, rows: Sequence[int]) -> list[CellAnswer]:
     for pair in (audit.pairs[row] for row in rows):
         for name in (pair.a, pair.b):
             factors = {
-                "runtime": pair.runtime,
-                "collector": pair.collector,
-                "modifiers": pair.modifiers,
+                "runtime": pair.place.runtime,
+                "collector": pair.place.collector,
+                "modifiers": pair.place.modifiers,
                 audit.factor: name,
             }
             for precision in audit.precisions:
-                cell = precision.cell
+                cell, place = precision.cell, precision.cell.place
                 if (
-                    (cell.host, cell.benchmark, cell.heap_factor, cell.parameters)
-                    == (pair.host, pair.benchmark, pair.heap_factor, pair.parameters)
-                    and (pair.heap_factor is not None or cell.heap_mib == pair.heap_mib)
-                    and all(getattr(cell, factor) == value for factor, value in factors.items())
+                    (place.host, place.benchmark, place.heap.asked, cell.parameters)
+                    == (pair.place.host, pair.place.benchmark, pair.place.heap.asked, pair.parameters)
+                    and all(getattr(place, factor) == value for factor, value in factors.items())
                     and cell not in wanted
                 ):
                     wanted.append(cell)
@@ -181,7 +193,7 @@ def _dots(title: str, cells: Sequence[CellAnswer], spread: Sequence[float], look
         traces.append(trace)
     values = [v * scale.factor for v in finite(spread)]
     room = 0.08 * (max(values) - min(values)) or 0.05 * abs(values[0])
-    names = [plot_text(shorten(cell.configuration, 18)) for cell in cells]
+    names = [plot_text(shorten(cell.place.configuration, 18)) for cell in cells]
     unit = f" ({scale.unit})" if scale.unit else ""
     y = axis(f"{shorten(cells[0].metric, 24)}{unit}", range=[min(values) - room, max(values) + room])
     x = axis(tickvals=list(range(len(cells))), ticktext=names, range=[-0.6, len(cells) - 0.4], showgrid=False)
@@ -247,7 +259,7 @@ def _needed(
                 "connectgaps": False,
             }
         )
-    factors = all(p.cell.heap_factor is not None for line in lines for _, p in line)
+    factors = all(p.cell.place.heap.factor is not None for line in lines for _, p in line)
     x = axis("heap, multiple of the least heap" if factors else "heap (MiB)")
     ticks = [*range(0, maximum, 5), maximum + 1]
     y = axis(
@@ -268,10 +280,10 @@ def _drawn(trace: Trace) -> list[float]:
 
 
 def _heap(cell: CellAnswer) -> float | None:
-    if cell.heap_factor is not None:
-        return cell.heap_factor
-    return None if cell.heap_mib is None else float(cell.heap_mib)
+    if cell.place.heap.factor is not None:
+        return cell.place.heap.factor
+    return None if cell.place.heap.mib is None else float(cell.place.heap.mib)
 
 
 def _host(audit: Audit, cell: CellAnswer) -> str:
-    return f"on {cell.host}" if len({p.cell.host for p in audit.precisions}) > 1 else ""
+    return f"on {cell.place.host}" if len({p.cell.place.host for p in audit.precisions}) > 1 else ""

@@ -6,7 +6,7 @@ Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Eva
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ from regatta.answers.facts import read_facts
 from regatta.answers.families.compute import judge_families
 from regatta.answers.families.result import Family
 from regatta.answers.names import Names
-from regatta.answers.parts import TukeyPair
+from regatta.answers.parts import TukeyPair, shared_heap
 from regatta.answers.samples import Series, load_samples
 from regatta.answers.words import counted, shows_difference
 from regatta.stats.estimate import Floats
@@ -124,21 +124,18 @@ def _compare(
         for series in many:
             cell = series.cell
             found.setdefault(
-                (cell.host, cell.benchmark, cell.runtime, cell.modifiers, cell.heap, cell.metric,
-                 tuple(sorted(series.parameters.items())), cell.collector), series,
-            )  # fmt: skip
+                (
+                    cell.place.family,
+                    cell.metric,
+                    tuple(sorted(series.parameters.items())),
+                    cell.place.collector,
+                ),
+                series,
+            )
     families, _ = judge_families(samples, level, Names(samples.cells), method)
     compared = []
     for family in families:
-        heap = (
-            ("factor", family.heap_factor)
-            if family.heap_factor is not None
-            else ("mib", -1.0 if family.heap_mib is None else float(family.heap_mib))
-        )
-        place = (
-            family.host, family.benchmark, family.runtime, family.modifiers, heap, family.metric,
-            tuple(sorted(family.parameters.items())),
-        )  # fmt: skip
+        place = family.place.family, family.metric, tuple(sorted(family.parameters.items()))
         for pair in family.pairs:
             a, b = (found.get((*place, name)) for name in (pair.a_name, pair.b_name))
             if a is not None and b is not None and np.isfinite([pair.ratio.low, pair.ratio.high]).all():
@@ -148,16 +145,8 @@ def _compare(
 
 def _pair(material: Material, pair: TukeyPair, a: Series, b: Series) -> AuditedPair:
     cell = material.planned[a.cell.number]
-    same_heap = a.cell.heap_mib == b.cell.heap_mib
     return AuditedPair(
-        host=cell.host,
-        platform=cell.platform,
-        benchmark=cell.benchmark,
-        runtime=cell.runtime,
-        collector=cell.collector,
-        modifiers=cell.modifiers,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib if same_heap else None,
+        place=replace(cell.place, heap=shared_heap((a.cell.place, b.cell.place))),
         metric=cell.metric,
         parameters=a.parameters,
         a=pair.a_name,
@@ -260,9 +249,9 @@ def _groups(compared: Sequence[_Compared]) -> Iterator[tuple[Group, str, list[in
     """The comparisons by what they belong to; a group that is all of them is left out."""
     yield "all", "", list(range(len(compared)))
     sides: list[tuple[Group, list[tuple[str, ...]]]] = [
-        ("platform", [(one.pair.platform,) for one in compared]),
-        ("host", [(one.pair.host,) for one in compared]),
-        ("benchmark", [(one.pair.benchmark,) for one in compared]),
+        ("platform", [(one.pair.place.platform,) for one in compared]),
+        ("host", [(one.pair.place.host,) for one in compared]),
+        ("benchmark", [(one.pair.place.benchmark,) for one in compared]),
         ("alternative", [(one.pair.a, one.pair.b) for one in compared]),
     ]
     for group, names in sides:
@@ -278,11 +267,11 @@ def _telling(compared: Sequence[_Compared], thetas: Sequence[float]) -> tuple[tu
     for index, one in enumerate(compared):
         cell = one.a.series.cell
         key = (
-            cell.host,
-            cell.benchmark,
-            cell.runtime,
-            cell.modifiers,
-            cell.heap,
+            cell.place.host,
+            cell.place.benchmark,
+            cell.place.runtime,
+            cell.place.modifiers,
+            cell.place.heap.asked,
             one.a.series.parameters_text,
         )
         families.setdefault(key, []).append(index)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from regatta.answers.audit.result import Audit, Precision, Tally
-from regatta.answers.plain import plain
+from regatta.answers.parts import HEAP
+from regatta.answers.plain import parts_of, plain
 from regatta.stats.prevalent import CLASSES
 
 
@@ -49,19 +50,11 @@ def _tally(tally: Tally) -> dict[str, Any]:
 
 def _precision(precision: Precision, maximum: int) -> dict[str, Any]:
     cell = precision.cell
-    names = (
-        "cell_id",
-        "host",
-        "benchmark",
-        "runtime",
-        "collector",
-        "modifiers",
-        "heap_factor",
-        "heap_mib",
-        "metric",
-    )
+    names = ("host", "benchmark", "runtime", "collector", "modifiers", *HEAP)
     return {
-        **{name: getattr(cell, name) for name in names},
+        "cell_id": cell.cell_id,
+        **parts_of(cell.place, names),
+        "metric": cell.metric,
         "parameters": dict(cell.parameters),
         "n": cell.estimate.n,
         "widths_percent": plain(precision.widths_percent),

@@ -11,9 +11,8 @@ from regatta.answers.audit.result import Audit, AuditedPair, Group, Precision, T
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Group as Figures
-from regatta.figures.labels import heap_label, parameters_text
-from regatta.figures.quantities import ABSENT, interval, show_percent, show_ratio
 from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, parameters_text, show_ends, show_heap, show_percent, show_ratio
 from regatta.stats.prevalent import CLASSES
 
 _WHO = {"collector": "collector", "runtime": "runtime", "modifiers": "set of modifiers", "": "alternative"}
@@ -207,9 +206,9 @@ def _precision(precision: Precision, maximum: int) -> tuple[str, ...]:
     cell = precision.cell
     width = precision.widths_percent[-1]
     row = [
-        cell.benchmark,
-        " ".join(part for part in (cell.configuration, parameters_text(cell.parameters)) if part),
-        heap_label(cell.heap_factor, cell.heap_mib),
+        cell.place.benchmark,
+        " ".join(part for part in (cell.place.configuration, parameters_text(cell.parameters)) if part),
+        show_heap(cell.place.heap),
         str(cell.estimate.n),
         ABSENT if width != width else f"{width:.2f}",
     ]
@@ -241,15 +240,19 @@ def _comparisons(audit: Audit) -> Section | None:
 
 
 def _pair(pair: AuditedPair, audit: Audit) -> tuple[str, ...]:
-    rest = {"runtime": pair.runtime, "collector": pair.collector, "modifiers": pair.modifiers}
+    rest = {
+        "runtime": pair.place.runtime,
+        "collector": pair.place.collector,
+        "modifiers": pair.place.modifiers,
+    }
     rest.pop(audit.factor, None)
     place = [value for value in rest.values() if value and value != "none"]
-    ends = interval(show_ratio(pair.ratio.low), show_ratio(pair.ratio.high))
+    ends = show_ends(pair.ratio)
     shown = "no difference shown" if pair.verdict == 0 else f"{pair.a if pair.verdict < 0 else pair.b} lower"
     return (
-        pair.host,
-        " ".join(part for part in (pair.benchmark, parameters_text(pair.parameters)) if part),
-        heap_label(pair.heap_factor, pair.heap_mib),
+        pair.place.host,
+        " ".join(part for part in (pair.place.benchmark, parameters_text(pair.parameters)) if part),
+        show_heap(pair.place.heap),
         " ".join([f"{pair.a} / {pair.b}", *(f"({' '.join(place)})" for _ in place[:1])]),
         str(min(pair.n_a, pair.n_b)),
         show_ratio(pair.ratio.point),

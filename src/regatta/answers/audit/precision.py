@@ -50,14 +50,7 @@ def answer_of(series: Series, level: float) -> CellAnswer:
     cell = series.cell
     return CellAnswer(
         cell_id=cell.cell_id,
-        host=cell.host,
-        platform=cell.platform,
-        benchmark=cell.benchmark,
-        runtime=cell.runtime,
-        collector=cell.collector,
-        modifiers=cell.modifiers,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
+        place=cell.place,
         metric=series.metric,
         unit=series.unit,
         better=cell.better,

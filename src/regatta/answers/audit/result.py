@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.result import CellAnswer
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
@@ -39,14 +40,13 @@ class PrevalentMethod:
 class AuditedPair:
     """One comparison: alternative `a` over `b`, as the rigorous method sees it."""
 
-    host: str
-    platform: str
-    benchmark: str
-    runtime: str
-    collector: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
+    place: Place = field(
+        metadata={
+            INLINED: (
+                "host", "platform", "benchmark", "runtime", "collector", "modifiers", *HEAP,
+            )
+        }
+    )  # fmt: skip
     metric: str
     parameters: Mapping[str, Scalar]
     #: the alternatives; the field that they are values of holds `a`

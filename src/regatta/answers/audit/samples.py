@@ -142,12 +142,12 @@ def read_iterations(connection: duckdb.DuckDBPyConnection) -> dict[_TableKey, di
 def runs_of(series: Series, tables: Mapping[_TableKey, Mapping[str, Floats]], seed: int, draws: int) -> Runs:
     """The runs of a series, with its own seeded draws, which do not change when another cell is added."""
     cell = series.cell
-    name = json.dumps([cell.host, cell.cell_id, series.unit, series.parameters_text])
+    name = json.dumps([cell.place.host, cell.cell_id, series.unit, series.parameters_text])
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     n = len(series.values)
     time = np.arange(n)[None, :]
     orders = np.concatenate([time, rng.permuted(np.repeat(time, draws, axis=0), axis=1)])
-    table = tables.get((cell.host, cell.cell_id, series.unit, series.parameters_text), {})
+    table = tables.get((cell.place.host, cell.cell_id, series.unit, series.parameters_text), {})
     iterations = tuple(table[s.invocation_id] for s in series.samples if s.invocation_id in table)
     return Runs(series, series.values, orders, iterations)
 
@@ -155,7 +155,8 @@ def runs_of(series: Series, tables: Mapping[_TableKey, Mapping[str, Floats]], se
 def _swap(cell: PlannedCell, factor: AuditFactor | Literal[""]) -> PlannedCell:
     if factor in ("", "collector"):
         return cell
-    return replace(cell, **{"collector": getattr(cell, factor), factor: cell.collector})
+    swapped = {"collector": getattr(cell.place, factor), factor: cell.place.collector}
+    return replace(cell, place=replace(cell.place, **swapped))
 
 
 def _alternatives(group: Sequence[PlannedCell], factor: AuditFactor) -> list[PlannedCell]:
@@ -163,6 +164,6 @@ def _alternatives(group: Sequence[PlannedCell], factor: AuditFactor) -> list[Pla
     others = [other for other in FACTORS if other != factor]
     found: dict[tuple[str, ...], list[PlannedCell]] = {}
     for cell in group:
-        if getattr(cell, factor):
-            found.setdefault(tuple(getattr(cell, other) for other in others), []).append(cell)
+        if getattr(cell.place, factor):
+            found.setdefault(tuple(getattr(cell.place, other) for other in others), []).append(cell)
     return [cell for cells in found.values() if len(cells) > 1 for cell in cells]

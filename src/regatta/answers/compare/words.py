@@ -9,6 +9,7 @@ import numpy as np
 
 from regatta.answers.compare.compute import ForeignAnswer
 from regatta.answers.words import bound_words, compared, listed, shows_difference
+from regatta.figures.text import show_percent
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 
@@ -54,7 +55,7 @@ def foreign_sentences(answer: ForeignAnswer) -> list[str]:
 
 def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]:
     """The pairs that answer, and how they were made."""
-    names, level = answer.table.by.names, f"{answer.level * 100:g} %"
+    names, level = answer.table.by.names, show_percent(answer.level)
     if len(names) == 2 and answer.factorial is None:
         # Two alternatives need no correction for many: Tukey's interval would be that of equal variances.
         pair = (answer.paired or answer.welch)[0]

@@ -121,8 +121,8 @@ def _fit_all(families: Sequence[_Values]) -> list[Anova]:
 def _families(group: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
     found: dict[tuple[str, str], list[PlannedCell]] = {}
     for cell in group:
-        if cell.collector:
-            found.setdefault((cell.runtime, cell.modifiers), []).append(cell)
+        if cell.place.collector:
+            found.setdefault((cell.place.runtime, cell.place.modifiers), []).append(cell)
     return [cells for cells in found.values() if len(cells) >= 2]
 
 
@@ -150,18 +150,13 @@ def _find(samples: Samples, cell: PlannedCell, key: tuple[str, str]) -> Series |
 def _asked(cells: Sequence[PlannedCell], series: Sequence[Series | None], names: Names) -> _Asked:
     first = cells[0]
     present = [s for s in series if s is not None]
-    absent = [cell.collector for cell, s in zip(cells, series, strict=True) if s is None]
+    absent = [cell.place.collector for cell, s in zip(cells, series, strict=True) if s is None]
     parameters = present[0].parameters if present else {}
     family = Family(
-        host=first.host,
-        benchmark=first.benchmark,
-        runtime=first.runtime,
-        modifiers=first.modifiers,
-        heap_factor=first.heap_factor,
-        heap_mib=first.heap_mib,
+        place=replace(first.place, collector=""),
         metric=first.metric,
         parameters=parameters,
-        names=tuple(cell.collector for cell in cells),
+        names=tuple(cell.place.collector for cell in cells),
         f=math.nan,
         df_between=math.nan,
         df_error=math.nan,
@@ -174,7 +169,7 @@ def _asked(cells: Sequence[PlannedCell], series: Sequence[Series | None], names:
     if not present:
         problem = "no collector has valid invocations"
     elif len(present) < 2:
-        problem = problem or f"only {present[0].cell.collector} has valid invocations"
+        problem = problem or f"only {present[0].cell.place.collector} has valid invocations"
     return _Asked(
         family, present, absent, names.place(first, parameters) + names.within(first, ("collector",)), problem
     )
@@ -188,7 +183,7 @@ def _without_values(asked: _Asked) -> Family:
 def _judged(
     asked: _Asked, values: _Values, fit: Anova, found: Sequence[PairDifference], method: str, names: Names
 ) -> Family:
-    collectors = [s.cell.collector for s in asked.present]
+    collectors = [s.cell.place.collector for s in asked.present]
     means = [float(s.values.mean()) for s in asked.present]
     pairs = tuple(
         TukeyPair(collectors[p.first], collectors[p.second], interval, p.p)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from regatta.answers.parts import TukeyPair
+from regatta.answers.parts import HEAP, INLINED, Place, TukeyPair
 from regatta.host.values.experiment import Scalar
 
 
@@ -14,12 +14,8 @@ from regatta.host.values.experiment import Scalar
 class Family:
     """All collectors of one benchmark, runtime, modifiers, heap and host: ANOVA with block as factor, and Tukey HSD."""
 
-    host: str
-    benchmark: str
-    runtime: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
+    #: of all of its cells, so without a collector
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", "modifiers", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
     names: tuple[str, ...]

@@ -12,12 +12,12 @@ from typing import Any
 
 from regatta.answers.facts import Facts, read_facts
 from regatta.answers.history.result import History, LevelShift, PastExperiment, PastPoint, SeriesHistory
-from regatta.answers.names import Names, configuration
+from regatta.answers.names import Names
 from regatta.answers.plain import plain
 from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
 from regatta.answers.words import bound_words, counted, difference, is_speed, listed, practical
 from regatta.host.units import is_positive
-from regatta.host.values.experiment import SteadyState
+from regatta.host.values.experiment import Heap, SteadyState
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.ratios import welch_log_ratio
@@ -25,7 +25,7 @@ from regatta.stats.shifts import EXPERIMENTS, LEAST_TO_SEE_VARIATION, Shift, fin
 from regatta.store.database import Progress, open_database
 
 #: host, benchmark, configuration, heap, metric, unit, parameters and how values were made: what must be equal to be compared
-_Key = tuple[str, str, str, tuple[str, float], str, str, str, str]
+_Key = tuple[str, str, str, Heap, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -116,10 +116,10 @@ def _own_series(samples: Samples, steady: SteadyState) -> dict[_Key, Series]:
 
 def _key(cell: PlannedCell, series: Series, steady: SteadyState) -> _Key:
     return (
-        cell.host,
-        cell.benchmark,
-        configuration(cell),
-        cell.heap,
+        cell.place.host,
+        cell.place.benchmark,
+        cell.place.configuration,
+        cell.place.heap.asked,
         series.metric,
         series.unit,
         series.parameters_text,
@@ -165,16 +165,10 @@ def _history(
     latest = points[-1][1]
     cell = latest.cell
     found = find_shifts([series.values for _, series in points], level)
-    named, host = configuration(cell), cell_names.host(cell)
-    place = cell_names.place(cell, latest.parameters) + (f" ({named})" if named else "")
-    place = place if host == "this host" else f"{place} on {host}"
+    title = cell_names.series(cell, latest.parameters)
     return SeriesHistory(
-        host=cell.host,
-        place=place,
-        benchmark=cell.benchmark,
-        configuration=named,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
+        title=title,
+        place=cell.place,
         metric=latest.metric,
         unit=latest.unit,
         better=cell.better,
@@ -182,14 +176,14 @@ def _history(
         points=tuple(
             PastPoint(
                 number,
-                series.cell.heap_mib,
+                series.cell.place.heap.mib,
                 mean_interval(series.values, level, positive=is_positive(series.unit)),
                 tuple(series.values.tolist()),
             )
             for number, series in points
         ),
         shifts=tuple(
-            _shift(one, points, latest, names, place, found.unit, theta_percent) for one in found.shifts
+            _shift(one, points, latest, names, title, found.unit, theta_percent) for one in found.shifts
         ),
         replicates=found.unit,
         reason=found.reason,
@@ -229,7 +223,7 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int, level: float) 
         first = f"In {len(still)} of {len(series)} series no shift is shown over {counted(experiments, 'experiment')}"
         latest = [_first_to_last(one) for one in still if len(one.points) == 2]
         found.append(f"{first}; {bound_words(latest)}" if len(latest) == len(still) else first)
-    varied = [one.place for one in series if one.replicates == EXPERIMENTS]
+    varied = [one.title for one in series if one.replicates == EXPERIMENTS]
     if varied:
         more = f" and {len(varied) - 3} more" if len(varied) > 3 else ""
         found.append(
@@ -281,8 +275,8 @@ def _warnings(
     moved = {
         points[-1][1].cell.label
         for points in many.values()
-        if points[-1][1].cell.heap_factor is not None
-        and len({series.cell.heap_mib for _, series in points}) > 1
+        if points[-1][1].cell.place.heap.factor is not None
+        and len({series.cell.place.heap for _, series in points}) > 1
     }
     if moved:
         warnings.append(
@@ -295,4 +289,7 @@ def _warnings(
 def history_document(history: History) -> dict[str, Any]:
     """The history as values that JSON has; NaN is null."""
     document: dict[str, Any] = plain(history)
+    document["series"] = [
+        {"host": series["host"], "place": series.pop("title")} | series for series in document["series"]
+    ]
     return document

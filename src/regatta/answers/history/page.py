@@ -10,18 +10,23 @@ from pathlib import Path
 from regatta.answers.history.result import History, SeriesHistory
 from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
-from regatta.figures.labels import heap_label, hover, parameters_text, plot_text, shorten
-from regatta.figures.quantities import (
+from regatta.figures.section import Section, Table
+from regatta.figures.text import (
     Scale,
     choose_scale,
     finite,
-    interval,
+    hover,
+    joined,
+    parameters_text,
+    plot_text,
+    shorten,
+    show_ends,
+    show_heap,
     show_p,
     show_percent,
     show_ratio,
     tidy,
 )
-from regatta.figures.section import Section, Table
 
 _HEIGHT_PX = 300
 #: characters of an experiment's name under a figure
@@ -85,10 +90,10 @@ def _shifts(history: History) -> Table:
             ratio = shift.ratio
             rows.append(
                 (
-                    one.place,
+                    one.title,
                     history.experiments[shift.since].name,
                     show_ratio(ratio.point),
-                    interval(show_ratio(ratio.low), show_ratio(ratio.high)),
+                    show_ends(ratio),
                     show_p(shift.p),
                     f"{shift.after} against {shift.before}",
                     str(ratio.n),
@@ -105,9 +110,9 @@ def _experiments(history: History) -> Table:
 
 def _groups(history: History) -> list[Group]:
     found: dict[str, list[Figure]] = {}
-    several = len({one.host for one in history.series}) > 1
+    several = len({one.place.host for one in history.series}) > 1
     for one in history.series:
-        title = f"{one.benchmark} · on {one.host}" if several else one.benchmark
+        title = f"{one.place.benchmark} · on {one.place.host}" if several else one.place.benchmark
         found.setdefault(title, []).append(_figure(history, one))
     return [Group(title, figures) for title, figures in found.items()]
 
@@ -115,14 +120,14 @@ def _groups(history: History) -> list[Group]:
 def _figure(history: History, one: SeriesHistory) -> Figure:
     scale = choose_scale([point.mean for point in one.points], one.unit)
     places = [point.experiment for point in one.points]
-    heap = heap_label(one.heap_factor, one.heap_mib)
-    parts = (one.configuration, f"heap {heap}" if heap else "", parameters_text(one.parameters))
+    heap = show_heap(one.place.heap)
+    parts = (one.place.configuration, f"heap {heap}" if heap else "", parameters_text(one.parameters))
     traces = [_invocations(one, scale), *_levels(one, scale), _means(history, one, scale)]
     values = finite(value * scale.factor for point in one.points for value in point.values)
     unit = f" ({scale.unit})" if scale.unit else ""
     shapes = [_line(_between(places, shift.since)) for shift in one.shifts]
     return Figure(
-        " · ".join(part for part in parts if part),
+        joined(*parts),
         _HEIGHT_PX,
         traces,
         layout(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
 
@@ -50,12 +51,9 @@ class LevelShift:
 class SeriesHistory:
     """One series (host, benchmark, configuration by name, heap, metric, parameters) over the experiments that have it."""
 
-    host: str
-    place: str
-    benchmark: str
-    configuration: str
-    heap_factor: float | None
-    heap_mib: int | None
+    #: `h2 at 2 x minheap (g1)`, for sentences
+    title: str
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
     metric: str
     unit: str
     better: Better

@@ -10,10 +10,18 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, parameters_but, series_key
 from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer, Comparison
-from regatta.figures.labels import heap_label, parameter_text, parameters_text, shorten
 from regatta.figures.looks import Look
-from regatta.figures.quantities import ABSENT, Scale, interval, show_ratio
 from regatta.figures.section import Table
+from regatta.figures.text import (
+    ABSENT,
+    Scale,
+    parameter_text,
+    parameters_text,
+    shorten,
+    show_ends,
+    show_heap,
+    show_ratio,
+)
 from regatta.host.values.experiment import Better
 
 #: Tables are open at first when a report has no more rows than this in all, else the first alone; those of a curve never are.
@@ -173,17 +181,17 @@ def _table(
 
 def _place(cell: CellAnswer) -> tuple[str, ...]:
     given = parameters_text(cell.parameters)
-    heap = heap_label(cell.heap_factor, cell.heap_mib)
+    heap = show_heap(cell.place.heap)
     metric = f"{cell.metric}, {given}" if given else cell.metric
-    return cell.host, cell.benchmark, heap, cell.configuration, metric
+    return cell.place.host, cell.place.benchmark, heap, cell.place.configuration, metric
 
 
 def _names(cell: CellAnswer, panel: Panel) -> dict[str, str]:
     return {
-        "heap": heap_label(cell.heap_factor, cell.heap_mib),
-        "collector": cell.collector,
-        "runtime": cell.runtime,
-        "modifiers": "" if cell.modifiers == "none" else cell.modifiers,
+        "heap": show_heap(cell.place.heap),
+        "collector": cell.place.collector,
+        "runtime": cell.place.runtime,
+        "modifiers": "" if cell.place.modifiers == "none" else cell.place.modifiers,
     } | {
         name: parameter_text(name, cell.parameters[name]) if name in cell.parameters else ""
         for name in sorted(panel.varying)
@@ -207,7 +215,7 @@ def _n(cell: CellAnswer) -> str:
 
 def _mean(cell: CellAnswer, scale: Scale, footnotes: list[str]) -> Figures:
     estimate = cell.estimate
-    text = interval(scale.show(estimate.low), scale.show(estimate.high))
+    text = show_ends(estimate, scale.show)
     undefined = not math.isfinite(estimate.point) or not text
     reason = (estimate.reason or "undefined") if undefined else ""
     if not reason and estimate.within_range:
@@ -218,7 +226,7 @@ def _mean(cell: CellAnswer, scale: Scale, footnotes: list[str]) -> Figures:
 def _ratio(row: Comparison | None, baseline: bool, footnotes: list[str]) -> Figures:
     if row is None:
         return Figures("baseline", "") if baseline else Figures("", "")
-    text = interval(show_ratio(row.ratio.low), show_ratio(row.ratio.high))
+    text = show_ends(row.ratio)
     undefined = not math.isfinite(row.ratio.point) or not text
     reason = (row.ratio.reason or "undefined") if undefined else ""
     return Figures(show_ratio(row.ratio.point), text or ABSENT, _footnote(reason, footnotes), reason)

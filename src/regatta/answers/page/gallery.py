@@ -13,10 +13,10 @@ from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure, Group, Trace
-from regatta.figures.labels import plot_text, shorten
 from regatta.figures.looks import MARKS, LegendEntry
 from regatta.figures.scheme import in_light
 from regatta.figures.section import Section
+from regatta.figures.text import joined, plot_text, shorten
 
 #: names become files; this leaves room for a suffix below the 255 bytes of a file's name
 _NAME_CHARACTERS = 120
@@ -41,7 +41,7 @@ class Picture:
     @property
     def title(self) -> str:
         """What it shows, as plain text."""
-        where = " · ".join(part for part in (self.group.title, self.figure.title) if part)
+        where = joined(self.group.title, self.figure.title)
         return f"{self.section.title}: {where}" if where else self.section.title
 
 

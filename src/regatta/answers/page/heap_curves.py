@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, cell_hover, parameters_but
+from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.over_heap import HeapLine, over_heap
-from regatta.figures.quantities import Scale, interval, show_percent
+from regatta.figures.text import Scale, joined, show_ends, show_percent
 
 
 def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
@@ -23,7 +24,9 @@ def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
         figures = [
             _figure(name, cells, panel, looks)
             for name, cells in _by_runtime(panel).items()
-            if len({heap_of(cell, _factors(panel)) for cell in cells if math.isfinite(cell.estimate.point)})
+            if len(
+                {heap_of(cell.place, _factors(panel)) for cell in cells if math.isfinite(cell.estimate.point)}
+            )
             > 1
         ]
         if figures:
@@ -34,25 +37,25 @@ def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
 def _by_runtime(panel: Panel) -> dict[str, list[CellAnswer]]:
     groups: dict[str, list[CellAnswer]] = {}
     for cell in panel.cells:
-        if cell.heap_factor is None and cell.heap_mib is None:
+        if cell.place.heap.factor is None and cell.place.heap.mib is None:
             continue
         parts = (
-            cell.runtime,
-            cell.modifiers if cell.modifiers != "none" else "",
+            cell.place.runtime,
+            cell.place.modifiers if cell.place.modifiers != "none" else "",
             parameters_but(cell, panel.varying),
         )
-        groups.setdefault(" · ".join(part for part in parts if part), []).append(cell)
+        groups.setdefault(joined(*parts), []).append(cell)
     return groups
 
 
 def _figure(name: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> Figure:
     lines: dict[str, list[CellAnswer]] = {}
     for cell in cells:
-        lines.setdefault(cell.collector, []).append(cell)
+        lines.setdefault(cell.place.collector, []).append(cell)
     factors = _factors(panel)
     drawn = []
     for line in lines.values():
-        line.sort(key=lambda cell: heap_of(cell, factors))
+        line.sort(key=lambda cell: heap_of(cell.place, factors))
         drawn.append(HeapLine(looks.of(line[0]), [heap_point(cell, factors, panel.scale) for cell in line]))
     return over_heap(name, drawn, factors, panel.axis, panel.scale)
 
@@ -60,21 +63,20 @@ def _figure(name: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> F
 def heap_point(cell: CellAnswer, factors: bool, scale: Scale) -> Point:
     """The mean of a cell at its heap."""
     estimate = cell.estimate
-    ends = interval(scale.show(estimate.low), scale.show(estimate.high))
+    ends = show_ends(estimate, scale.show)
     text = cell_hover(
         cell,
         f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
         f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
     )
-    return Point(heap_of(cell, factors), estimate.point, estimate.low, estimate.high, text)
+    return Point(heap_of(cell.place, factors), estimate.point, estimate.low, estimate.high, text)
 
 
-def heap_of(cell: CellAnswer, factors: bool) -> float:
-    """The heap as a place on an axis: its factor, or its size in MiB."""
-    if factors:
-        return cell.heap_factor or 0.0
-    return float(cell.heap_mib) if cell.heap_mib is not None else cell.heap_factor or 0.0
+def heap_of(place: Place, factors: bool) -> float:
+    """The heap as a place on an axis: its factor, or its size in MiB; 0 without one."""
+    heap = place.heap
+    return float((heap.factor if factors or heap.mib is None else heap.mib) or 0.0)
 
 
 def _factors(panel: Panel) -> bool:
-    return all(cell.heap_factor is not None for cell in panel.cells)
+    return all(cell.place.heap.factor is not None for cell in panel.cells)

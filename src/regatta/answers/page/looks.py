@@ -11,9 +11,9 @@ _MARK_NAMES = tuple(MARKS)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 #: What tells alternatives apart, most telling first.
 _FACTORS: tuple[tuple[str, Callable[[CellAnswer], str]], ...] = (
-    ("collector", lambda cell: cell.collector),
-    ("runtime", lambda cell: cell.runtime),
-    ("modifiers", lambda cell: cell.modifiers),
+    ("collector", lambda cell: cell.place.collector),
+    ("runtime", lambda cell: cell.place.runtime),
+    ("modifiers", lambda cell: cell.place.modifiers),
 )
 
 
@@ -21,7 +21,7 @@ class Looks:
     """Gives every cell its look: hue by the first factor that varies, mark and dash by the others."""
 
     def __init__(self, cells: Sequence[CellAnswer]) -> None:
-        named = any(cell.collector for cell in cells)
+        named = any(cell.place.collector for cell in cells)
         varying = [
             entry for entry in _FACTORS if len({entry[1](cell) for cell in cells if entry[1](cell)}) > 1
         ]

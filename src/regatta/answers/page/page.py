@@ -21,8 +21,8 @@ from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.registry import sections_of
 from regatta.figures.html import encoded, fill, number_figures, write_page
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section
+from regatta.figures.text import show_percent
 
 
 def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> None:

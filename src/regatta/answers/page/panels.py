@@ -6,10 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from regatta.answers.parts import Sample
+from regatta.answers.parts import Sample, shared_heap
 from regatta.answers.result import Answer, CellAnswer, Comparison
-from regatta.figures.labels import heap_label, heap_order, hover, parameters_key, parameters_text, shorten
-from regatta.figures.quantities import Scale, choose_scale
+from regatta.figures.text import (
+    Scale,
+    choose_scale,
+    hover,
+    joined,
+    parameters_key,
+    parameters_text,
+    shorten,
+    show_heap,
+)
 from regatta.host.values.experiment import Better, Scalar
 
 #: Identity of one series inside an answer: host, cell, metric and parameters. Hosts of one platform share their cells.
@@ -64,7 +72,7 @@ class Panel:
         """What tells the cell apart at one heap: its configuration and the parameters that vary."""
         shown = frozenset(cell.parameters) - self.varying
         return ", ".join(
-            part for part in (cell.configuration, parameters_text(cell.parameters, shown)) if part
+            part for part in (cell.place.configuration, parameters_text(cell.parameters, shown)) if part
         )
 
 
@@ -73,14 +81,14 @@ def panels_of(answer: Answer) -> list[Panel]:
     groups: dict[tuple[str, str, str, str], list[CellAnswer]] = {}
     metrics: dict[str, set[tuple[str, str]]] = {}
     for cell in answer.cells:
-        groups.setdefault((cell.benchmark, cell.metric, cell.unit, cell.host), []).append(cell)
-        metrics.setdefault(cell.benchmark, set()).add((cell.metric, cell.unit))
-    hosts = {cell.host for cell in answer.cells}
+        groups.setdefault((cell.place.benchmark, cell.metric, cell.unit, cell.place.host), []).append(cell)
+        metrics.setdefault(cell.place.benchmark, set()).add((cell.metric, cell.unit))
+    hosts = {cell.place.host for cell in answer.cells}
     panels = []
     for (benchmark, metric, unit, host), cells in groups.items():
         several = len(metrics[benchmark]) > 1
         parts = (benchmark, metric if several else "", f"on {host}" if len(hosts) > 1 else "")
-        title = " · ".join(part for part in parts if part)
+        title = joined(*parts)
         panels.append(Panel(host, benchmark, metric, unit, cells[0].better, title, tuple(cells)))
     return panels
 
@@ -89,15 +97,13 @@ def by_heap(cells: Iterable[CellAnswer]) -> list[tuple[str, list[CellAnswer]]]:
     """Group cells by heap setting, smallest first. A factor is one setting though each runtime has its own minheap."""
     groups: dict[tuple[float, float], list[CellAnswer]] = {}
     for cell in cells:
-        mib = cell.heap_mib if cell.heap_factor is None else None
-        groups.setdefault(heap_order(cell.heap_factor, mib), []).append(cell)
+        groups.setdefault(cell.place.heap.asked.order, []).append(cell)
     return [(group_heap_label(groups[key]), groups[key]) for key in sorted(groups)]
 
 
 def group_heap_label(cells: Sequence[CellAnswer]) -> str:
     """Label of the heap that cells share; the size only when all have the same."""
-    sizes = {cell.heap_mib for cell in cells}
-    return heap_label(cells[0].heap_factor, sizes.pop() if len(sizes) == 1 else None)
+    return show_heap(shared_heap(cell.place for cell in cells))
 
 
 def numeric(parameters: Mapping[str, Scalar], name: str) -> float | None:
@@ -120,13 +126,13 @@ def _series_parameter(cells: Sequence[CellAnswer]) -> str:
 
 def series_key(cell: CellAnswer) -> SeriesKey:
     """Identity of one series inside an answer."""
-    return cell.host, cell.cell_id, cell.metric, parameters_key(cell.parameters)
+    return cell.place.host, cell.cell_id, cell.metric, parameters_key(cell.parameters)
 
 
 def compared_keys(row: Comparison) -> tuple[SeriesKey, SeriesKey]:
     """The series that a comparison compares: the alternative's, and the baseline's."""
     parameters = parameters_key(row.parameters)
-    return (row.host, row.a, row.metric, parameters), (row.host, row.b, row.metric, parameters)
+    return (row.place.host, row.a, row.metric, parameters), (row.place.host, row.b, row.metric, parameters)
 
 
 def parameters_but(cell: CellAnswer, shown: frozenset[str], axis: str = "") -> str:
@@ -136,14 +142,16 @@ def parameters_but(cell: CellAnswer, shown: frozenset[str], axis: str = "") -> s
 
 def cell_hover(cell: CellAnswer, *lines: str) -> str:
     """Hover text of something that belongs to a cell: what it is, then the given lines."""
-    heap = heap_label(cell.heap_factor, cell.heap_mib)
-    return hover(cell.configuration, f"heap {heap}" if heap else "", parameters_text(cell.parameters), *lines)
+    heap = show_heap(cell.place.heap)
+    return hover(
+        cell.place.configuration, f"heap {heap}" if heap else "", parameters_text(cell.parameters), *lines
+    )
 
 
 def comparisons_of(comparisons: Sequence[Comparison], panel: Panel) -> list[Comparison]:
     """Comparisons on the panel's host whose alternative is a cell of the panel."""
     ids = {cell.cell_id for cell in panel.cells}
-    return [c for c in comparisons if c.a in ids and (c.host, c.metric) == (panel.host, panel.metric)]
+    return [c for c in comparisons if c.a in ids and (c.place.host, c.metric) == (panel.host, panel.metric)]
 
 
 def place_of(sample: Sample) -> str:

@@ -12,9 +12,8 @@ from regatta.answers.page.panels import PERCENTILE, Panel, numeric
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, axis, layout, value_axis
 from regatta.figures.curves import Point, above_zero, curve
-from regatta.figures.labels import heap_order
 from regatta.figures.over_heap import HeapLine, over_heap
-from regatta.figures.quantities import finite
+from regatta.figures.text import finite
 
 _HEIGHT_PX = 360
 #: where a single heap is shown, it is the one next to this factor
@@ -38,14 +37,14 @@ def variants(panel: Panel) -> dict[str, list[CellAnswer]]:
 
 def usual_heap(cells: Sequence[CellAnswer]) -> list[CellAnswer]:
     """The cells at the one heap that is shown where there is room for one: that next to 2 x minheap, else the middle one."""
-    heaps = sorted({_heap_key(cell) for cell in cells})
+    heaps = sorted({cell.place.heap.asked.order for cell in cells})
     if not heaps:
         return []
     factors = [heap for heap in heaps if heap[0] > 0]
     chosen = (
         min(factors, key=lambda heap: abs(heap[0] - _USUAL_FACTOR)) if factors else heaps[len(heaps) // 2]
     )
-    return [cell for cell in cells if _heap_key(cell) == chosen]
+    return [cell for cell in cells if cell.place.heap.asked.order == chosen]
 
 
 def percentile_figure(
@@ -80,16 +79,16 @@ def percentile_over_heap(
 ) -> Figure | None:
     """One percentile over the heap, one line a configuration; None where there are not two heaps."""
     chosen = [c for c in cells if _percent(c) == percent and math.isfinite(c.estimate.point)]
-    chosen = [c for c in chosen if c.heap_factor is not None or c.heap_mib is not None]
-    factors = all(cell.heap_factor is not None for cell in chosen)
-    if len({heap_of(cell, factors) for cell in chosen}) < 2:
+    chosen = [c for c in chosen if c.place.heap.factor is not None or c.place.heap.mib is not None]
+    factors = all(cell.place.heap.factor is not None for cell in chosen)
+    if len({heap_of(cell.place, factors) for cell in chosen}) < 2:
         return None
     lines: dict[str, list[CellAnswer]] = {}
     for cell in chosen:
-        lines.setdefault(cell.configuration, []).append(cell)
+        lines.setdefault(cell.place.configuration, []).append(cell)
     drawn = []
     for line in lines.values():
-        line.sort(key=lambda cell: heap_of(cell, factors))
+        line.sort(key=lambda cell: heap_of(cell.place, factors))
         points = [heap_point(cell, factors, panel.scale) for cell in line]
         drawn.append(HeapLine(looks.of(line[0]), points))
     return over_heap(title, drawn, factors, panel.axis, panel.scale)
@@ -98,11 +97,6 @@ def percentile_over_heap(
 def _points(line: list[CellAnswer], places: dict[float, float], panel: Panel) -> list[Point]:
     line.sort(key=_percent)
     return [replace(heap_point(cell, True, panel.scale), x=places[_percent(cell)]) for cell in line]
-
-
-def _heap_key(cell: CellAnswer) -> tuple[float, float]:
-    """A factor is one heap though each runtime has its own least heap."""
-    return heap_order(cell.heap_factor, cell.heap_mib if cell.heap_factor is None else None)
 
 
 def _percent(cell: CellAnswer) -> float:

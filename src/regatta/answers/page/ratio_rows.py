@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
-from regatta.figures.labels import hover, shorten
-from regatta.figures.quantities import ABSENT, interval, show_p, show_percent, show_ratio, tidy
+from regatta.figures.text import ABSENT, hover, shorten, show_ends, show_p, show_percent, show_ratio, tidy
 from regatta.stats.estimate import Interval
 
 _ROW_PX = 40
@@ -169,7 +168,7 @@ def reading(ratio: Interval) -> str:
     low, high = show_ratio(ratio.low), show_ratio(ratio.high)
     if not math.isfinite(ratio.point):
         return f"{ABSENT} {shorten(ratio.reason, 24)}".strip()
-    return f"{show_ratio(ratio.point)} ({low}–{high})" if interval(low, high) else show_ratio(ratio.point)
+    return f"{show_ratio(ratio.point)} ({low}–{high})" if show_ends(ratio) else show_ratio(ratio.point)
 
 
 def _padded(span: tuple[float, float]) -> tuple[float, float]:

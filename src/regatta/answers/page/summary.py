@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from regatta.answers.parts import Sample
 from regatta.answers.result import Answer, CellAnswer
 from regatta.answers.topics.hosts.topic import HOSTS
-from regatta.figures.labels import heap_label
 from regatta.figures.section import Table
+from regatta.figures.text import show_heap
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class PerturbedCell:
 def count(answer: Answer) -> Counts:
     """Count invocations; each once, however many metrics it has."""
     perturbed = {
-        (cell.host, cell.cell_id, s.invocation_id, s.started_utc_ns) for cell, s in _perturbed_samples(answer)
+        (cell.place.host, cell.cell_id, s.invocation_id, s.started_utc_ns)
+        for cell, s in _perturbed_samples(answer)
     }
     skipped = [failure for failure in answer.failures if failure.status == "skipped"]
     failed = sum(failure.count for failure in answer.failures if failure.status != "skipped")
@@ -78,7 +79,7 @@ def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
     """Cells with perturbed invocations, each cell once."""
     found: dict[tuple[str, str], tuple[CellAnswer, dict[tuple[str, int], str], set[tuple[str, int]]]] = {}
     for cell, sample in _perturbed_samples(answer):
-        _, places, kept = found.setdefault((cell.host, cell.cell_id), (cell, {}, set()))
+        _, places, kept = found.setdefault((cell.place.host, cell.cell_id), (cell, {}, set()))
         key = (sample.invocation_id, sample.started_utc_ns)
         places[key] = f"round {sample.round}, block {sample.block}, position {sample.position}"
         if sample in cell.samples:
@@ -86,7 +87,7 @@ def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
     return [
         PerturbedCell(
             cell_name(cell),
-            cell.host,
+            cell.place.host,
             cell.cell_id,
             len(places) - len(kept),
             len(kept),
@@ -98,15 +99,17 @@ def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
 
 def cell_name(cell: CellAnswer) -> str:
     """Benchmark, configuration and heap in one line."""
-    heap = heap_label(cell.heap_factor, cell.heap_mib)
+    heap = show_heap(cell.place.heap)
     return ", ".join(
-        part for part in (cell.benchmark, cell.configuration, f"heap {heap}" if heap else "") if part
+        part
+        for part in (cell.place.benchmark, cell.place.configuration, f"heap {heap}" if heap else "")
+        if part
     )
 
 
 def failures_table(answer: Answer) -> Table | None:
     """Invocations that gave no value, one row per cell, status and reason; None without any."""
-    several = len({cell.host for cell in answer.cells}) > 1
+    several = len({cell.place.host for cell in answer.cells}) > 1
     rows = [
         (
             one.cell,

@@ -110,10 +110,20 @@ class Modifier:
 
 @dataclass(frozen=True)
 class Heap:
-    """One heap setting: a factor of the benchmark's minheap, or a size. Exactly one is set."""
+    """A heap: what a spec asks for (a factor of the benchmark's minheap, or a size), or a cell's, which has both; or none."""
 
     factor: float | None = None
-    size_mib: int | None = None
+    mib: int | None = None
+
+    @property
+    def asked(self) -> Heap:
+        """What the spec asks for. Cells compare at equal factors, whose sizes differ between runtimes, else at equal sizes."""
+        return self if self.factor is None else Heap(self.factor)
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """Sort key: by factor, then by size; no heap first."""
+        return (-1.0 if self.factor is None else self.factor, -1.0 if self.mib is None else float(self.mib))
 
 
 @dataclass(frozen=True)

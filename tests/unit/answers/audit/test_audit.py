@@ -76,7 +76,7 @@ def test_a_clear_difference_is_found_by_every_method_and_a_lucky_run_misleads_th
             (cell("g1", benchmark="s/lucky:x"), STEADY),
         ],
     )
-    assert [(p.benchmark, p.a, p.b, p.verdict) for p in audit.pairs] == [
+    assert [(p.place.benchmark, p.a, p.b, p.verdict) for p in audit.pairs] == [
         ("s/clear:x", "serial", "g1", -1),
         ("s/lucky:x", "serial", "g1", 0),
     ]
@@ -180,7 +180,9 @@ def test_an_experiment_without_a_comparison_is_told_so(
 def test_runtimes_and_modifiers_are_audited_where_they_are_what_differs(tmp_path: Path) -> None:
     audit = experiment(tmp_path / "a", [(cell(runtime="jdk-21"), FAST), (cell(runtime="jdk-25"), SLOW)])
     assert audit.factor == "runtime"
-    assert [(p.a, p.b, p.runtime, p.collector) for p in audit.pairs] == [("jdk-21", "jdk-25", "jdk-21", "g1")]
+    assert [(p.a, p.b, p.place.runtime, p.place.collector) for p in audit.pairs] == [
+        ("jdk-21", "jdk-25", "jdk-21", "g1")
+    ]
     audit = experiment(tmp_path / "b", [(native(), FAST), (native(modifiers="thp"), SLOW)])
     assert audit.factor == "modifiers"
     assert [(p.a, p.b, p.verdict) for p in audit.pairs] == [("none", "thp", -1)]
@@ -217,7 +219,7 @@ def test_the_family_that_went_astray_most_comes_first(tmp_path: Path) -> None:
             (cell("g1", heap_factor=4.0), STEADY),
         ],
     )
-    assert audit.pairs[audit.telling[0][0]].heap_factor == 4.0
+    assert audit.pairs[audit.telling[0][0]].place.heap.factor == 4.0
 
 
 def test_the_papers_way_judges_the_values_without_their_blocks(tmp_path: Path) -> None:
@@ -244,7 +246,7 @@ def test_several_hosts_are_tallied_together_and_apart(tmp_path: Path) -> None:
         write_journal(tmp_path, records, host)
     write_facts(tmp_path)
     audit = audit_experiment(tmp_path)
-    assert [(p.host, p.verdict) for p in audit.pairs] == [("alpha", -1), ("beta", 0)]
+    assert [(p.place.host, p.verdict) for p in audit.pairs] == [("alpha", -1), ("beta", 0)]
     assert first(of(audit, "best of all")) == {"correct": 1, "misleading": 1}
     assert first(of(audit, "best of all", 1.0, "host", "alpha")) == {"correct": 1}
     assert first(of(audit, "best of all", 1.0, "host", "beta")) == {"misleading": 1}

@@ -109,7 +109,7 @@ def test_days_that_differ_by_themselves_make_experiments_the_replicates(tmp_path
 def test_cells_of_one_experiment_only_have_no_history(tmp_path: Path) -> None:
     folders = [_experiment(tmp_path / "a", 0), _experiment(tmp_path / "b", 1, cells=[SERIAL])]
     found = history_of(folders)
-    assert [one.configuration for one in found.series] == ["jdk-21 serial"]
+    assert [one.place.configuration for one in found.series] == ["jdk-21 serial"]
     assert "1 series are in one experiment only and have no history" in found.warnings
 
 

@@ -83,7 +83,10 @@ def test_the_legend_names_what_the_figure_shows_and_nothing_else() -> None:
 
 def test_a_mark_is_named_where_the_cells_without_modifiers_have_another() -> None:
     answer = java_answer(runtimes=("r",), benchmarks=("x",), heaps=(2,))
-    more = tuple(replace(c, modifiers="c1-only", cell_id=f"c1{c.cell_id}") for c in answer.cells)
+    more = tuple(
+        replace(c, place=replace(c.place, modifiers="c1-only"), cell_id=f"c1{c.cell_id}")
+        for c in answer.cells
+    )
     both = standalone(picture(replace(answer, cells=answer.cells + more), "spread"), 640)["data"]
     assert [t["name"] for t in both if t["showlegend"]] == ["serial", "parallel", "g1", "c1-only"]
     assert "c1-only" not in json.dumps(standalone(picture(answer, "spread"), 640))

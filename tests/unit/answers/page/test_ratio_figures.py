@@ -117,8 +117,8 @@ def test_without_families_there_is_no_topic_of_pairs(answer: Answer) -> None:
 
 def test_hosts_that_share_their_cells_keep_their_own_ratios() -> None:
     answer = shared_cells_answer()
-    assert {c.a for c in answer.comparisons if c.host == "alpha"} == {
-        c.a for c in answer.comparisons if c.host == "beta"
+    assert {c.a for c in answer.comparisons if c.place.host == "alpha"} == {
+        c.a for c in answer.comparisons if c.place.host == "beta"
     }
     tables = tables_of(View(answer))
     topic = RATIOS.section_of(View(answer))
@@ -126,7 +126,7 @@ def test_hosts_that_share_their_cells_keep_their_own_ratios() -> None:
     for host, table, group in zip(("alpha", "alpha", "beta", "beta"), tables, topic.groups, strict=True):
         assert f"on {host}" in table.title
         assert table.title == group.title
-        rows = [c for c in answer.comparisons if c.host == host and c.benchmark in table.title]
+        rows = [c for c in answer.comparisons if c.place.host == host and c.place.benchmark in table.title]
         assert len(rows) == 4
         assert [row.ratio.value for row in table.rows if row.ratio.interval] == [
             f"{c.ratio.point:.3f}" for c in rows

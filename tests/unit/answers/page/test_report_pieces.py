@@ -10,8 +10,8 @@ from synthetic_answers import curve_answer, java_answer, undefined
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import panels_of
 from regatta.figures.axes import log_ticks, parameter_axis
-from regatta.figures.labels import heap_label, plot_text, shorten
-from regatta.figures.quantities import choose_scale, show_p, show_ratio, significant
+from regatta.figures.text import choose_scale, plot_text, shorten, show_heap, show_p, show_ratio, significant
+from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
 
@@ -44,7 +44,7 @@ def test_ratios_keep_their_digits(value: float, text: str) -> None:
 
 
 def test_small_p_values_are_not_shown_as_zero() -> None:
-    assert show_p(1e-9) == "< 0.0001"
+    assert show_p(1e-9) == "<0.0001"
     assert show_p(0.0312) == "0.0312"
     assert significant(0.000123456, 3) == "0.000123"
 
@@ -61,16 +61,16 @@ def test_a_long_name_keeps_both_ends() -> None:
 
 
 def test_heaps_are_named_by_factor_and_size() -> None:
-    assert heap_label(1.5, 96) == "1.5× (96 MiB)"
-    assert heap_label(None, 4096) == "4,096 MiB"
-    assert heap_label(None, None) == ""
+    assert show_heap(Heap(1.5, 96)) == "1.5× (96 MiB)"
+    assert show_heap(Heap(mib=4096)) == "4,096 MiB"
+    assert show_heap(Heap()) == ""
 
 
 def test_a_collector_has_one_colour_and_a_runtime_one_mark_everywhere() -> None:
     answer = java_answer()
     looks = Looks(answer.cells)
-    colours = {(c.collector, looks.of(c).colour) for c in answer.cells}
-    marks = {(c.runtime, looks.of(c).mark) for c in answer.cells}
+    colours = {(c.place.collector, looks.of(c).colour) for c in answer.cells}
+    marks = {(c.place.runtime, looks.of(c).mark) for c in answer.cells}
     assert len(colours) == len({collector for collector, _ in colours}) == 3
     assert len(marks) == 2
 

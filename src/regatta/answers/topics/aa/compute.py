@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regatta.answers.names import configuration
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.answers.topics.aa.result import Gate, TwinPair
 from regatta.answers.words import counted, shows_difference
@@ -36,9 +35,9 @@ def judge_gates(samples: Samples, level: float) -> tuple[Gate, ...]:
     Returns:
         One gate a host that has twins, in the order of the plan.
     """
-    hosts = dict.fromkeys(cell.host for cell, _ in samples.twins)
+    hosts = dict.fromkeys(cell.place.host for cell, _ in samples.twins)
     return tuple(
-        _gate(host, [pair for pair in samples.twins if pair[0].host == host], samples, level)
+        _gate(host, [pair for pair in samples.twins if pair[0].place.host == host], samples, level)
         for host in hosts
     )
 
@@ -56,12 +55,7 @@ def _gate(
         else:
             contrast = paired_log_ratio([], [], level)
         ratio = contrast.interval
-        pairs.append(
-            TwinPair(
-                cell.benchmark, configuration(cell), cell.heap_factor, cell.heap_mib, cell.metric,
-                ratio, contrast.p,
-            )
-        )  # fmt: skip
+        pairs.append(TwinPair(cell.place, cell.metric, ratio, contrast.p))
         for short in _windows(values, level):
             windows += 1
             window_alarms += short

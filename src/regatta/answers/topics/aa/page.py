@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.aa.result import Gate, TwinPair
-from regatta.figures.labels import heap_label
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section, Table
+from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio
 
 _COLUMNS = ("benchmark", "configuration", "heap", "metric", "blocks", "ratio", "interval", "p")
 
@@ -40,14 +38,13 @@ def _table(gate: Gate, title: str) -> Table:
 
 def _row(pair: TwinPair) -> tuple[str, ...]:
     ratio = pair.ratio
-    interval = ratio.reason if math.isnan(ratio.low) else f"{ratio.low:.4f} to {ratio.high:.4f}"
     return (
-        pair.benchmark,
-        pair.configuration,
-        heap_label(pair.heap_factor, pair.heap_mib),
+        pair.place.benchmark,
+        pair.place.configuration,
+        show_heap(pair.place.heap),
         pair.metric,
         str(ratio.n),
-        "" if math.isnan(ratio.point) else f"{ratio.point:.4f}",
-        interval,
-        "" if math.isnan(pair.p) else f"{pair.p:.3f}",
+        show_ratio(ratio.point),
+        show_ends(ratio) or ratio.reason,
+        show_p(pair.p),
     )

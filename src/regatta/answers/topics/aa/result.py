@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.stats.estimate import Interval
 
 
@@ -11,10 +12,7 @@ from regatta.stats.estimate import Interval
 class TwinPair:
     """A cell and its twin: the ratio twin/cell, which is 1 but for chance."""
 
-    benchmark: str
-    configuration: str
-    heap_factor: float | None
-    heap_mib: int | None
+    place: Place = field(metadata={INLINED: ("benchmark", "configuration", *HEAP)})
     metric: str
     ratio: Interval
     p: float

@@ -59,7 +59,9 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
         if key is not None and cell.samples:
             first = groups[key].setdefault(int(cell.parameters["connections"]), cell)
             if first is not cell:
-                twice[f"{cell.benchmark} of {cell.configuration} on {cell.host} is measured twice"] = None
+                twice[
+                    f"{cell.place.benchmark} of {cell.place.configuration} on {cell.place.host} is measured twice"
+                ] = None
     curves = [
         ChatCurve(
             *key,
@@ -120,10 +122,8 @@ def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:
         return None
     value = given[others.pop()] if others else ""
     aspect = f"{value:g}" if isinstance(value, (int, float)) else str(value)
-    place = ChatPlace(
-        *(cell.host, _kind(cell.benchmark), cell.runtime, cell.collector, cell.modifiers),
-        *(cell.heap_factor, cell.heap_mib, float(rate)),
-    )
+    own = {"benchmark": _kind(cell.place.benchmark), "rate": float(rate)}
+    place = ChatPlace(**(vars(cell.place) | own))
     return place, str(mode), cell.metric, aspect, cell.unit
 
 

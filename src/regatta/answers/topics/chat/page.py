@@ -11,7 +11,7 @@ from typing import Any
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.chat.compute import MODES
-from regatta.answers.topics.chat.result import Chat, ChatCurve, ChatPlace, ChatPoint, ModeContrast
+from regatta.answers.topics.chat.result import Chat, ChatCurve, ChatPoint
 from regatta.figures.axes import Figure, Group, axis
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
@@ -22,9 +22,16 @@ from regatta.figures.labelled import (
     plain_quantity,
     time_quantity,
 )
-from regatta.figures.labels import heap_label, hover
-from regatta.figures.quantities import ABSENT, interval, show_p, show_percent, significant
 from regatta.figures.section import Section, Table
+from regatta.figures.text import (
+    ABSENT,
+    hover,
+    joined,
+    show_heap,
+    show_interval,
+    show_p,
+    show_percent,
+)
 from regatta.host.units import UNITS
 
 #: From this ratio of the most to the fewest connections on, they are on a logarithmic axis.
@@ -124,7 +131,7 @@ def _groups(chat: Chat) -> list[Group]:
         for title, wanted in _GROUPS.items():
             figures = [figure for one in wanted for figure in _figures(one, curves)]
             if figures:
-                groups.append(Group(" · ".join(part for part in (title, *told) if part), figures))
+                groups.append(Group(joined(title, *told), figures))
     return groups
 
 
@@ -148,7 +155,7 @@ def _figures(wanted: _Wanted, curves: Sequence[ChatCurve]) -> list[Figure]:
 def _figure(title: str, curves: Sequence[ChatCurve]) -> Figure | None:
     unit = curves[0].unit
     time = UNITS.get(unit, ("", 1.0))[0] == "time"
-    heaps = len({(curve.place.heap_factor, curve.place.heap_mib) for curve in curves}) > 1
+    heaps = len({curve.place.heap for curve in curves}) > 1
     names = [_line_name(curve, curves, heaps) for curve in curves]
     lines = [
         NamedLine(name, [_point(point, curve) for point in curve.points])
@@ -173,7 +180,7 @@ def _line_name(curve: ChatCurve, among: Sequence[ChatCurve], heaps: bool) -> str
     kinds = len({c.place.benchmark for c in among}) > 1
     parts = (
         *(curve.mode, configuration, place.benchmark if kinds else ""),
-        heap_label(place.heap_factor, place.heap_mib) if heaps else "",
+        show_heap(place.heap) if heaps else "",
     )
     return " ".join(part for part in parts if part)
 
@@ -213,12 +220,12 @@ def chat_tables(chat: Chat, view: View) -> list[Table]:
         (
             *((contrast.place.host,) if several else ()),
             *((contrast.place.benchmark,) if kinds else ()),
-            _place_text(contrast.place),
+            joined(contrast.place.configuration, show_heap(contrast.place.heap)),
             *((_loop(contrast.place.rate),) if rates else ()),
             _SUBJECTS[contrast.metric],
             f"{contrast.mode} / {contrast.base}",
             str(contrast.connections),
-            _ratio_text(contrast),
+            show_interval(contrast.ratio),
             show_p(contrast.p_holm),
             _VERDICTS[contrast.verdict],
         )
@@ -243,16 +250,3 @@ _SUBJECTS = {
     "cpu_per_message": "processor time for a message",
 }
 _VERDICTS = {"better": "the first", "worse": "the second", "open": "no difference shown", "unknown": ABSENT}
-
-
-def _place_text(place: ChatPlace) -> str:
-    heap = heap_label(place.heap_factor, place.heap_mib)
-    return " · ".join(part for part in (place.configuration, heap) if part)
-
-
-def _ratio_text(contrast: ModeContrast) -> str:
-    ratio = contrast.ratio
-    if not math.isfinite(ratio.point):
-        return ABSENT
-    ends = interval(significant(ratio.low, 3), significant(ratio.high, 3)) if math.isfinite(ratio.low) else ""
-    return f"{significant(ratio.point, 3)} ({ends})" if ends else significant(ratio.point, 3)

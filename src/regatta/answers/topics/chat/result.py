@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regatta.host.values.cell import configuration_name
+from regatta.answers.parts import Place
 from regatta.stats.estimate import Interval
 
 #: `better` and `worse`: shown; `open`: not; `unknown`: no interval
@@ -14,24 +14,11 @@ ModeVerdict = Literal["better", "worse", "open", "unknown"]
 
 
 @dataclass(frozen=True)
-class ChatPlace:
-    """What curves that are compared have in common."""
+class ChatPlace(Place):
+    """What curves that are compared have in common. `benchmark`: without what the curves are told apart by."""
 
-    host: str
-    #: its label without what the curves are told apart by: size, and whatever else a spec gives it
-    benchmark: str
-    runtime: str
-    collector: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
     #: messages a second of each user; 0: a closed loop
     rate: float
-
-    @property
-    def configuration(self) -> str:
-        """Runtime, collector and modifiers as one name."""
-        return configuration_name(self.runtime, self.collector, self.modifiers)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,10 @@ from regatta.answers.topics.chat.words import chat_words, first_words
 
 def _document(chat: Chat) -> dict[str, Any]:
     """The modes against each other; the curves are among the cells."""
-    return {"contrasts": plain(chat.contrasts), "uncounted": plain(chat.uncounted)}
+    contrasts = plain(chat.contrasts)
+    for contrast in contrasts:
+        del contrast["place"]["platform"]
+    return {"contrasts": contrasts, "uncounted": plain(chat.uncounted)}
 
 
 CHAT: Topic[Chat] = Topic(

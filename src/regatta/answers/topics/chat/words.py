@@ -89,8 +89,8 @@ def _told(chat: Chat, place: ChatPlace) -> tuple[str, str]:
     parts = [place.configuration]
     if len({other.benchmark for other in places}) > 1:
         parts.append(place.benchmark)
-    if len({(other.heap_factor, other.heap_mib) for other in places}) > 1 and place.heap_mib is not None:
-        parts.append(f"{place.heap_mib} MiB")
+    if len({other.heap for other in places}) > 1 and place.heap.mib is not None:
+        parts.append(f"{place.heap.mib} MiB")
     parts.append("closed loop" if place.rate == 0 else f"{place.rate:g} messages a second of each user")
     return ", ".join(parts), f", on host {place.host}" if _several(chat) else ""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from regatta.answers.parts import Place
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.topics.collectors.result import RESOURCES, DistilledCost, Overhead, Overheads, Resource
 from regatta.host.units import UNITS
+from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import NAN, Floats
 from regatta.stats.overhead import lower_bound_overheads
 
@@ -56,10 +59,10 @@ def plain_series(samples: Samples, cell: PlannedCell, metric: str) -> Series | N
 
 def collector_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
     """Cells that do the same work on one machine and JVM, with several collectors or heaps; in the order of the plan."""
-    groups: dict[tuple[str, ...], list[PlannedCell]] = {}
+    groups: dict[Place, list[PlannedCell]] = {}
     for cell in cells:
-        if cell.collector:
-            groups.setdefault((cell.host, cell.benchmark, cell.runtime, cell.modifiers), []).append(cell)
+        if cell.place.collector:
+            groups.setdefault(replace(cell.place.family, heap=Heap()), []).append(cell)
     return [many for many in groups.values() if len(many) >= 2]
 
 
@@ -76,27 +79,16 @@ def _judge(
         return None
     rounds = sorted({key for column in totals for key in column})
     found = lower_bound_overheads(_table(rounds, totals), _table(rounds, paused), generator, level)
-    first = cells[0]
-    place = (first.host, first.benchmark, first.runtime, first.modifiers)
     cheapest = cells[found.cheapest] if found.cheapest >= 0 else None
     distilled = DistilledCost(
-        *place,
+        replace(cells[0].place, collector="", heap=Heap()),
         resource,
         found.distilled,
-        cheapest.collector if cheapest else "",
-        cheapest.heap_factor if cheapest else None,
-        cheapest.heap_mib if cheapest else None,
+        cheapest.place.collector if cheapest else "",
+        cheapest.place.heap if cheapest else Heap(),
     )
     overheads = [
-        Overhead(
-            cell.cell_id,
-            *place,
-            cell.collector,
-            cell.heap_factor,
-            cell.heap_mib,
-            resource,
-            ratio,
-        )
+        Overhead(cell.cell_id, cell.place, resource, ratio)
         for cell, ratio in zip(cells, found.overheads, strict=True)
     ]
     return distilled, overheads

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from regatta.answers.page.heap_curves import heap_of
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import PERCENTILE, Panel
 from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
@@ -13,10 +14,9 @@ from regatta.answers.result import CellAnswer
 from regatta.answers.topics.collectors.result import RESOURCES, Overhead, Overheads, Resource
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
-from regatta.figures.labels import heap_label, heap_order, hover
 from regatta.figures.over_heap import HeapLine, over_heap
-from regatta.figures.quantities import ABSENT, Scale, interval, show_percent, show_ratio
 from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, Scale, hover, joined, show_ends, show_heap, show_percent, show_ratio
 from regatta.stats.estimate import Interval
 
 _PAUSES = "gc_pause"
@@ -30,7 +30,7 @@ def collectors_section(found: Overheads, view: View) -> Section | None:
     """Lower-bound overheads and pauses; None where no program tells how long its collector paused."""
     cells: dict[tuple[str, str], CellAnswer] = {}
     for cell in view.answer.cells:
-        cells.setdefault((cell.host, cell.cell_id), cell)
+        cells.setdefault((cell.place.host, cell.cell_id), cell)
     paused = [
         panel for panel in view.panels if panel.metric == _PAUSES and panel.series_parameter == PERCENTILE
     ]
@@ -51,11 +51,11 @@ def collectors_section(found: Overheads, view: View) -> Section | None:
 
 def _overhead_groups(overheads: Overheads, cells: _Cells, looks: Looks) -> list[Group]:
     """One group a benchmark and host, with a figure for each runtime with modifiers, and resource."""
-    hosts = {one.host for one in overheads.overheads}
+    hosts = {one.place.host for one in overheads.overheads}
     places: dict[tuple[str, str], dict[tuple[str, str, Resource], list[Overhead]]] = {}
     for one in overheads.overheads:
-        figures = places.setdefault((one.benchmark, one.host), {})
-        figures.setdefault((one.runtime, one.modifiers, one.resource), []).append(one)
+        figures = places.setdefault((one.place.benchmark, one.place.host), {})
+        figures.setdefault((one.place.runtime, one.place.modifiers, one.resource), []).append(one)
     groups = []
     for (benchmark, host), found in places.items():
         several = len({key[:2] for key in found}) > 1
@@ -64,53 +64,49 @@ def _overhead_groups(overheads: Overheads, cells: _Cells, looks: Looks) -> list[
             for (runtime, modifiers, resource), many in found.items()
             if (figure := _overhead_figure(_title(runtime, modifiers, resource, several), many, cells, looks))
         ]
-        shown = [cells[one.host, one.cell_id] for many in found.values() for one in many]
+        shown = [cells[one.place.host, one.cell_id] for many in found.values() for one in many]
         if drawn:
             parts = (benchmark, "overhead at least", f"on {host}" if len(hosts) > 1 else "")
-            groups.append(Group(" · ".join(part for part in parts if part), drawn, looks.legend(shown)))
+            groups.append(Group(joined(*parts), drawn, looks.legend(shown)))
     return groups
 
 
 def _title(runtime: str, modifiers: str, resource: Resource, several: bool) -> str:
     parts = (runtime, modifiers if modifiers != "none" else "") if several else ()
-    return " · ".join(part for part in (_NAMES[resource], *parts) if part)
+    return joined(_NAMES[resource], *parts)
 
 
 def _overhead_figure(title: str, overheads: Sequence[Overhead], cells: _Cells, looks: Looks) -> Figure | None:
     known = [
         one
         for one in overheads
-        if math.isfinite(one.ratio.point) and (one.heap_factor is not None or one.heap_mib is not None)
+        if math.isfinite(one.ratio.point)
+        and (one.place.heap.factor is not None or one.place.heap.mib is not None)
     ]
     if not known:
         return None
-    factors = all(one.heap_factor is not None for one in known)
+    factors = all(one.place.heap.factor is not None for one in known)
     lines: dict[str, list[Overhead]] = {}
     for one in known:
-        lines.setdefault(one.collector, []).append(one)
+        lines.setdefault(one.place.collector, []).append(one)
     drawn = []
     for collector, line in lines.items():
-        line.sort(key=lambda one: _heap(one, factors))
+        line.sort(key=lambda one: heap_of(one.place, factors))
         points = [_point(one, collector, factors) for one in line]
-        drawn.append(HeapLine(looks.of(cells[line[0].host, line[0].cell_id]), points))
+        drawn.append(HeapLine(looks.of(cells[line[0].place.host, line[0].cell_id]), points))
     return over_heap(title, drawn, factors, "total over the distilled cost", _RATIO, one=True)
-
-
-def _heap(one: Overhead, factors: bool) -> float:
-    value = one.heap_factor if factors or one.heap_mib is None else one.heap_mib
-    return float(value or 0.0)
 
 
 def _point(one: Overhead, collector: str, factors: bool) -> Point:
     ratio = one.ratio
-    ends = interval(show_ratio(ratio.low), show_ratio(ratio.high))
+    ends = show_ends(ratio)
     text = hover(
         collector,
-        f"heap {heap_label(one.heap_factor, one.heap_mib)}",
+        f"heap {show_heap(one.place.heap)}",
         f"at least {show_ratio(ratio.point)} of the distilled cost, n {ratio.n}",
         f"{show_percent(ratio.level)} interval {ends}" if ends else ratio.reason,
     )
-    return Point(_heap(one, factors), ratio.point, ratio.low, ratio.high, text)
+    return Point(heap_of(one.place, factors), ratio.point, ratio.low, ratio.high, text)
 
 
 def _pause_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
@@ -138,7 +134,7 @@ def collectors_tables(overheads: Overheads, view: View) -> list[Table]:
     columns = ("host", "runtime", "heap", "collector", "n", "time", "interval", "processor time", "interval")
     found: dict[tuple[str, str, str], dict[Resource, Overhead]] = {}
     for one in overheads.overheads:
-        found.setdefault((one.benchmark, one.host, one.cell_id), {})[one.resource] = one
+        found.setdefault((one.place.benchmark, one.place.host, one.cell_id), {})[one.resource] = one
     by_benchmark: dict[str, list[dict[Resource, Overhead]]] = {}
     for (benchmark, _, _), pair in found.items():
         by_benchmark.setdefault(benchmark, []).append(pair)
@@ -153,20 +149,22 @@ def collectors_tables(overheads: Overheads, view: View) -> list[Table]:
 
 
 def _order(one: Overhead) -> tuple[str, str, str, tuple[float, float]]:
-    return one.host, one.runtime, one.modifiers, heap_order(one.heap_factor, one.heap_mib)
+    return one.place.host, one.place.runtime, one.place.modifiers, one.place.heap.order
 
 
 def _row(pair: Mapping[Resource, Overhead]) -> tuple[str, ...]:
     one = next(iter(pair.values()))
-    runtime = one.runtime if one.modifiers == "none" else f"{one.runtime} {one.modifiers}"
+    runtime = (
+        one.place.runtime if one.place.modifiers == "none" else f"{one.place.runtime} {one.place.modifiers}"
+    )
     texts = [
         text for resource in RESOURCES for text in _texts(pair[resource].ratio if resource in pair else None)
     ]
     return (
-        one.host,
+        one.place.host,
         runtime,
-        heap_label(one.heap_factor, one.heap_mib),
-        one.collector,
+        show_heap(one.place.heap),
+        one.place.collector,
         str(one.ratio.n),
         *texts,
     )
@@ -175,7 +173,7 @@ def _row(pair: Mapping[Resource, Overhead]) -> tuple[str, ...]:
 def _texts(ratio: Interval | None) -> tuple[str, str]:
     if ratio is None or not math.isfinite(ratio.point):
         return ABSENT, ratio.reason if ratio else ""
-    ends = interval(show_ratio(ratio.low), show_ratio(ratio.high))
+    ends = show_ends(ratio)
     if ends and ratio.reason:
         return show_ratio(ratio.point), f"{ends}, {ratio.reason}"
     return show_ratio(ratio.point), ends or ratio.reason

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from regatta.answers.parts import HEAP, INLINED, Place
+from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
 #: time that passes, or time that processors work
@@ -17,19 +19,15 @@ RESOURCES: tuple[Resource, ...] = ("wall", "cpu")
 class DistilledCost:
     """The smallest mean cost, over collectors and heaps, that remains without what is surely the collector's.
 
-    `collector`, `heap_factor` and `heap_mib`: of the cell that is cheapest so.
+    `collector` and `heap`: of the cell that is cheapest so.
     """
 
-    host: str
-    benchmark: str
-    runtime: str
-    modifiers: str
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", "modifiers")})
     resource: Resource
     #: in s
     cost: Interval
     collector: str
-    heap_factor: float | None
-    heap_mib: int | None
+    heap: Heap
 
 
 @dataclass(frozen=True)
@@ -37,13 +35,13 @@ class Overhead:
     """Mean total cost of one cell over the distilled cost of its benchmark, host, runtime and modifiers: a lower bound."""
 
     cell_id: str
-    host: str
-    benchmark: str
-    runtime: str
-    modifiers: str
-    collector: str
-    heap_factor: float | None
-    heap_mib: int | None
+    place: Place = field(
+        metadata={
+            INLINED: (
+                "host", "benchmark", "runtime", "modifiers", "collector", *HEAP,
+            )
+        }
+    )  # fmt: skip
     resource: Resource
     ratio: Interval
 

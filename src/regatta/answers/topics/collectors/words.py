@@ -12,8 +12,8 @@ from regatta.answers.samples import PlannedCell, Samples
 from regatta.answers.topics.collectors.compute import collector_groups
 from regatta.answers.topics.collectors.result import Overhead, Overheads, Resource
 from regatta.answers.words import counted, how_much, listed
-from regatta.host.units import display_scale
-from regatta.host.values.experiment import Scalar
+from regatta.figures.text import show_quantity
+from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval
 
 #: with more heaps than this only the smallest, one in the middle and the largest are spoken of
@@ -50,15 +50,15 @@ def collector_words(
     series: dict[Key, list[CellAnswer]] = {}
     for answer in answers:
         if answer.metric in ("gc_pause", "latency"):
-            series.setdefault((answer.host, answer.cell_id), []).append(answer)
-    by_key = {(one.host, one.cell_id, one.resource): one for one in overheads.overheads}
+            series.setdefault((answer.place.host, answer.cell_id), []).append(answer)
+    by_key = {(one.place.host, one.cell_id, one.resource): one for one in overheads.overheads}
     told = _Sources(by_key, series, names)
     sentences: list[str] = []
     for cells in collector_groups(samples.cells):
-        by_heap: dict[tuple[str, float], list[PlannedCell]] = {}
+        by_heap: dict[Heap, list[PlannedCell]] = {}
         for cell in cells:
-            by_heap.setdefault(cell.heap, []).append(cell)
-        heaps = sorted(by_heap)
+            by_heap.setdefault(cell.place.heap.asked, []).append(cell)
+        heaps = sorted(by_heap, key=lambda heap: (heap.factor is None, heap.order))
         usual = by_heap[_usual(heaps)]
         sentences += [_overhead_words(by_heap[heap], "wall", told) for heap in _spoken(heaps)]
         sentences += [
@@ -69,15 +69,15 @@ def collector_words(
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _spoken(heaps: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+def _spoken(heaps: Sequence[Heap]) -> list[Heap]:
     if len(heaps) <= _FEW_HEAPS:
         return list(heaps)
     return list(dict.fromkeys((heaps[0], _usual(heaps), heaps[-1])))
 
 
-def _usual(heaps: Sequence[tuple[str, float]]) -> tuple[str, float]:
-    factors = [heap for heap in heaps if heap[0] == "factor"]
-    return min(factors, key=lambda heap: abs(heap[1] - _USUAL_FACTOR)) if factors else heaps[len(heaps) // 2]
+def _usual(heaps: Sequence[Heap]) -> Heap:
+    factors = [(abs(heap.factor - _USUAL_FACTOR), heap) for heap in heaps if heap.factor is not None]
+    return min(factors, key=lambda pair: pair[0])[1] if factors else heaps[len(heaps) // 2]
 
 
 def _place(cell: PlannedCell, names: Names) -> str:
@@ -86,13 +86,13 @@ def _place(cell: PlannedCell, names: Names) -> str:
 
 def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, told: _Sources) -> str:
     """`the least that collecting adds to the time of h2 at 2 x minheap is 12 % (9 to 15) with g1 and ...`, the least first."""
-    found = [told.overheads.get((cell.host, cell.cell_id, resource)) for cell in cells]
+    found = [told.overheads.get((cell.place.host, cell.cell_id, resource)) for cell in cells]
     known = [(c, o.ratio) for c, o in zip(cells, found, strict=True) if o and math.isfinite(o.ratio.low)]
     shown = sorted((pair for pair in known if pair[1].low > 1.0), key=lambda pair: pair[1].point)
-    hidden = [cell.collector for cell, ratio in known if ratio.low <= 1.0]
+    hidden = [cell.place.collector for cell, ratio in known if ratio.low <= 1.0]
     if not shown:
         return ""
-    parts = [f"{how_much(ratio)} with {cell.collector}" for cell, ratio in shown]
+    parts = [f"{how_much(ratio)} with {cell.place.collector}" for cell, ratio in shown]
     rest = ""
     if hidden:
         rest = f"; none is shown with {listed(hidden)}, which does not mean that there is none"
@@ -109,7 +109,7 @@ def _pause_words(cells: Sequence[PlannedCell], told: _Sources) -> str:
         middle = _estimate(cell, told, _pause_at(50.0))
         worst = _estimate(cell, told, _pause_at(100.0))
         if middle and worst:
-            parts.append(f"{cell.collector} {_time(middle)} and {_time(worst)}")
+            parts.append(f"{cell.place.collector} {_time(middle)} and {_time(worst)}")
     if not parts:
         return ""
     return f"pauses on {_place(cells[0], told.names)}, the median and the longest of an iteration: {listed(parts)}"
@@ -121,7 +121,7 @@ def _latency_words(cells: Sequence[PlannedCell], told: _Sources) -> str:
         simple = _estimate(cell, told, _latency_at("simple", ""))
         metered = _estimate(cell, told, _latency_at("metered", _WINDOW))
         if simple and metered:
-            parts.append(f"{_time(metered)} with {cell.collector} (simple {_time(simple)})")
+            parts.append(f"{_time(metered)} with {cell.place.collector} (simple {_time(simple)})")
     if not parts:
         return ""
     return (
@@ -147,7 +147,7 @@ def _parameters(one: CellAnswer) -> dict[str, Scalar]:
 def _estimate(
     cell: PlannedCell, told: _Sources, wanted: Callable[[CellAnswer], bool]
 ) -> tuple[Interval, str] | None:
-    for one in told.series.get((cell.host, cell.cell_id), ()):
+    for one in told.series.get((cell.place.host, cell.cell_id), ()):
         if wanted(one) and math.isfinite(one.estimate.point):
             return one.estimate, one.unit
     return None
@@ -155,5 +155,4 @@ def _estimate(
 
 def _time(found: tuple[Interval, str]) -> str:
     estimate, unit = found
-    factor, shown = display_scale(estimate.point, unit)
-    return f"{estimate.point * factor:.3g} {shown}"
+    return show_quantity(estimate.point, unit)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from regatta.answers.page.ratio_rows import reading
 from regatta.answers.page.view import View
 from regatta.answers.result import Comparison
-from regatta.figures.labels import heap_label, parameters_text
-from regatta.figures.quantities import interval, show_p, show_percent, show_ratio
 from regatta.figures.section import Section, Table
+from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
 
 _COLUMNS = (
     "host", "benchmark", "heap", "alternative / baseline", "metric", "n", "ratio", "interval", "p", "p (Holm)", "simultaneous (Dunnett)",
@@ -40,7 +39,7 @@ def comparisons_section(_: None, view: View) -> Section | None:
 def comparisons_tables(_: None, view: View) -> list[Table]:
     """Every comparison by itself, among its siblings, and among all."""
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
-    several = len({one.host for one in comparisons}) > 1
+    several = len({one.place.host for one in comparisons}) > 1
     rows = [_row(one, several) for one in comparisons[:_ROWS_AT_MOST]]
     columns = tuple(f"matters (±{theta:g} %)" if name == "matters" else name for name in _COLUMNS)
     return [Table("", columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()] if rows else []
@@ -49,14 +48,14 @@ def comparisons_tables(_: None, view: View) -> list[Table]:
 def _row(one: Comparison, several_hosts: bool) -> tuple[str, ...]:
     metric, given = one.metric, parameters_text(one.parameters)
     return (
-        one.host if several_hosts else "",
-        one.benchmark,
-        heap_label(one.heap_factor, one.heap_mib),
+        one.place.host if several_hosts else "",
+        one.place.benchmark,
+        show_heap(one.place.heap),
         f"{one.a_name} / {one.b_name}",
         f"{metric}, {given}" if given else metric,
         str(one.ratio.n),
         show_ratio(one.ratio.point),
-        interval(show_ratio(one.ratio.low), show_ratio(one.ratio.high)),
+        show_ends(one.ratio),
         show_p(one.p),
         show_p(one.p_holm),
         "" if one.simultaneous is None else reading(one.simultaneous),

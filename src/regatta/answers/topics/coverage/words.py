@@ -26,7 +26,7 @@ def coverage_words(
     """
     if not (impossible or failures):
         return ()
-    statuses = {(cell.host, cell.cell_id): cell.statuses for cell in cells}
+    statuses = {(cell.place.host, cell.cell_id): cell.statuses for cell in cells}
     measured = [one for one in statuses.values() if one]
     completed = sum(any(one.get(status) for status in _COMPLETED) for one in measured)
     words = [f"{completed} of {counted(len(measured), 'measured cell')} completed"] if measured else []

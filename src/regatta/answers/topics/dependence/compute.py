@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from regatta.answers.names import heap_words
 from regatta.answers.result import CellAnswer
 from regatta.answers.topics.dependence.result import Dependence
 from regatta.answers.words import counted
@@ -26,7 +27,7 @@ def dependences(cells: Sequence[CellAnswer], level: float) -> tuple[Dependence, 
     Returns:
         One a cell, in the order of the plan.
     """
-    first = {(cell.host, cell.cell_id): cell for cell in reversed(cells)}
+    first = {(cell.place.host, cell.cell_id): cell for cell in reversed(cells)}
     return tuple(_of(cell, level) for cell in reversed(first.values()))
 
 
@@ -56,14 +57,11 @@ def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ..
 def _of(cell: CellAnswer, level: float) -> Dependence:
     found = lag_1([sample.value for sample in cell.samples], level)
     return Dependence(
-        cell.host, cell.cell_id, _place(cell), cell.metric, cell.parameters,
+        cell.place.host, cell.cell_id, _place(cell), cell.metric, cell.parameters,
         found.n, found.r, found.low, found.high, found.beyond, found.reason,
     )  # fmt: skip
 
 
 def _place(cell: CellAnswer) -> str:
-    if cell.heap_factor is not None:
-        heap = f" at {cell.heap_factor:g} x minheap"
-    else:
-        heap = "" if cell.heap_mib is None else f" in a heap of {cell.heap_mib} MiB"
-    return f"{cell.benchmark}{heap}, {cell.configuration}"
+    place = cell.place
+    return f"{place.benchmark}{heap_words(place.heap)}, {place.configuration}"

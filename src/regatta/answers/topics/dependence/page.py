@@ -12,9 +12,8 @@ from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer
 from regatta.answers.topics.dependence.result import Dependence
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
-from regatta.figures.labels import shorten
-from regatta.figures.quantities import ABSENT, show_percent, significant, tidy
 from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, shorten, show_percent, significant, tidy
 
 _ROW_PX = 64
 _FRAME_PX = 78
@@ -80,7 +79,7 @@ def _titled(where: str, what: str) -> str:
 
 def _judged(cell: CellAnswer, found: Found) -> bool:
     """Whether it is this metric, and not another of the same cell, whose dependence the answer has."""
-    one = found.get((cell.host, cell.cell_id))
+    one = found.get((cell.place.host, cell.cell_id))
     return one is not None and (one.metric, dict(one.parameters)) == (cell.metric, dict(cell.parameters))
 
 
@@ -120,7 +119,7 @@ def _sequence(
                 else [],
             }
         )
-        one = found[cell.host, cell.cell_id]
+        one = found[cell.place.host, cell.cell_id]
         labels.append(row_label(y + 0.33, shorten(panel.name(cell))))
         labels.append(
             row_label(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regatta.answers.names import Names
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.topics.effects.manovas import judge_manovas, manova_words
-from regatta.answers.topics.effects.result import EffectRow, Effects, EffectTable
+from regatta.answers.topics.effects.result import Effects, EffectTable
 from regatta.answers.words import f_words, listed
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.stats.estimate import Floats
@@ -66,10 +66,10 @@ def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Ef
     for cell in samples.cells:
         for series in _one_a_process(cell, samples.series.get(cell.number, ())):
             if len(series.values):
-                key = (cell.platform, cell.metric, cell.better, bool(cell.collector))
+                key = (cell.place.platform, cell.metric, cell.better, bool(cell.place.collector))
                 groups.setdefault(key, []).append(series)
     tables = []
-    several = len({cell.platform for cell in samples.cells}) > 1
+    several = len({cell.place.platform for cell in samples.cells}) > 1
     for (platform, metric, _, _), many in groups.items():
         part = _Part(metric, many, _factors(many))
         if len(part.factors) >= 2:
@@ -92,10 +92,10 @@ def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
     several = (
         ("benchmark", [_benchmark(one) for one in series]),
         ("heap", [_heap(one.cell) for one in series]),
-        ("collector", [one.cell.collector for one in series]),
-        ("runtime", [one.cell.runtime for one in series]),
+        ("collector", [one.cell.place.collector for one in series]),
+        ("runtime", [one.cell.place.runtime for one in series]),
         ("modifiers", [_modifiers(one.cell) for one in series]),
-        ("host", [one.cell.host for one in series]),
+        ("host", [one.cell.place.host for one in series]),
     )
     return [(name, levels) for name, levels in several if len(set(levels)) > 1]
 
@@ -123,16 +123,18 @@ def _one_a_process(cell: PlannedCell, many: Sequence[Series]) -> list[Series]:
 
 
 def _benchmark(series: Series) -> str:
-    return f"{series.cell.benchmark} {series.parameters_text}".strip()
+    return f"{series.cell.place.benchmark} {series.parameters_text}".strip()
 
 
 def _heap(cell: PlannedCell) -> str:
-    kind, size = cell.heap
-    return f"{size:g} x" if kind == "factor" else f"{size:g} MiB" if size >= 0 else ""
+    heap = cell.place.heap
+    if heap.factor is not None:
+        return f"{heap.factor:g} x"
+    return "" if heap.mib is None else f"{heap.mib} MiB"
 
 
 def _modifiers(cell: PlannedCell) -> str:
-    return cell.modifiers or NO_MODIFIERS
+    return cell.place.modifiers or NO_MODIFIERS
 
 
 def _table(part: _Part, kind: int, level: float) -> EffectTable:
@@ -150,7 +152,7 @@ def _table(part: _Part, kind: int, level: float) -> EffectTable:
     sizes = [len(one.values) for one in part.series]
     codes = [(name, _codes(levels, sizes)) for name, levels in part.factors]
     fit = factorial_anova(_logs(values, problem), codes, kind, order or 1)
-    rows = tuple(_row(row) for row in fit.rows)
+    rows = fit.rows
     reason = problem or fit.reason
     return EffectTable(
         metric=part.metric,
@@ -194,17 +196,11 @@ def _codes(levels: Sequence[str], sizes: Sequence[int]) -> NDArray[np.int64]:
     return np.repeat(np.array([numbers[name] for name in levels], dtype=np.int64), sizes)
 
 
-def _row(row: FactorialRow) -> EffectRow:
-    return EffectRow(
-        row.source, row.df, row.ss, row.ms, row.f, row.p, row.eta2_partial, row.omega2_partial, row.reason, row.note
-    )  # fmt: skip
-
-
 def _words(
     metric: str,
     factors: Sequence[str],
     fit: FactorialAnova,
-    rows: Sequence[EffectRow],
+    rows: Sequence[FactorialRow],
     reason: str,
     level: float,
 ) -> tuple[str, ...]:
@@ -234,7 +230,7 @@ def _words(
     return tuple(sentences)
 
 
-def _interactions(rows: Sequence[EffectRow], df_error: int, level: float) -> list[str]:
+def _interactions(rows: Sequence[FactorialRow], df_error: int, level: float) -> list[str]:
     """The strongest interactions of two factors that are shown."""
     shown = [row for row in rows if row.source.count(":") == 1 and row.p < 1.0 - level]
     shown.sort(key=lambda row: -row.eta2_partial)

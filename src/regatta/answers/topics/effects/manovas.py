@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from regatta.answers.names import Names, heap_words
+from regatta.answers.parts import shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.topics.effects.result import Manova, ManovaRow
 from regatta.answers.words import f_words
@@ -37,8 +39,14 @@ def judge_manovas(samples: Samples, names: Names, level: float) -> list[Manova]:
     """
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in samples.cells:
-        if cell.collector:
-            key = (cell.host, cell.runtime, cell.modifiers, cell.heap, cell.metric)
+        if cell.place.collector:
+            key = (
+                cell.place.host,
+                cell.place.runtime,
+                cell.place.modifiers,
+                cell.place.heap.asked,
+                cell.metric,
+            )
             groups.setdefault(key, []).append(cell)
     found = (_one(cells, samples, names, level) for cells in groups.values())
     return [one for one in found if one is not None]
@@ -56,11 +64,11 @@ def manova_words(found: Sequence[Manova]) -> tuple[str, ...]:
 
 
 def _one(cells: Sequence[PlannedCell], samples: Samples, names: Names, level: float) -> Manova | None:
-    collectors = list(dict.fromkeys(cell.collector for cell in cells))
-    series = {(cell.benchmark, cell.collector): _only(samples, cell) for cell in cells}
+    collectors = list(dict.fromkeys(cell.place.collector for cell in cells))
+    series = {(cell.place.benchmark, cell.place.collector): _only(samples, cell) for cell in cells}
     benchmarks = [
         benchmark
-        for benchmark in dict.fromkeys(cell.benchmark for cell in cells)
+        for benchmark in dict.fromkeys(cell.place.benchmark for cell in cells)
         if any(series.get((benchmark, collector)) for collector in collectors)
     ]
     if len(collectors) < 2 or len(benchmarks) < _LEAST_BENCHMARKS:
@@ -80,11 +88,9 @@ def _one(cells: Sequence[PlannedCell], samples: Samples, names: Names, level: fl
     first = cells[0]
     statistics = tuple(_row(name, getattr(fit, name)) for name in _TITLES)
     return Manova(
-        host=first.host,
-        runtime=first.runtime,
-        modifiers=first.modifiers,
-        heap_factor=first.heap_factor,
-        heap_mib=first.heap_mib if len({cell.heap_mib for cell in cells}) == 1 else None,
+        place=replace(
+            first.place, benchmark="", collector="", heap=shared_heap(cell.place for cell in cells)
+        ),
         metric=first.metric,
         factor="collector",
         groups=tuple(collectors),
@@ -117,7 +123,7 @@ def _row(name: str, of: ManovaStatistic) -> ManovaRow:
 
 
 def _words(first: PlannedCell, benchmarks: int, fit: Fit, reason: str, names: Names, level: float) -> str:
-    where = f"these {benchmarks} benchmarks{heap_words(first)}{names.within(first, ('collector',))}, on {names.host(first)}"
+    where = f"these {benchmarks} benchmarks{heap_words(first.place.heap)}{names.within(first, ('collector',))}, on {names.host(first)}"
     pillai = fit.pillai
     if math.isnan(pillai.f):
         return f"whether the collectors differ over {where} cannot be told: {reason}"

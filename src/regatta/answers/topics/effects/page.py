@@ -6,9 +6,8 @@ import math
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.effects.result import Effects, EffectTable, Manova
-from regatta.figures.labels import heap_label
-from regatta.figures.quantities import ABSENT, show_p, significant
 from regatta.figures.section import Section, Table
+from regatta.figures.text import show_df, show_heap, show_number, show_p
 
 
 def effects_section(effects: Effects, view: View) -> Section | None:
@@ -55,16 +54,16 @@ def _anova(table: EffectTable) -> Table:
         (
             row.source,
             str(row.df),
-            _number(row.ss, 4),
-            _number(row.f, 4),
+            show_number(row.ss, 4),
+            show_number(row.f, 4),
             show_p(row.p),
-            _share(row.eta2_partial),
-            _share(row.omega2_partial),
+            show_number(row.eta2_partial, 3),
+            show_number(row.omega2_partial, 3),
             row.reason or row.note,
         )
         for row in table.rows
     ]
-    rows.append(("error", str(table.df_error), _number(table.ss_error, 4), "", "", "", "", table.reason))
+    rows.append(("error", str(table.df_error), show_number(table.ss_error, 4), "", "", "", "", table.reason))
     factors = ", ".join(f"{name} ({len(levels)})" for name, levels in table.factors)
     where = f"on {table.platform}, " if table.platform else ""
     title = f"{where}{table.metric}: {factors}; type {table.kind}, {table.n:,} values"
@@ -72,25 +71,17 @@ def _anova(table: EffectTable) -> Table:
 
 
 def _manova(one: Manova) -> list[tuple[str, ...]]:
-    heap = heap_label(one.heap_factor, one.heap_mib)
-    place = (one.host, one.runtime, heap, str(len(one.benchmarks)), str(one.n))
+    heap = show_heap(one.place.heap)
+    place = (one.place.host, one.place.runtime, heap, str(len(one.benchmarks)), str(one.n))
     return [
         (
             *place,
             row.statistic,
-            _number(row.value, 3),
-            _number(row.f, 3),
-            "" if math.isnan(row.f) else f"{row.df_between:.4g}, {row.df_error:.4g}",
+            show_number(row.value, 3),
+            show_number(row.f, 3),
+            "" if math.isnan(row.f) else f"{show_df(row.df_between)}, {show_df(row.df_error)}",
             show_p(row.p),
             one.reason,
         )
         for row in one.rows
     ]
-
-
-def _number(value: float, digits: int) -> str:
-    return significant(value, digits) if math.isfinite(value) else ABSENT
-
-
-def _share(value: float) -> str:
-    return f"{value:.3f}" if math.isfinite(value) else ABSENT

@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class EffectRow:
-    """One factor or interaction ("collector:heap"). NaN where undefined, and `reason` says why; `note` qualifies a number."""
-
-    source: str
-    df: int
-    ss: float
-    ms: float
-    f: float
-    p: float
-    #: share of the variance that the other terms leave: SS / (SS + SSE), 0 to 1
-    eta2_partial: float
-    #: the same, less biased; may be negative
-    omega2_partial: float
-    reason: str = ""
-    note: str = ""
+from regatta.answers.parts import HEAP, INLINED, Place
+from regatta.stats.factorial import FactorialRow
 
 
 @dataclass(frozen=True)
@@ -34,7 +19,7 @@ class EffectTable:
     kind: int
     #: factors in the highest interaction of the model
     order: int
-    rows: tuple[EffectRow, ...]
+    rows: tuple[FactorialRow, ...]
     df_error: int
     ss_error: float
     n: int
@@ -61,11 +46,7 @@ class ManovaRow:
 class Manova:
     """All benchmarks of one host, runtime, modifiers and heap at once: do the collectors differ in any?"""
 
-    host: str
-    runtime: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
+    place: Place = field(metadata={INLINED: ("host", "runtime", "modifiers", *HEAP)})
     metric: str
     factor: str
     groups: tuple[str, ...]

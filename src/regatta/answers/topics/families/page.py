@@ -12,9 +12,8 @@ from regatta.answers.page.view import View
 from regatta.answers.parts import TukeyPair
 from regatta.answers.result import Answer
 from regatta.figures.axes import Group
-from regatta.figures.labels import heap_label, heap_order, parameters_text
-from regatta.figures.quantities import interval, show_p, show_percent, show_ratio
 from regatta.figures.section import Section, Table
+from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
 
 _TESTS = ("benchmark", "where", "F", "p", "q", "method", "in words")
 _PAIRS = ("benchmark", "where", "pair", "ratio", "simultaneous interval", "p")
@@ -48,9 +47,10 @@ def _families(answer: Answer, panel: Panel) -> list[Family]:
     found = [
         family
         for family in answer.families
-        if (family.host, family.benchmark, family.metric) == (panel.host, panel.benchmark, panel.metric)
+        if (family.place.host, family.place.benchmark, family.metric)
+        == (panel.host, panel.benchmark, panel.metric)
     ]
-    return sorted(found, key=lambda family: heap_order(family.heap_factor, family.heap_mib))
+    return sorted(found, key=lambda family: family.place.heap.order)
 
 
 def families_tables(_: None, view: View) -> list[Table]:
@@ -75,11 +75,10 @@ def _test(family: Family) -> tuple[str, ...]:
 
 
 def _pair(pair: TukeyPair) -> tuple[str, str, str, str]:
-    low, high = show_ratio(pair.ratio.low), show_ratio(pair.ratio.high)
     return (
         f"{pair.a_name} / {pair.b_name}",
         show_ratio(pair.ratio.point),
-        interval(low, high) or pair.ratio.reason,
+        show_ends(pair.ratio) or pair.ratio.reason,
         show_p(pair.p),
     )
 
@@ -102,25 +101,25 @@ def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | 
 def _row(pair: TukeyPair, family: Family) -> RatioRow:
     name = f"{pair.a_name} / {pair.b_name}"
     apart = math.isfinite(pair.ratio.low) and (pair.ratio.low > 1 or pair.ratio.high < 1)
-    heap = heap_label(family.heap_factor, family.heap_mib)
+    heap = show_heap(family.place.heap)
     return RatioRow(
         name,
         pair.ratio,
         pair.p,
         "@ink" if apart else "@muted",
         "circle" if apart else "circle-open",
-        (name, family.runtime, f"heap {heap}" if heap else ""),
+        (name, family.place.runtime, f"heap {heap}" if heap else ""),
     )
 
 
 def _where(family: Family, families: Sequence[Family]) -> str:
     """What tells the family from the others of its panel."""
-    heap = heap_label(family.heap_factor, family.heap_mib)
-    several = len({(other.runtime, other.modifiers) for other in families}) > 1
+    heap = show_heap(family.place.heap)
+    several = len({(other.place.runtime, other.place.modifiers) for other in families}) > 1
     parts = (
         f"heap {heap}" if heap else "",
-        family.runtime if several else "",
-        family.modifiers if several and family.modifiers != "none" else "",
+        family.place.runtime if several else "",
+        family.place.modifiers if several and family.place.modifiers != "none" else "",
         parameters_text(family.parameters),
     )
     return ", ".join(part for part in parts if part)

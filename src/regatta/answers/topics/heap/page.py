@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from regatta.answers.page.heap_curves import heap_groups
 from regatta.answers.page.view import View
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section
+from regatta.figures.text import show_percent
 
 
 def heap_section(_: None, view: View) -> Section | None:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
-from regatta.answers.names import Names, configuration
+from regatta.answers.names import Names
 from regatta.answers.pairs import Pair
+from regatta.answers.parts import shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
 from regatta.answers.samples import PlannedCell, Samples, Series
@@ -67,7 +68,7 @@ def compare_over_hosts(
     by_name: dict[str, list[HostComparison]] = {platform.name: [] for platform in platforms}
     of = {platform.name: platform for platform in platforms}
     for sides in groups.values():
-        platform = of[sides[0][0].cell.platform]
+        platform = of[sides[0][0].cell.place.platform]
         by_name[platform.name].append(_over_hosts(platform, sides, level, theta_percent, names, random))
     return [one for many in by_name.values() for one in many]
 
@@ -77,7 +78,7 @@ def _identity(pair: Pair) -> tuple[object, ...]:
     series = pair.series
     key = (series.unit, series.parameters_text) if series else None
     return (
-        cell.platform, cell.benchmark, cell.heap, cell.metric, configuration(cell), configuration(base), key,
+        cell.place.platform, cell.place.benchmark, cell.place.heap.asked, cell.metric, cell.place.configuration, base.place.configuration, key,
     )  # fmt: skip
 
 
@@ -96,13 +97,13 @@ def _over_hosts(
 ) -> HostComparison:
     effects = [host_effect(pair) for pair, _ in sides]
     pooled = pool_hosts(effects, level, random)
-    hosts = tuple(c.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
+    hosts = tuple(c.place.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
     ratio, p = pooled.contrast.interval.mapped(safe_exp), pooled.contrast.p
     if len(platform.hosts) == 1 and not random:
         # What was said on the host holds, with its own method.
         ratio, p = sides[0][1].ratio, sides[0][1].p
         hosts = () if math.isnan(ratio.point) else platform.hosts
-    what = counted_as([pair for pair, comparison in sides if comparison.host in hosts])
+    what = counted_as([pair for pair, comparison in sides if comparison.place.host in hosts])
     shown = pooled.interaction.p < 1.0 - level
     odd = differing_hosts(effects, level) if shown else []
     first = next((pair for pair, _ in sides if pair.series), sides[0][0])
@@ -110,23 +111,22 @@ def _over_hosts(
     found = HostComparison(
         platform=platform.name,
         hosts=hosts,
-        runtime=cell.runtime,
-        modifiers=cell.modifiers,
-        a_name=configuration(cell),
-        b_name=configuration(base),
-        benchmark=cell.benchmark,
-        heap_factor=cell.heap_factor,
-        heap_mib=one_size([pair.cell for pair, _ in sides]),
+        runtime=cell.place.runtime,
+        modifiers=cell.place.modifiers,
+        a_name=cell.place.configuration,
+        b_name=base.place.configuration,
+        benchmark=cell.place.benchmark,
+        heap=shared_heap(pair.cell.place for pair, _ in sides),
         metric=cell.metric,
         unit=series.unit if series else "",
         better=cell.better,
         parameters=series.parameters if series else {},
         ratio=ratio,
         p=p,
-        practical=_practical(ratio, [c for _, c in sides if c.host in hosts], shown, theta_percent),
-        per_host=tuple(HostRatio(comparison.host, comparison.ratio) for _, comparison in sides),
+        practical=_practical(ratio, [c for _, c in sides if c.place.host in hosts], shown, theta_percent),
+        per_host=tuple(HostRatio(comparison.place.host, comparison.ratio) for _, comparison in sides),
         interaction=host_test(pooled.interaction),
-        differing=tuple(sides[place][1].host for place in odd),
+        differing=tuple(sides[place][1].place.host for place in odd),
         words="",
     )
     return comparison_words(found, first, sides, platform, what, theta_percent, names, random)
@@ -166,25 +166,25 @@ def families_over_hosts(
         for series in samples.series.get(cell.number, ()):
             if series.metric == cell.metric and series.by_block and not why_no_logs(series.values):
                 key = (
-                    cell.platform, cell.benchmark, cell.heap, cell.metric, series.unit, series.parameters_text,
+                    cell.place.platform, cell.place.benchmark, cell.place.heap.asked, cell.metric, series.unit, series.parameters_text,
                 )  # fmt: skip
                 groups.setdefault(key, []).append((cell, series))
     of = {platform.name: platform for platform in platforms}
     found = []
     for members in groups.values():
-        alternatives = list(dict.fromkeys(configuration(cell) for cell, _ in members))
-        hosts = list(dict.fromkeys(cell.host for cell, _ in members))
+        alternatives = list(dict.fromkeys(cell.place.configuration for cell, _ in members))
+        hosts = list(dict.fromkeys(cell.place.host for cell, _ in members))
         if len(alternatives) < _LEAST_ALTERNATIVES or len(hosts) < 2:
             continue
         test = host_test(host_interaction([table_of(members, host, alternatives) for host in hosts]))
-        title = of[members[0][0].platform].title(hosts)
+        title = of[members[0][0].place.platform].title(hosts)
         found.append(_family(members, alternatives, test, level, names, title))
     return found
 
 
 def table_of(members: Sequence[tuple[PlannedCell, Series]], host: str, alternatives: Sequence[str]) -> Floats:
     """Shape (blocks, alternatives) of logs on one host; a column of NaN for what was not measured there."""
-    own = {configuration(cell): series for cell, series in members if cell.host == host}
+    own = {cell.place.configuration: series for cell, series in members if cell.place.host == host}
     present = [name for name in alternatives if name in own]
     part = np.log(block_table([own[name] for name in present]))
     table = np.full((len(part), len(alternatives)), math.nan)
@@ -209,19 +209,12 @@ def _family(
         shown = "depend on the host" if test.p < 1.0 - level else "are not shown to depend on the host"
         words = f"{many}: their differences {shown} ({numbers})"
     return HostFamily(
-        platform=cell.platform,
-        benchmark=cell.benchmark,
-        heap_factor=cell.heap_factor,
-        heap_mib=one_size([cell for cell, _ in members]),
+        platform=cell.place.platform,
+        benchmark=cell.place.benchmark,
+        heap=shared_heap(cell.place for cell, _ in members),
         metric=cell.metric,
         parameters=series.parameters,
         names=tuple(alternatives),
         interaction=test,
         words=words,
     )
-
-
-def one_size(cells: Sequence[PlannedCell]) -> int | None:
-    """The heap that all have; None where they differ."""
-    sizes = {cell.heap_mib for cell in cells}
-    return sizes.pop() if len(sizes) == 1 else None

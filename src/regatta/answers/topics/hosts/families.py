@@ -9,12 +9,12 @@ from itertools import combinations
 
 from regatta.answers.families.result import Family
 from regatta.answers.families.words import Told, family_words, winner
-from regatta.answers.names import Names, configuration
+from regatta.answers.names import Names
 from regatta.answers.pairs import Pair
-from regatta.answers.parts import TukeyPair
+from regatta.answers.parts import Place, TukeyPair, shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.hosts.compute import counted_as, host_effect, one_size, table_of
+from regatta.answers.topics.hosts.compute import counted_as, host_effect, table_of
 from regatta.answers.topics.hosts.result import HostTest, PlatformFamily
 from regatta.answers.topics.hosts.words import among_hosts, host_test
 from regatta.answers.words import counted, f_words, listed
@@ -25,7 +25,7 @@ from regatta.stats.intervals import why_no_logs
 from regatta.stats.multiplicity import holm
 
 #: host, benchmark, runtime, modifiers, heap, metric, parameters: what a family of one host is found by
-_Key = tuple[object, ...]
+_Key = tuple[Place, str, str]
 
 
 def leaders_over_hosts(
@@ -43,18 +43,25 @@ def leaders_over_hosts(
     Returns:
         By platform, in the order of the plan. On a platform with one host it is that host's own family.
     """
-    of_host = {_key_of(family): family for family in families}
+    of_host = {_key(family, family.parameters): family for family in families}
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in samples.cells:
-        if cell.collector:
-            key = (cell.platform, cell.benchmark, cell.runtime, cell.modifiers, cell.heap, cell.metric)
+        if cell.place.collector:
+            key = (
+                cell.place.platform,
+                cell.place.benchmark,
+                cell.place.runtime,
+                cell.place.modifiers,
+                cell.place.heap.asked,
+                cell.metric,
+            )
             groups.setdefault(key, []).append(cell)
     found: dict[str, list[PlatformFamily]] = {platform.name: [] for platform in platforms}
     of = {platform.name: platform for platform in platforms}
     for cells in groups.values():
-        if len({cell.collector for cell in cells}) < 2:
+        if len({cell.place.collector for cell in cells}) < 2:
             continue
-        platform = of[cells[0].platform]
+        platform = of[cells[0].place.platform]
         for members in _by_parameters(samples, cells):
             family = _Members(platform, cells, members, of_host)
             found[platform.name].append(
@@ -75,7 +82,7 @@ class _Members:
     @property
     def collectors(self) -> list[str]:
         """In the order of the plan."""
-        return list(dict.fromkeys(cell.collector for cell in self.cells))
+        return list(dict.fromkeys(cell.place.collector for cell in self.cells))
 
     @property
     def first(self) -> Series | None:
@@ -89,12 +96,12 @@ class _Members:
 
     def own(self, host: str) -> Family | None:
         """The family of one host by itself."""
-        cell = next((cell for cell in self.cells if cell.host == host), None)
+        cell = next((cell for cell in self.cells if cell.place.host == host), None)
         return self.of_host.get(_key(cell, self.parameters)) if cell else None
 
     def pairs(self, a: str, b: str) -> list[Pair]:
         """Collectors a and b on every host of the platform that plans both."""
-        cells = {(cell.host, cell.collector): cell for cell in self.cells}
+        cells = {(cell.place.host, cell.place.collector): cell for cell in self.cells}
         return [
             Pair(cells[host, a], cells[host, b], self.series.get((host, a)), self.series.get((host, b)))
             for host in self.platform.hosts
@@ -108,22 +115,12 @@ def _by_parameters(samples: Samples, cells: Sequence[PlannedCell]) -> list[dict[
         for series in samples.series.get(cell.number, ()):
             if series.metric == cell.metric and series.samples:
                 own = found.setdefault((series.unit, series.parameters_text), {})
-                own[cell.host, cell.collector] = series
+                own[cell.place.host, cell.place.collector] = series
     return list(found.values()) or [{}]
 
 
-def _key(cell: PlannedCell, parameters: Mapping[str, object]) -> _Key:
-    return (
-        cell.host, cell.benchmark, cell.runtime, cell.modifiers, cell.heap_factor, cell.heap_mib, cell.metric,
-        str(sorted(parameters.items())),
-    )  # fmt: skip
-
-
-def _key_of(family: Family) -> _Key:
-    return (
-        family.host, family.benchmark, family.runtime, family.modifiers, family.heap_factor, family.heap_mib,
-        family.metric, str(sorted(family.parameters.items())),
-    )  # fmt: skip
+def _key(of: PlannedCell | Family, parameters: Mapping[str, object]) -> _Key:
+    return of.place.family, of.metric, str(sorted(parameters.items()))
 
 
 def _alone(of: _Members, names: Names) -> PlatformFamily:
@@ -168,11 +165,10 @@ def _made(
     return PlatformFamily(
         platform=of.platform.name,
         hosts=hosts,
-        benchmark=cell.benchmark,
-        runtime=cell.runtime,
-        modifiers=cell.modifiers,
-        heap_factor=cell.heap_factor,
-        heap_mib=one_size(of.cells),
+        benchmark=cell.place.benchmark,
+        runtime=cell.place.runtime,
+        modifiers=cell.place.modifiers,
+        heap=shared_heap(one.place for one in of.cells),
         metric=cell.metric,
         parameters=of.parameters,
         names=tuple(of.collectors),
@@ -200,7 +196,7 @@ def _pairs(of: _Members, present: Sequence[str], level: float) -> _Pooled:
     made = {(a, b): of.pairs(a, b) for a, b in combinations(present, 2)}
     effects, found, depends, used = {}, [], {}, set()
     for (a, b), pairs in made.items():
-        on, own = [pair.cell.host for pair in pairs], [host_effect(pair) for pair in pairs]
+        on, own = [pair.cell.place.host for pair in pairs], [host_effect(pair) for pair in pairs]
         effects[a, b] = on, own
         pooled = pool_pair(own, len(present), level)
         depends[a, b] = pooled.interaction.p
@@ -208,13 +204,13 @@ def _pairs(of: _Members, present: Sequence[str], level: float) -> _Pooled:
         ratio = pooled.contrast.interval.mapped(safe_exp)
         found.append(TukeyPair(a, b, ratio, pooled.contrast.p))
     hosts = tuple(host for host in of.platform.hosts if host in used)
-    what = counted_as([pair for pairs in made.values() for pair in pairs if pair.cell.host in used])
+    what = counted_as([pair for pairs in made.values() for pair in pairs if pair.cell.place.host in used])
     return _Pooled(effects, tuple(found), depends, hosts, what)
 
 
 def _tables(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list[Floats]:
     members = [(series.cell, series) for (_, name), series in of.series.items() if name in present]
-    alternatives = list(dict.fromkeys(configuration(cell) for cell, _ in members))
+    alternatives = list(dict.fromkeys(cell.place.configuration for cell, _ in members))
     return [table_of(members, host, alternatives) for host in hosts]
 
 

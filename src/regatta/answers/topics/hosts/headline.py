@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 
-from regatta.answers.names import Names, configuration, heap_words
+from regatta.answers.names import Names, heap_words
 from regatta.answers.result import CellAnswer
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topics.hosts.result import HostComparison, OverHosts, PlatformFamily, PlatformHosts
 from regatta.answers.words import counted, measured, outcome_words, shows_difference
-from regatta.host.units import display_scale
+from regatta.figures.text import show_quantity
 
 #: more sets of parameters than this are told in one sentence
 _FEW = 3
@@ -61,8 +61,8 @@ def _of_platform(
     leaders = [one for one in over.leaders if one.platform == platform.name]
     of_leaders = [*_overview(platform, leaders), *_families(platform, leaders, names)]
     told: set[_Place] = {_place_of(one) for one in leaders}
-    own = [cell for cell in cells if cell.platform == platform.name and cell.cell_id not in apart]
-    benchmarks = {cell.benchmark for cell in own}
+    own = [cell for cell in cells if cell.place.platform == platform.name and cell.cell_id not in apart]
+    benchmarks = {cell.place.benchmark for cell in own}
     compared = [
         one
         for one in over.comparisons
@@ -72,12 +72,12 @@ def _of_platform(
     ]
     of_pairs = _comparisons(platform, compared, names)
     sentences = [*of_pairs, *of_leaders] if asked else [*of_leaders, *of_pairs]
-    sides = {(one.benchmark, one.heap_factor, name) for one in compared for name in (one.a_name, one.b_name)}
+    sides = {(one.benchmark, one.heap.factor, name) for one in compared for name in (one.a_name, one.b_name)}
     left = {
-        (cell.benchmark, configuration(cell), cell.heap): cell
+        (cell.place.benchmark, cell.place.configuration, cell.place.heap.asked): cell
         for cell in own
         if _place_of_cell(cell) not in told
-        and (cell.benchmark, cell.heap_factor, configuration(cell)) not in sides
+        and (cell.place.benchmark, cell.place.heap.factor, cell.place.configuration) not in sides
     }
     for cell in left.values():
         sentences += _means(platform, cell, answers, names)
@@ -85,13 +85,11 @@ def _of_platform(
 
 
 def _place_of(one: PlatformFamily | HostComparison) -> _Place:
-    size = None if one.heap_factor is not None else one.heap_mib
-    return one.benchmark, one.heap_factor, size, one.runtime, one.modifiers
+    return one.benchmark, one.heap.asked, one.runtime, one.modifiers
 
 
 def _place_of_cell(cell: PlannedCell) -> _Place:
-    size = None if cell.heap_factor is not None else cell.heap_mib
-    return cell.benchmark, cell.heap_factor, size, cell.runtime, cell.modifiers
+    return cell.place.benchmark, cell.place.heap.asked, cell.place.runtime, cell.place.modifiers
 
 
 def _overview(platform: PlatformHosts, leaders: Sequence[PlatformFamily]) -> list[str]:
@@ -99,7 +97,7 @@ def _overview(platform: PlatformHosts, leaders: Sequence[PlatformFamily]) -> lis
         return []
     what = {
         "benchmark": len({one.benchmark for one in leaders}),
-        "heap": len({(one.heap_factor, one.heap_mib) for one in leaders}),
+        "heap": len({one.heap for one in leaders}),
         "runtime": len({one.runtime for one in leaders}),
     }
     varying = [name for name, values in what.items() if values > 1]
@@ -162,19 +160,21 @@ def _means(
     own = [
         answer
         for answer in answers
-        if answer.host in platform.hosts
+        if answer.place.host in platform.hosts
         and (answer.cell_id, answer.metric) == (cell.cell_id, cell.metric)
         and not math.isnan(answer.estimate.point)
     ]
     by_parameters: dict[str, list[CellAnswer]] = {}
     for answer in own:
         by_parameters.setdefault(str(sorted(answer.parameters.items())), []).append(answer)
-    named = configuration(cell)
+    named = cell.place.configuration
     who = f" ({named})" if named and named != "native" else ""
     if not own:
-        return [f"{platform.title}: no value of {names.benchmark(cell.benchmark)}{who}{heap_words(cell)}"]
+        return [
+            f"{platform.title}: no value of {names.benchmark(cell.place.benchmark)}{who}{heap_words(cell.place.heap)}"
+        ]
     if len(by_parameters) > _FEW:
-        what = f"{names.benchmark(cell.benchmark)}{who}"
+        what = f"{names.benchmark(cell.place.benchmark)}{who}"
         return [
             f"{platform.title}: {what}: {cell.metric} {_range(own)} over {counted(len(by_parameters), 'setting')}"
         ]
@@ -195,6 +195,5 @@ def _range(answers: Sequence[CellAnswer]) -> str:
     ordered = sorted(answers, key=lambda answer: answer.estimate.point)
     ends = []
     for answer in (ordered[0], ordered[-1]):
-        factor, shown = display_scale(answer.estimate.point, answer.unit)
-        ends.append(f"{answer.estimate.point * factor:.3g} {shown} ({answer.host})")
+        ends.append(f"{show_quantity(answer.estimate.point, answer.unit)} ({answer.place.host})")
     return f"from {ends[0]} to {ends[1]}"

@@ -23,9 +23,8 @@ from regatta.answers.topics.hosts.result import (
     PlatformFamily,
 )
 from regatta.figures.axes import Group
-from regatta.figures.labels import heap_label, parameters_text
-from regatta.figures.quantities import ABSENT, show_p, significant
 from regatta.figures.section import Section, Table
+from regatta.figures.text import ABSENT, joined, parameters_text, show_df, show_heap, show_p, significant
 
 
 def hosts_section(over: OverHosts, view: View) -> Section | None:
@@ -74,9 +73,9 @@ def hosts_tables(over: OverHosts, view: View) -> list[Table]:
 def _groups(over: OverHosts, answer: Answer) -> list[Group]:
     by_place: dict[str, list[HostComparison]] = {}
     for one in over.comparisons:
-        heap = heap_label(one.heap_factor, one.heap_mib)
+        heap = show_heap(one.heap)
         parts = (one.benchmark, f"heap {heap}" if heap else "", parameters_text(one.parameters))
-        by_place.setdefault(" · ".join(part for part in parts if part), []).append(one)
+        by_place.setdefault(joined(*parts), []).append(one)
     groups = []
     for place, many in by_place.items():
         ratios = [ratio for one in many for ratio in (one.ratio, *(own.ratio for own in one.per_host))]
@@ -120,7 +119,7 @@ def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
             one.platform,
             one.benchmark,
             one.runtime,
-            heap_label(one.heap_factor, one.heap_mib),
+            show_heap(one.heap),
             _metric(one),
             ", ".join(one.hosts) or ABSENT,
             one.winner or "none is shown",
@@ -149,7 +148,7 @@ def _pair(one: HostComparison) -> tuple[str, ...]:
     return (
         one.platform,
         one.benchmark,
-        heap_label(one.heap_factor, one.heap_mib),
+        show_heap(one.heap),
         _metric(one),
         f"{one.a_name} / {one.b_name}",
         _hosts(one),
@@ -166,7 +165,7 @@ def _family(one: HostFamily) -> tuple[str, ...]:
     return (
         one.platform,
         one.benchmark,
-        heap_label(one.heap_factor, one.heap_mib),
+        show_heap(one.heap),
         _metric(one),
         f"all {len(one.names)}",
         "",
@@ -192,5 +191,4 @@ def _metric(one: HostComparison | HostFamily | PlatformFamily) -> str:
 def _f(test: HostTest) -> str:
     if math.isnan(test.f):
         return test.reason
-    df = f"{test.df_error:g}" if test.df_error == round(test.df_error) else f"{test.df_error:.1f}"
-    return f"F({test.df_interaction}, {df}) = {significant(test.f, 3)}"
+    return f"F({test.df_interaction}, {show_df(test.df_error)}) = {significant(test.f, 3)}"

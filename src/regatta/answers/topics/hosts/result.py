@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from regatta.answers.parts import TukeyPair
-from regatta.host.values.experiment import Better, Scalar
+from regatta.host.values.experiment import Better, Heap, Scalar
 from regatta.stats.estimate import Interval
 
 
@@ -42,9 +42,8 @@ class HostComparison:
     a_name: str
     b_name: str
     benchmark: str
-    heap_factor: float | None
-    #: None where it differs between the hosts
-    heap_mib: int | None
+    #: without its size where that differs between the hosts
+    heap: Heap
     metric: str
     unit: str
     better: Better
@@ -66,8 +65,7 @@ class HostFamily:
 
     platform: str
     benchmark: str
-    heap_factor: float | None
-    heap_mib: int | None
+    heap: Heap
     metric: str
     parameters: Mapping[str, Scalar]
     names: tuple[str, ...]
@@ -85,9 +83,8 @@ class PlatformFamily:
     benchmark: str
     runtime: str
     modifiers: str
-    heap_factor: float | None
-    #: None where it differs between the hosts
-    heap_mib: int | None
+    #: without its size where that differs between the hosts
+    heap: Heap
     metric: str
     parameters: Mapping[str, Scalar]
     names: tuple[str, ...]

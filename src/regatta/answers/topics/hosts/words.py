@@ -106,8 +106,10 @@ def _without(
     found: HostComparison, sides: Sequence[tuple[Pair, Comparison]], platform: Platform
 ) -> list[str]:
     """Who takes no part though something was measured there, and why."""
-    absent = [c.host for pair, c in sides if not (pair.a and pair.b) and c.host in platform.measured]
-    few = [c.host for pair, c in sides if pair.a and pair.b and c.host not in found.hosts]
+    absent = [
+        c.place.host for pair, c in sides if not (pair.a and pair.b) and c.place.host in platform.measured
+    ]
+    few = [c.place.host for pair, c in sides if pair.a and pair.b and c.place.host not in found.hosts]
     words = [f"{listed(absent)} had no pair"] if absent else []
     if few:
         words.append(f"{listed(few)} {'has' if len(few) == 1 else 'have'} too few to take part")

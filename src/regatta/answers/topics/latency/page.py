@@ -7,8 +7,8 @@ from regatta.answers.page.panels import PERCENTILE, Panel, group_heap_label
 from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
 from regatta.answers.page.view import View
 from regatta.figures.axes import Figure, Group
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section
+from regatta.figures.text import show_percent
 
 #: pauses are the collectors' topic
 _PAUSES = "gc_pause"

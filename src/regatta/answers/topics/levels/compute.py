@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import duckdb
 import numpy as np
 
-from regatta.answers.names import Names, configuration
+from regatta.answers.names import Names, heap_words
+from regatta.answers.parts import shared_heap
 from regatta.answers.samples import PlannedCell, Samples
 from regatta.answers.topics.levels.result import CellLevels
 from regatta.answers.words import counted
@@ -104,10 +105,10 @@ def variance_by_level(
 
 def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
     """Where the variance is, and how many iterations are worth their time."""
-    on_hosts = [one for one in found if one.host]
+    on_hosts = [one for one in found if one.place.host]
     if not on_hosts:
         return ()
-    hosts = len({one.host for one in on_hosts})
+    hosts = len({one.place.host for one in on_hosts})
     chosen = any(one.reason == CHOSEN for one in on_hosts)
     if len(on_hosts) <= _FEW:
         return tuple(_words(one, names, several_hosts=hosts > 1) for one in on_hosts)
@@ -140,12 +141,8 @@ def _one(row: _Reduced, only_series: bool, samples: Samples) -> CellLevels:
     if not reason:
         best, reason = _best(levels, iteration_s, invocation_s)
     return CellLevels(
-        host=cell.host,
         cell_id=cell.cell_id,
-        benchmark=cell.benchmark,
-        configuration=configuration(cell),
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
+        place=cell.place,
         metric=cell.metric,
         parameters=next(
             (s.parameters for s in samples.series.get(cell.number, ()) if s.parameters_text == row.parameters), {}
@@ -185,7 +182,7 @@ def _over_hosts(rows: Sequence[_Reduced], samples: Samples) -> list[CellLevels]:
     for row in rows:
         cell = row.cell
         key = (
-            cell.platform, cell.benchmark, configuration(cell), cell.heap, cell.metric, row.unit, row.parameters,
+            cell.place.platform, cell.place.benchmark, cell.place.configuration, cell.place.heap.asked, cell.metric, row.unit, row.parameters,
         )  # fmt: skip
         groups.setdefault(key, []).append(row)
     found = []
@@ -204,8 +201,7 @@ def _over_hosts(rows: Sequence[_Reduced], samples: Samples) -> list[CellLevels]:
         found.append(
             replace(
                 _one(first, False, samples),
-                host="",
-                heap_mib=first.cell.heap_mib if len({row.cell.heap_mib for row in many}) == 1 else None,
+                place=replace(first.cell.place, host="", heap=shared_heap(row.cell.place for row in many)),
                 mean=float(np.mean([row.mean for row in many])),
                 levels=_LEVELS,
                 counts=levels.counts,
@@ -218,9 +214,9 @@ def _over_hosts(rows: Sequence[_Reduced], samples: Samples) -> list[CellLevels]:
 
 
 def _words(one: CellLevels, names: Names, several_hosts: bool) -> str:
-    heap = f" at {one.heap_factor:g} x minheap" if one.heap_factor is not None else ""
-    where = f"{names.benchmark(one.benchmark)}{heap} ({one.configuration})" + (
-        f" on host {one.host}" if several_hosts else ""
+    place = one.place
+    where = f"{names.benchmark(place.benchmark)}{heap_words(place.heap)} ({place.configuration})" + (
+        f" on host {one.place.host}" if several_hosts else ""
     )
     if any(math.isnan(t) for t in one.t_squared):
         return f"{where}: where the variance is cannot be told: {one.reason}"

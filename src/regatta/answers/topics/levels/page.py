@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.levels.result import CellLevels
-from regatta.figures.labels import heap_label, parameters_text
-from regatta.figures.quantities import ABSENT, significant
 from regatta.figures.section import Section, Table
+from regatta.figures.text import parameters_text, show_heap, show_number, show_percent
 
 #: more series than this are told by the sentences alone
 _ROWS = 300
@@ -30,30 +29,26 @@ def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
 
 def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
     """The levels of each series."""
-    several = len({one.host for one in levels}) > 1
+    several = len({one.place.host for one in levels}) > 1
     columns = ("benchmark", "heap", "configuration", "repetitions", "iterations vary by", "invocations add", "hosts add",
                "share of iterations", "best iterations", "why not")  # fmt: skip
-    rows = [(one.host or "all", *_level(one)) if several else _level(one) for one in levels[:_ROWS]]
+    rows = [(one.place.host or "all", *_level(one)) if several else _level(one) for one in levels[:_ROWS]]
     numeric = frozenset(range(3 + several, 9 + several))
     return [Table("", ("host", *columns) if several else columns, rows, numeric)] if rows else []
 
 
 def _level(one: CellLevels) -> tuple[str, ...]:
-    spread = [*(f"{x:.2g} %" if math.isfinite(x) else ABSENT for x in one.spread_percent), ""]
+    spread = [*(show_percent(x / 100, 2) for x in one.spread_percent), ""]
     share = one.share_percent[0]
     given = parameters_text(one.parameters)
-    best = "any" if math.isinf(one.best_iterations) else _number(one.best_iterations, 3)
+    best = "any" if math.isinf(one.best_iterations) else show_number(one.best_iterations, 3)
     return (
-        f"{one.benchmark} ({given})" if given else one.benchmark,
-        heap_label(one.heap_factor, one.heap_mib),
-        one.configuration,
+        f"{one.place.benchmark} ({given})" if given else one.place.benchmark,
+        show_heap(one.place.heap),
+        one.place.configuration,
         " × ".join(str(count) for count in reversed(one.counts)),
         *spread[:3],
-        f"{share:.0f} %" if math.isfinite(share) else ABSENT,
+        show_percent(share / 100, 2),
         best if len(one.levels) == 2 else "",
         one.reason,
     )
-
-
-def _number(value: float, digits: int) -> str:
-    return significant(value, digits) if math.isfinite(value) else ABSENT

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import Scalar
 
 
@@ -16,13 +17,9 @@ class CellLevels:
     unit squared. An unbiased one below 0 says that the level adds nothing that could be seen.
     """
 
-    #: "" where the levels go up to hosts
-    host: str
     cell_id: str
-    benchmark: str
-    configuration: str
-    heap_factor: float | None
-    heap_mib: int | None
+    #: on no host where the levels go up to hosts
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
     unit: str

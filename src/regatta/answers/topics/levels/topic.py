@@ -13,7 +13,12 @@ from regatta.answers.topics.levels.result import CellLevels
 
 def _document(levels: tuple[CellLevels, ...]) -> list[dict[str, Any]]:
     return [
-        {**plain(one), "spread_percent": plain(one.spread_percent), "share_percent": plain(one.share_percent)}
+        {
+            "host": one.place.host,
+            **plain(one),
+            "spread_percent": plain(one.spread_percent),
+            "share_percent": plain(one.share_percent),
+        }
         for one in levels
     ]
 

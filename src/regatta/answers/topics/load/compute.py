@@ -119,17 +119,24 @@ def _read(samples: Samples) -> list[_Found]:
             if aspect is None or type(load) is not int or load < 1 or not series.samples:
                 continue
             # The load is the series' own word; the label only tells other settings of the program apart.
-            setting = _IN_LABEL.sub("", cell.benchmark)
+            setting = _IN_LABEL.sub("", cell.place.benchmark)
             settings.setdefault(_program(setting), set()).add(setting)
             key = (
-                *(setting, cell.host, cell.runtime, cell.collector, cell.modifiers, cell.heap),
+                *(
+                    setting,
+                    cell.place.host,
+                    cell.place.runtime,
+                    cell.place.collector,
+                    cell.place.modifiers,
+                    cell.place.heap.asked,
+                ),
                 *(cell.metric, json.dumps(given, sort_keys=True)),
             )
             groups.setdefault(key, []).append((load, aspect, series))
     found = []
     for many in groups.values():
         first = many[0][2]
-        setting = _IN_LABEL.sub("", first.cell.benchmark)
+        setting = _IN_LABEL.sub("", first.cell.place.benchmark)
         program = _program(setting)
         shown = program if len(settings[program]) == 1 else setting.rsplit("/", 1)[-1]
         others = {name: value for name, value in first.parameters.items() if name != LOAD}
@@ -239,13 +246,8 @@ def _curve(one: _Found, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep
         for load in sorted(series)
     )
     return LoadCurve(
-        host=cell.host,
         program=one.program,
-        runtime=cell.runtime,
-        collector=cell.collector,
-        modifiers=cell.modifiers,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
+        place=cell.place,
         metric=one.metric,
         aspect=aspect,
         unit=series[min(series)].unit,

@@ -11,8 +11,7 @@ from regatta.answers.topics.load.result import LoadCurve
 from regatta.figures.axes import Figure, Trace, axis, layout
 from regatta.figures.curves import Point
 from regatta.figures.labelled import NamedLine, plain_quantity
-from regatta.figures.labels import hover, plot_text
-from regatta.figures.quantities import tidy
+from regatta.figures.text import hover, plot_text, tidy
 
 #: With fewer values at every load a histogram says nothing that the points do not.
 LEAST_VALUES = 5

@@ -13,6 +13,7 @@ from typing import Any
 from regatta.answers.page.view import View
 from regatta.answers.topics.load.histograms import histograms
 from regatta.answers.topics.load.result import Aspect, LoadCurve, LoadPoint, Scaling
+from regatta.answers.topics.load.words import processes_words
 from regatta.answers.words import counted
 from regatta.figures.axes import Figure, Group, axis
 from regatta.figures.curves import Point
@@ -25,10 +26,20 @@ from regatta.figures.labelled import (
     plain_quantity,
     time_quantity,
 )
-from regatta.figures.labels import heap_label, hover, parameter_text, parameters_text
-from regatta.figures.quantities import ABSENT, interval, show_percent, show_ratio, significant
 from regatta.figures.section import Section, Table
-from regatta.host.units import UNITS, display_scale
+from regatta.figures.text import (
+    ABSENT,
+    hover,
+    joined,
+    parameter_text,
+    parameters_text,
+    show_heap,
+    show_interval,
+    show_percent,
+    show_quantity,
+    show_ratio,
+)
+from regatta.host.units import UNITS
 
 _PROCESS = (
     "lat_syscall lat_sig lat_proc lat_select lat_epoll lat_uring lat_io_uring lat_thread lat_sync lat_mutex lat_condition "
@@ -58,7 +69,6 @@ _BEST = "Bandwidths of the fastest single process"
 _SPREAD = "Bandwidth histograms, all processes together"
 #: From this ratio of the greatest to the least load on, loads are on a logarithmic axis.
 _LOG_LOADS = 8.0
-_SPELLED = {"us": "µs"}
 #: A page is not the place of thousands of rows; the JSON has them all.
 _ROWS = 300
 
@@ -121,7 +131,7 @@ def _identity(curve: LoadCurve) -> tuple[Any, ...]:
 
 
 def _where(curve: LoadCurve) -> tuple[Any, ...]:
-    return curve.host, curve.configuration, curve.heap_factor, curve.heap_mib
+    return curve.place.host, curve.place.configuration, curve.place.heap.factor, curve.place.heap.mib
 
 
 def _family_figures(curves: Sequence[LoadCurve], scaling: Scaling, apart: bool = False) -> list[Figure]:
@@ -163,7 +173,7 @@ def _load_figure(curves: Sequence[LoadCurve], scaling: Scaling) -> Figure | None
         return None
     metric = curves[0].metric
     quantity = time_quantity(metric, lines) if time else plain_quantity(metric, unit, lines)
-    cpus = scaling.cpus.get(curves[0].host)
+    cpus = scaling.cpus.get(curves[0].place.host)
     marks = [Mark(cpus, counted(cpus, "CPU"))] if cpus else []
     loads = sorted({point.parallel for curve in curves for point in curve.points})
     return labelled_figure(_title(curves, scaling), lines, load_axis(loads), quantity, marks)
@@ -189,7 +199,7 @@ def _title(curves: Sequence[LoadCurve], scaling: Scaling) -> str:
     """The programs, and what else tells this figure from its neighbours."""
     first = curves[0]
     programs = list(dict.fromkeys(curve.program for curve in curves))
-    hosts = {curve.host for curve in scaling.curves}
+    hosts = {curve.place.host for curve in scaling.curves}
     configured = {_where(curve)[1:] for curve in scaling.curves}
     same = [
         f"{name} {parameter_text(name, value)}"
@@ -198,11 +208,11 @@ def _title(curves: Sequence[LoadCurve], scaling: Scaling) -> str:
     ]
     parts = (
         ", ".join([*programs, *same]),
-        first.configuration if len(configured) > 1 else "",
-        heap_label(first.heap_factor, first.heap_mib),
-        f"on {first.host}" if len(hosts) > 1 else "",
+        first.place.configuration if len(configured) > 1 else "",
+        show_heap(first.place.heap),
+        f"on {first.place.host}" if len(hosts) > 1 else "",
     )
-    return " · ".join(part for part in parts if part)
+    return joined(*parts)
 
 
 def line_names(curves: Sequence[LoadCurve]) -> list[str]:
@@ -228,8 +238,7 @@ def _value_text(name: str, value: str | float | bool) -> str:
         return parameter_text(name, value)
     unit = name.rpartition("_")[2]
     if unit in ("ns", "us", "ms") and not isinstance(value, bool):
-        factor, shown = display_scale(value, unit)
-        return f"{value * factor:g} {_SPELLED.get(shown, shown)}"
+        return show_quantity(value, unit, 6)
     return f"{name} {value}"
 
 
@@ -239,7 +248,7 @@ def _point(point: LoadPoint, curve: LoadCurve, unit: str) -> Point:
     text = hover(
         f"{curve.program} {parameters_text(curve.parameters)}",
         _ASPECT_WORDS[curve.aspect],
-        _processes(point.parallel),
+        processes_words(point.parallel),
         *estimate_texts(estimate, curve.unit),
         f"together {show_ratio(together.point)} times what one does" if together else "",
     )
@@ -256,10 +265,6 @@ _ASPECT_WORDS: dict[Aspect, str] = {
 }
 
 
-def _processes(number: int) -> str:
-    return "1 process" if number == 1 else f"{number} processes"
-
-
 def _stream_first(curves: Sequence[LoadCurve]) -> list[LoadCurve]:
     """What the paper shows so comes before the other bandwidths."""
     return sorted(curves, key=lambda curve: not curve.program.startswith("stream"))
@@ -267,19 +272,19 @@ def _stream_first(curves: Sequence[LoadCurve]) -> list[LoadCurve]:
 
 def _histograms(scaling: Scaling) -> list[Figure]:
     curves = _stream_first([curve for curve in scaling.curves if curve.aspect == "system"])
-    hosts = {curve.host for curve in scaling.curves}
+    hosts = {curve.place.host for curve in scaling.curves}
     configured = {_where(curve)[1:] for curve in scaling.curves}
     figures = []
     for curve in curves:
         name = ", ".join(part for part in (curve.program, parameters_text(curve.parameters)) if part)
         parts = (
             name,
-            curve.configuration if len(configured) > 1 else "",
-            heap_label(curve.heap_factor, curve.heap_mib),
-            f"on {curve.host}" if len(hosts) > 1 else "",
+            curve.place.configuration if len(configured) > 1 else "",
+            show_heap(curve.place.heap),
+            f"on {curve.place.host}" if len(hosts) > 1 else "",
         )
-        title = " · ".join(part for part in parts if part)
-        figures.append(histograms(title, curve, name, scaling.cpus.get(curve.host)))
+        title = joined(*parts)
+        figures.append(histograms(title, curve, name, scaling.cpus.get(curve.place.host)))
     return [figure for figure in figures if figure is not None]
 
 
@@ -289,9 +294,9 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
     if not curves:
         return []
     loads = sorted({point.parallel for curve in curves for point in curve.points if point.throughput})
-    several = len({curve.host for curve in scaling.curves}) > 1
+    several = len({curve.place.host for curve in scaling.curves}) > 1
     configured = len({_where(curve)[1:] for curve in scaling.curves}) > 1
-    known = {scaling.cpus.get(curve.host) for curve in curves}
+    known = {scaling.cpus.get(curve.place.host) for curve in curves}
     cpus = next(iter(known)) if len(known) == 1 else None
     columns = [
         *(["host"] if several else []),
@@ -304,8 +309,8 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
         at = {point.parallel: point for point in curve.points}
         rows.append(
             (
-                *([curve.host] if several else []),
-                *([_configured(curve)] if configured else []),
+                *([curve.place.host] if several else []),
+                *([joined(curve.place.configuration, show_heap(curve.place.heap))] if configured else []),
                 curve.program,
                 parameters_text(curve.parameters),
                 _alone(at.get(1), curve.unit),
@@ -318,21 +323,14 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
     return [Table(title, tuple(columns), rows, frozenset(range(first, len(columns))))]
 
 
-def _configured(curve: LoadCurve) -> str:
-    heap = heap_label(curve.heap_factor, curve.heap_mib)
-    return " · ".join(part for part in (curve.configuration, heap) if part)
-
-
 def _alone(point: LoadPoint | None, unit: str) -> str:
     if point is None or not math.isfinite(point.estimate.point):
         return ABSENT
-    factor, shown = display_scale(point.estimate.point, unit)
-    return f"{significant(point.estimate.point * factor, 4)} {_SPELLED.get(shown, shown)}"
+    return show_quantity(point.estimate.point, unit, 4)
 
 
 def _together(point: LoadPoint | None) -> str:
     ratio = point.throughput if point else None
     if ratio is None or not math.isfinite(ratio.point):
         return ABSENT
-    ends = interval(f"{ratio.low:.2f}", f"{ratio.high:.2f}") if math.isfinite(ratio.low) else ""
-    return f"{ratio.point:.2f} ({ends})" if ends else f"{ratio.point:.2f}"
+    return show_interval(ratio)

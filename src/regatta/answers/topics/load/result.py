@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regatta.host.values.cell import configuration_name
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
 
@@ -46,14 +46,9 @@ class LoadStep:
 class LoadCurve:
     """One series over the load. `points` ascend in `parallel`, two at least; `steps` are those that are told."""
 
-    host: str
     #: the program's name (`lat_syscall`); where several of its settings are measured, with what tells them apart
     program: str
-    runtime: str
-    collector: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
+    place: Place = field(metadata={INLINED: ("host", "runtime", "collector", "modifiers", *HEAP)})
     #: name without the aspect
     metric: str
     aspect: Aspect
@@ -63,11 +58,6 @@ class LoadCurve:
     parameters: Mapping[str, Scalar]
     points: tuple[LoadPoint, ...]
     steps: tuple[LoadStep, ...] = ()
-
-    @property
-    def configuration(self) -> str:
-        """Runtime, collector and modifiers as one name."""
-        return configuration_name(self.runtime, self.collector, self.modifiers)
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,10 @@ def _words(scaling: Scaling, context: Context) -> tuple[str, ...]:
 def _document(scaling: Scaling) -> Any:
     """Without the values of the invocations."""
     found = plain(scaling)
-    for curve in found["curves"]:
+    for number, curve in enumerate(found["curves"]):
         for point in curve["points"]:
             del point["values"]
+        found["curves"][number] = {"host": curve["host"]} | curve
     return found
 
 

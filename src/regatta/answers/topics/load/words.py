@@ -8,9 +8,8 @@ from itertools import groupby
 
 from regatta.answers.topics.load.result import LoadCurve, LoadStep, Scaling
 from regatta.answers.words import bound_words, counted, listed
+from regatta.figures.text import parameter_text
 from regatta.host.journal.modes import modes_in
-from regatta.host.units import display_scale
-from regatta.host.values.experiment import Scalar
 
 #: from so many latencies on, how many of them rise is said first
 _OVERVIEW_FROM = 6
@@ -50,10 +49,10 @@ def curves_name(curves: Sequence[LoadCurve]) -> str:
     first = curves[0].parameters
     names = sorted({name for curve in curves for name in curve.parameters})
     varying = [name for name in names if len({str(curve.parameters.get(name)) for curve in curves}) > 1]
-    same = [f"{name} {_show(name, first[name])}" for name in names if name not in varying]
+    same = [f"{name} {parameter_text(name, first[name])}" for name in names if name not in varying]
     parts: list[str] = []
     if len(varying) == 1 and len(curves) <= _FEW:
-        values = [_show(varying[0], curve.parameters.get(varying[0], "")) for curve in curves]
+        values = [parameter_text(varying[0], curve.parameters.get(varying[0], "")) for curve in curves]
         parts.append(f"{varying[0]} {listed(values)}")
     elif varying:
         parts.append(f"{len(curves)} settings of {listed(varying)}")
@@ -68,7 +67,7 @@ class _Teller:
         self._curves = scaling.curves
         self._cpus: Mapping[str, int] = scaling.cpus
         self._theta_percent = theta_percent
-        self._hosts = {curve.host for curve in scaling.curves}
+        self._hosts = {curve.place.host for curve in scaling.curves}
         places: dict[str, set[tuple[object, ...]]] = {}
         for curve in scaling.curves:
             places.setdefault(curve.program, set()).add(_place(curve)[2:])
@@ -78,13 +77,13 @@ class _Teller:
         """How many latencies rise, within the CPUs and beyond them."""
         sentences = []
         times = [curve for curve in known if curve.aspect == "each" and curve.better == "lower"]
-        for host in dict.fromkeys(curve.host for curve in times):
-            mine = [curve for curve in times if curve.host == host]
+        for host in dict.fromkeys(curve.place.host for curve in times):
+            mine = [curve for curve in times if curve.place.host == host]
             cpus = self._cpus.get(host)
             if len(mine) < _OVERVIEW_FROM or cpus is None:
                 continue
             parts: list[str] = []
-            for inside, where in ((True, f"up to {_processes(cpus)}"), (False, "more")):
+            for inside, where in ((True, f"up to {processes_words(cpus)}"), (False, "more")):
                 steps = [[s for s in curve.steps if (s.load <= cpus) == inside] for curve in mine]
                 if any(steps):
                     rising = sum(any(step.verdict == "up" for step in some) for some in steps)
@@ -107,10 +106,10 @@ class _Teller:
             else f"{counts[0]} to {counts[-1]} invocations"
         )
         what = " of all processes together" if first.aspect == "system" else ""
-        within = f", {first.configuration}" if first.program in self._configured else ""
+        within = f", {first.place.configuration}" if first.program in self._configured else ""
         return (
             f"{curves_name(curves)}{within}, {first.metric}{what}: {'; '.join(clauses)}; {many} each, on "
-            f"{self.host(first.host)}"
+            f"{self.host(first.place.host)}"
         )
 
     def _clause(self, over: int, kind: str, rows: Sequence[tuple[LoadStep, ...]]) -> str:
@@ -141,7 +140,7 @@ class _Teller:
                 and modes_in([math.log(value) for value in point.values], self._theta_percent / 100.0)
             )
             if apart:
-                found.setdefault((curve.host, apart), {}).setdefault(_place(curve), []).append(curve)
+                found.setdefault((curve.place.host, apart), {}).setdefault(_place(curve), []).append(curve)
         return [
             f"the invocations fall into groups apart from each other, which chance alone makes of {_MODES_CHANCE} of normal "
             f"samples ({looked_at} were looked at), with {listed(loads)} processes in the bandwidth of all processes together of "
@@ -156,7 +155,13 @@ class _Teller:
 
 
 def _place(curve: LoadCurve) -> tuple[object, ...]:
-    return curve.host, curve.program, curve.configuration, curve.heap_factor, curve.heap_mib
+    return (
+        curve.place.host,
+        curve.program,
+        curve.place.configuration,
+        curve.place.heap.factor,
+        curve.place.heap.mib,
+    )
 
 
 def _kind(step: LoadStep) -> str:
@@ -167,7 +172,8 @@ def _pattern(curve: LoadCurve) -> tuple[tuple[int, int, str], ...]:
     return tuple((step.over, step.load, _kind(step)) for step in curve.steps)
 
 
-def _processes(number: int) -> str:
+def processes_words(number: int) -> str:
+    """`1 process`, `8 processes`."""
     return "1 process" if number == 1 else f"{number} processes"
 
 
@@ -185,10 +191,3 @@ def _times(steps: Sequence[LoadStep]) -> str:
 def _decimals(half_width: float) -> int:
     """Digits that the interval's width lets one speak of."""
     return min(4, max(1, -math.floor(math.log10(half_width)))) if half_width > 0 else 3
-
-
-def _show(name: str, value: Scalar) -> str:
-    if name.endswith("bytes") and type(value) is int:
-        factor, unit = display_scale(value, "bytes")
-        return f"{value * factor:g} {unit}"
-    return f"{value:g}" if isinstance(value, float) else str(value)

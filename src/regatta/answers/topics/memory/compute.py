@@ -7,8 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.answers.words import listed
+from regatta.figures.text import parameter_text, show_quantity
 from regatta.host.units import UNITS, display_scale
 from regatta.host.values.experiment import Scalar
 
@@ -43,9 +45,7 @@ class Plateau:
 class MemoryCurve:
     """Mean latencies of one host, benchmark, configuration and other parameters; sizes ascend."""
 
-    host: str
-    benchmark: str
-    configuration: str
+    place: Place
     unit: str
     #: without the size
     parameters: Mapping[str, Scalar]
@@ -74,7 +74,7 @@ def memory_curves(cells: Sequence[CellAnswer]) -> list[MemoryCurve]:
         usable = type(size) is int and size > 0 and stride is not None
         if usable and UNITS.get(cell.unit, ("", 1.0))[0] == "time" and math.isfinite(cell.estimate.point):
             key_of = sorted((name, str(value)) for name, value in cell.parameters.items() if name != SIZE)
-            key = (cell.host, cell.cell_id, cell.metric, cell.unit, tuple(key_of))
+            key = (cell.place.host, cell.cell_id, cell.metric, cell.unit, tuple(key_of))
             groups.setdefault(key, []).append(cell)
     curves = []
     for many in groups.values():
@@ -83,7 +83,12 @@ def memory_curves(cells: Sequence[CellAnswer]) -> list[MemoryCurve]:
         if len(many) >= _LEAST_SIZES and min(cell.estimate.point for cell in many) > 0:
             others = {name: value for name, value in first.parameters.items() if name != SIZE}
             curves.append(
-                MemoryCurve(first.host, first.benchmark, first.configuration, first.unit, others, tuple(many))
+                MemoryCurve(
+                    first.place,
+                    first.unit,
+                    others,
+                    tuple(many),
+                )
             )
     return [curve for curve in curves if not curve.cells[0].metric.endswith(("_fastest", "_slowest"))]
 
@@ -116,7 +121,7 @@ def memory_words(cells: Sequence[CellAnswer], hosts: Mapping[str, Mapping[str, s
         hosts: host -> its facts.
     """
     curves = memory_curves(cells)
-    several = len({curve.host for curve in curves}) > 1
+    several = len({curve.place.host for curve in curves}) > 1
     sentences = []
     for curve in curves:
         points = list(zip(curve.sizes, (cell.estimate.point for cell in curve.cells), strict=True))
@@ -124,23 +129,20 @@ def memory_words(cells: Sequence[CellAnswer], hosts: Mapping[str, Mapping[str, s
         told = [_plateau_words(one, curve, i == 0) for i, one in enumerate(found)]
         # One process alone is what a reader expects.
         given = ", ".join(
-            f"{name} {_show(name, value)}"
+            f"{name} {parameter_text(name, value)}"
             for name, value in sorted(curve.parameters.items())
             if (name, value) != ("parallel", 1)
         )
-        caches = [f"{c.name} {size_text(c.size_bytes)}" for c in caches_of(hosts.get(curve.host, {}))]
+        caches = [
+            f"{c.name} {show_quantity(c.size_bytes, 'bytes', 6)}"
+            for c in caches_of(hosts.get(curve.place.host, {}))
+        ]
         beside = f"; caches of the host: {listed(caches)}" if caches else ""
-        where = f", on host {curve.host}" if several else ""
+        where = f", on host {curve.place.host}" if several else ""
         sentences.append(
-            f"{curve.benchmark.rsplit('/', 1)[-1].split(':', 1)[0]} ({given}): about {listed(told)}{beside}{where}"
+            f"{curve.place.benchmark.rsplit('/', 1)[-1].split(':', 1)[0]} ({given}): about {listed(told)}{beside}{where}"
         )
     return tuple(sentences)
-
-
-def size_text(size_bytes: int) -> str:
-    """`48 KiB`."""
-    factor, unit = display_scale(size_bytes, "bytes")
-    return f"{size_bytes * factor:g} {unit}"
 
 
 def _flat(run: Sequence[tuple[int, float]]) -> bool:
@@ -156,13 +158,7 @@ def _plateau_words(one: Plateau, curve: MemoryCurve, first: bool) -> str:
     factor, unit = display_scale(one.value, curve.unit)
     value = f"{one.value * factor:.3g} {unit}"
     if one.first_bytes == one.last_bytes:
-        return f"{value} at {size_text(one.last_bytes)}"
+        return f"{value} at {show_quantity(one.last_bytes, 'bytes', 6)}"
     if first and one.first_bytes == curve.sizes[0]:
-        return f"{value} up to {size_text(one.last_bytes)}"
-    return f"{value} from {size_text(one.first_bytes)} to {size_text(one.last_bytes)}"
-
-
-def _show(name: str, value: Scalar) -> str:
-    if name.endswith("bytes") and type(value) is int:
-        return size_text(value)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+        return f"{value} up to {show_quantity(one.last_bytes, 'bytes', 6)}"
+    return f"{value} from {show_quantity(one.first_bytes, 'bytes', 6)} to {show_quantity(one.last_bytes, 'bytes', 6)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.memory.compute import SIZE, MemoryCurve, caches_of, memory_curves, size_text
+from regatta.answers.topics.memory.compute import SIZE, MemoryCurve, caches_of, memory_curves
 from regatta.figures.axes import Figure, Group, parameter_axis
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
@@ -16,9 +16,8 @@ from regatta.figures.labelled import (
     labelled_figure,
     time_quantity,
 )
-from regatta.figures.labels import hover, parameter_text, parameters_text
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section
+from regatta.figures.text import hover, joined, parameter_text, parameters_text, show_percent, show_quantity
 from regatta.host.units import UNITS
 from regatta.host.values.experiment import Scalar
 
@@ -31,9 +30,9 @@ def memory_section(_: Sequence[str], view: View) -> Section | None:
         return None
     places: dict[tuple[str, str, str], list[MemoryCurve]] = {}
     for curve in curves:
-        places.setdefault((curve.host, curve.benchmark.split(":", 1)[0], curve.configuration), []).append(
-            curve
-        )
+        places.setdefault(
+            (curve.place.host, curve.place.benchmark.split(":", 1)[0], curve.place.configuration), []
+        ).append(curve)
     several = (len({host for host, _, _ in places}) > 1, len({third for _, _, third in places}) > 1)
     figures = []
     for (host, benchmark, configuration), many in places.items():
@@ -64,9 +63,10 @@ def _figure(parts: Sequence[str], curves: Sequence[MemoryCurve], facts: Mapping[
     lines = [NamedLine(_name(curve, same), _points(curve)) for curve in curves]
     sizes = [float(size) for curve in curves for size in curve.sizes]
     marks = [
-        Mark(cache.size_bytes, f"{cache.name} {size_text(cache.size_bytes)}") for cache in caches_of(facts)
+        Mark(cache.size_bytes, f"{cache.name} {show_quantity(cache.size_bytes, 'bytes', 6)}")
+        for cache in caches_of(facts)
     ]
-    title = " · ".join(part for part in (*parts, parameters_text(same)) if part)
+    title = joined(*parts, parameters_text(same))
     x_axis = parameter_axis(SIZE, sizes)
     if "range" not in x_axis:
         room = 0.04 * (max(sizes) - min(sizes))
@@ -91,7 +91,7 @@ def _points(curve: MemoryCurve) -> list[Point]:
     for size, cell in zip(curve.sizes, curve.cells, strict=True):
         estimate = cell.estimate
         text = hover(
-            size_text(size),
+            show_quantity(size, "bytes", 6),
             parameters_text(curve.parameters),
             *estimate_texts(estimate, cell.unit),
         )

@@ -13,8 +13,8 @@ from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
 from regatta.figures.looks import Look
-from regatta.figures.quantities import show_ratio, tidy
 from regatta.figures.section import Section
+from regatta.figures.text import show_ratio, tidy
 
 _HEIGHT_PX = 300
 _NS_PER_MINUTE = 60e9

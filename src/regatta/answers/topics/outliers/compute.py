@@ -72,7 +72,7 @@ def _far_out(series: Series) -> list[FarOut]:
     median = float(np.median(series.values)) if len(series.values) else 0.0
     return [
         FarOut(
-            host=series.cell.host,
+            host=series.cell.place.host,
             cell_id=series.cell.cell_id,
             cell=series.cell.label,
             invocation_id=sample.invocation_id,
@@ -107,18 +107,18 @@ def _sensitivities(
             _with_series(concerned, _with_perturbed),
         )
     ]
-    by_id: Mapping[tuple[str, str], PlannedCell] = {(c.host, c.cell_id): c for c in concerned.cells}
+    by_id: Mapping[tuple[str, str], PlannedCell] = {(c.place.host, c.cell_id): c for c in concerned.cells}
     found = []
     for key, plain in versions[0].items():
-        if not {by_id[plain.host, side].number for side in (plain.a, plain.b)} & touched:
+        if not {by_id[plain.place.host, side].number for side in (plain.a, plain.b)} & touched:
             continue
         ratio, without, with_them = (version[key].ratio for version in versions)
         found.append(
             Sensitivity(
-                plain.host,
+                plain.place.host,
                 plain.a,
                 plain.b,
-                f"{plain.a_name} and {plain.b_name} on {names.place(by_id[plain.host, plain.a], plain.parameters)}",
+                f"{plain.a_name} and {plain.b_name} on {names.place(by_id[plain.place.host, plain.a], plain.parameters)}",
                 ratio,
                 without,
                 with_them,
@@ -129,7 +129,7 @@ def _sensitivities(
 
 
 def _identity(of: Comparison) -> tuple[str, str, str, str]:
-    return of.host, of.a, of.b, str(sorted(of.parameters.items()))
+    return of.place.host, of.a, of.b, str(sorted(of.parameters.items()))
 
 
 def _verdict(of: Comparison) -> tuple[bool, bool]:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from regatta.answers.page.view import View
 from regatta.answers.topics.outliers.result import FarOut, Outliers, Sensitivity
 from regatta.figures.section import Section, Table
-from regatta.host.units import display_scale
-from regatta.stats.estimate import Interval
+from regatta.figures.text import show_ends, show_interval, show_quantity, show_ratio
 
 
 def outliers_section(outliers: Outliers, view: View) -> Section | None:
@@ -51,13 +48,12 @@ def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
 
 
 def _far(one: FarOut, several: bool) -> tuple[str, ...]:
-    factor, unit = display_scale(one.value, one.unit)
     texts = (
         one.cell,
         one.invocation_id,
         one.metric,
-        f"{one.value * factor:.4g} {unit}",
-        f"{one.times_median:.3f}",
+        show_quantity(one.value, one.unit, 4),
+        show_ratio(one.times_median),
     )
     return (*texts, one.host) if several else texts
 
@@ -65,13 +61,10 @@ def _far(one: FarOut, several: bool) -> tuple[str, ...]:
 def _row(one: Sensitivity, several: bool) -> tuple[str, ...]:
     texts = (
         one.place,
-        *(_ratio(ratio) for ratio in (one.ratio, one.without_far_out, one.with_perturbed)),
+        *(
+            show_interval(ratio) if show_ends(ratio) else ratio.reason
+            for ratio in (one.ratio, one.without_far_out, one.with_perturbed)
+        ),
         "no" if one.changes else "yes",
     )
     return (*texts, one.host) if several else texts
-
-
-def _ratio(ratio: Interval) -> str:
-    if math.isnan(ratio.low):
-        return ratio.reason
-    return f"{ratio.point:.4f} ({ratio.low:.4f} to {ratio.high:.4f})"

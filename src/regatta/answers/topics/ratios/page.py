@@ -10,10 +10,9 @@ from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ra
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.figures.axes import Group
-from regatta.figures.labels import heap_label, parameters_text, shorten
 from regatta.figures.looks import Look
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section
+from regatta.figures.text import parameters_text, shorten, show_heap, show_percent
 
 _PLAIN = Look("@ink", "circle", "solid")
 
@@ -71,7 +70,7 @@ def _row(
     extra = parameters_text(row.parameters, frozenset(row.parameters) - panel.varying)
     cell = cells.get(compared_keys(row)[0])
     look = _PLAIN if cell is None else looks.of(cell)
-    heap = heap_label(row.heap_factor, row.heap_mib)
+    heap = show_heap(row.place.heap)
     return RatioRow(
         f"{name}, {extra}" if extra else name,
         row.ratio,

@@ -6,10 +6,12 @@ Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Eva
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from regatta.answers.families.result import Family
+from regatta.answers.names import heap_words
 from regatta.answers.topics.replay.result import Agreement, CompilationControl, ControlledPair
 from regatta.answers.words import counted, listed, shows_difference
 from regatta.host.values.cell import NO_MODIFIERS
@@ -39,7 +41,7 @@ def judge_control(
     """
     by_place: dict[_Key, dict[str, Family]] = {}
     for family in families:
-        by_place.setdefault(_place(family), {})[family.modifiers] = family
+        by_place.setdefault(_place(family), {})[family.place.modifiers] = family
     found: dict[tuple[str, str], tuple[list[ControlledPair], int]] = {}
     for modifiers in controlled:
         for sides in by_place.values():
@@ -68,11 +70,8 @@ def agreement(plain: Interval, controlled: Interval) -> Agreement:
 
 
 def _place(family: Family) -> _Key:
-    heap = family.heap_mib if family.heap_factor is None else None
-    return (
-        family.host, family.benchmark, family.runtime, family.heap_factor, heap, family.metric,
-        tuple(sorted(family.parameters.items())),
-    )  # fmt: skip
+    place = replace(family.place.family, modifiers="")
+    return place, family.metric, tuple(sorted(family.parameters.items()))
 
 
 def _phase(parameters: Mapping[str, Scalar], method: SteadyMethod) -> str:
@@ -90,8 +89,7 @@ def _pairs(plain: Family, other: Family) -> tuple[list[ControlledPair], int]:
             continue
         found.append(
             ControlledPair(
-                plain.host, plain.benchmark, plain.runtime, plain.heap_factor, plain.heap_mib, plain.metric,
-                plain.parameters, pair.a_name, pair.b_name, pair.ratio, ratio, agreement(pair.ratio, ratio),
+                plain.place, plain.metric, plain.parameters, pair.a_name, pair.b_name, pair.ratio, ratio, agreement(pair.ratio, ratio),
             )
         )  # fmt: skip
     # Every pair of the planned collectors, whether the families could give it or not.
@@ -115,7 +113,9 @@ def _words(modifiers: str, phase: str, pairs: Sequence[ControlledPair], left_out
     )
     opposite = [pair for pair in pairs if pair.agreement == "disagree"]
     if opposite:
-        named = listed([f"{p.a} and {p.b} on {p.benchmark}{_heap(p)}" for p in opposite[:_NAMED]])
+        named = listed(
+            [f"{p.a} and {p.b} on {p.place.benchmark}{heap_words(p.place.heap)}" for p in opposite[:_NAMED]]
+        )
         said += f" (the other way round: {named}{' and others' if len(opposite) > _NAMED else ''})"
     return said + (f"; {left_out} without an interval on both sides left out" if left_out else "")
 
@@ -124,9 +124,3 @@ def _because_of_nothing(pairs: Sequence[ControlledPair]) -> str:
     """Two wide intervals agree too, and mean little."""
     nothing = sum(not (shows_difference(p.plain) or shows_difference(p.controlled)) for p in pairs)
     return f" (in {100 * nothing / len(pairs):.0f} % because neither shows a difference)" if nothing else ""
-
-
-def _heap(pair: ControlledPair) -> str:
-    if pair.heap_factor is not None:
-        return f" at {pair.heap_factor:g} x minheap"
-    return "" if pair.heap_mib is None else f" in {pair.heap_mib} MiB"

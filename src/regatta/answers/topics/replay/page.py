@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from regatta.answers.page.view import View
 from regatta.answers.topics.replay.result import CompilationControl, ControlledPair
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
-from regatta.figures.labels import heap_label, hover, parameters_text, plot_text, shorten
 from regatta.figures.looks import LegendEntry, Look
-from regatta.figures.quantities import interval, show_percent, show_ratio
 from regatta.figures.section import Section, Table
+from regatta.figures.text import (
+    hover,
+    parameters_text,
+    plot_text,
+    shorten,
+    show_ends,
+    show_heap,
+    show_percent,
+    show_ratio,
+)
 
 _CLASSES = (("disagree", "@c1"), ("inconclusive", "@c4"), ("agree", "@c0"))
 _COLUMNS = (
@@ -82,13 +90,13 @@ def _table(one: CompilationControl) -> Table:
 
 
 def _row(pair: ControlledPair) -> tuple[str, ...]:
-    ends = [interval(show_ratio(e.low), show_ratio(e.high)) for e in (pair.plain, pair.controlled)]
+    ends = [show_ends(e) for e in (pair.plain, pair.controlled)]
     others = parameters_text(pair.parameters, frozenset({"phase"}))
     return (
-        pair.host,
-        pair.runtime,
-        " ".join(part for part in (pair.benchmark, others) if part),
-        heap_label(pair.heap_factor, pair.heap_mib),
+        pair.place.host,
+        pair.place.runtime,
+        " ".join(part for part in (pair.place.benchmark, others) if part),
+        show_heap(pair.place.heap),
         f"{pair.a} / {pair.b}",
         show_ratio(pair.plain.point),
         ends[0],

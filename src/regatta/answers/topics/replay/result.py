@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 
@@ -17,11 +18,7 @@ Agreement = Literal["agree", "inconclusive", "disagree"]
 class ControlledPair:
     """Two collectors compared twice: on the plain configuration, and under a set of modifiers that controls compilation."""
 
-    host: str
-    benchmark: str
-    runtime: str
-    heap_factor: float | None
-    heap_mib: int | None
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
     a: str

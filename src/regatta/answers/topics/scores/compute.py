@@ -48,7 +48,7 @@ def find_references(cells: Sequence[CellAnswer]) -> dict[str, Reference]:
     Raises:
         SpecError: a reference is wrong.
     """
-    suites = {parts_of_label(label).suite for label in {cell.benchmark for cell in cells}} - {""}
+    suites = {parts_of_label(label).suite for label in {cell.place.benchmark for cell in cells}} - {""}
     if not suites:
         return {}
     home = known_home()
@@ -82,7 +82,7 @@ def judge_scores(
         cell, parts = run.cell, run.parts
         others = tuple(sorted((k, v) for k, v in parts.chosen.items() if k in SAME_WORK - {COPIES}))
         key = (
-            cell.host, parts.suite, parts.size, cell.configuration, cell.heap_factor, cell.heap_mib, run.copies, others,
+            cell.place.host, parts.suite, parts.size, cell.place.configuration, cell.place.heap.factor, cell.place.heap.mib, run.copies, others,
         )  # fmt: skip
         groups.setdefault(key, []).append(run)
     return tuple(
@@ -92,18 +92,18 @@ def judge_scores(
 
 def runs_of(cells: Sequence[CellAnswer], suites: Collection[str]) -> list[Run]:
     """The runs of the benchmarks of some suites, in the order of the plan."""
-    labels = {cell.benchmark for cell in cells} if suites else set()
+    labels = {cell.place.benchmark for cell in cells} if suites else set()
     scored = {label for label in labels if parts_of_label(label).suite in suites}
     by_cell: dict[tuple[str, str], list[CellAnswer]] = {}
     for cell in cells:
-        if cell.benchmark in scored:
-            by_cell.setdefault((cell.host, cell.cell_id), []).append(cell)
+        if cell.place.benchmark in scored:
+            by_cell.setdefault((cell.place.host, cell.cell_id), []).append(cell)
     return [run for series in by_cell.values() for run in _of_cell(series)]
 
 
 def _of_cell(series: Sequence[CellAnswer]) -> list[Run]:
     """One run for each number of copies that the cell's records tell of."""
-    first, parts = series[0], parts_of_label(series[0].benchmark)
+    first, parts = series[0], parts_of_label(series[0].place.benchmark)
     asked = int(parts.chosen[COPIES]) if parts.chosen.get(COPIES, "").isdecimal() else 1
     changed = sorted(set(parts.chosen) - SAME_WORK)
     if changed:
@@ -144,14 +144,14 @@ def _suite_score(runs: Sequence[Run], reference: Reference, level: float, severa
     }
     left_out.update(dict.fromkeys(sorted(wanted - seen), "not measured"))
     score = SuiteScore(
-        host=first.cell.host,
+        host=first.cell.place.host,
         suite=reference.suite,
         size=size,
         machine=reference.machine,
         kind="speed" if first.copies == 1 else "rate",
         copies=first.copies,
         parameters={key: text for key, text in first.parts.chosen.items() if key in SAME_WORK - {COPIES}},
-        configuration=first.cell.configuration + heap_words(first.cell),
+        configuration=first.cell.place.configuration + heap_words(first.cell.place.heap),
         members=tuple(score for _, score in members),
         left_out=tuple(left_out.items()),
         overall=_overall(members, level),
@@ -188,7 +188,7 @@ def _score(run: Run, reference: Reference, level: float) -> BenchmarkScore | str
     elif not math.isnan(elapsed.low):
         low, reason = math.nan, "the interval of the mean elapsed time reaches 0"
     score = Interval(elapsed.n, work_s / elapsed.point, low, high, level, METHOD, reason)
-    return BenchmarkScore(run.cell.benchmark, run.parts.name, reference_s, elapsed, score)
+    return BenchmarkScore(run.cell.place.benchmark, run.parts.name, reference_s, elapsed, score)
 
 
 def _overall(members: Sequence[tuple[Run, BenchmarkScore]], level: float) -> Interval:

@@ -9,8 +9,8 @@ from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures,
 from regatta.answers.page.view import View
 from regatta.answers.topics.scores.result import SuiteScore
 from regatta.figures.axes import Group
-from regatta.figures.quantities import choose_scale
 from regatta.figures.section import Section, Table
+from regatta.figures.text import choose_scale
 
 _COLUMNS = ("suite", "size", "run", "configuration", "benchmark", "reference", "elapsed", "n", "score")
 

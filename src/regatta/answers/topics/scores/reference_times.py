@@ -58,7 +58,7 @@ def read_times(experiment_dir: Path, progress: Progress | None = None) -> tuple[
 
 def suites_of(cells: Sequence[CellAnswer]) -> list[str]:
     """The suites that were measured, in the order of the plan."""
-    labels = dict.fromkeys(cell.benchmark for cell in cells)
+    labels = dict.fromkeys(cell.place.benchmark for cell in cells)
     return [suite for suite in dict.fromkeys(parts_of_label(label).suite for label in labels) if suite]
 
 
@@ -81,10 +81,12 @@ def make_reference(
     """
     suite = _one("--suite", choice.suite, suites_of(cells))
     runs = runs_of(cells, {suite})
-    host = _one("--host", choice.host, [run.cell.host for run in runs])
-    runs = [run for run in runs if run.cell.host == host]
-    configuration = _one("--configuration", choice.configuration, [run.cell.configuration for run in runs])
-    runs = [run for run in runs if run.cell.configuration == configuration]
+    host = _one("--host", choice.host, [run.cell.place.host for run in runs])
+    runs = [run for run in runs if run.cell.place.host == host]
+    configuration = _one(
+        "--configuration", choice.configuration, [run.cell.place.configuration for run in runs]
+    )
+    runs = [run for run in runs if run.cell.place.configuration == configuration]
     alone = [run for run in runs if run.copies == 1]
     times: dict[str, dict[str, float]] = {}
     missing: dict[str, list[str]] = {}
@@ -145,7 +147,7 @@ def _one(option: str, wanted: str, there: Sequence[str]) -> str:
 
 
 def _several(name: str, size: str, runs: Sequence[Run]) -> Problem:
-    labels = [run.cell.benchmark for run in runs if (run.parts.name, run.parts.size) == (name, size)]
+    labels = [run.cell.place.benchmark for run in runs if (run.parts.name, run.parts.size) == (name, size)]
     return Problem(
         f"{name}:{size}", "one elapsed time of one copy", listed(labels), "measure it in one way only"
     )

@@ -15,7 +15,7 @@ from regatta.answers.topics.scores.result import SuiteScore
 
 def _compute(context: Context) -> tuple[SuiteScore, ...]:
     cells = context.cells
-    several_hosts = len({cell.host for cell in cells}) > 1
+    several_hosts = len({cell.place.host for cell in cells}) > 1
     return judge_scores(cells, find_references(cells), context.facts.level, several_hosts)
 
 

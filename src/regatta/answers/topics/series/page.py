@@ -20,10 +20,18 @@ from regatta.answers.page.view import View
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.figures.axes import Figure, Group, Trace, layout, parameter_axis, value_axis
 from regatta.figures.curves import Point, curve
-from regatta.figures.labels import hover, parameters_text
 from regatta.figures.looks import Look
-from regatta.figures.quantities import Scale, finite, interval, show_percent, show_ratio
 from regatta.figures.section import Section
+from regatta.figures.text import (
+    Scale,
+    finite,
+    hover,
+    joined,
+    parameters_text,
+    show_ends,
+    show_percent,
+    show_ratio,
+)
 from regatta.stats.estimate import Interval
 
 _HEIGHT_PX = 360
@@ -67,12 +75,12 @@ def _values(panel: Panel, looks: Looks) -> list[Figure]:
         for cell in cells:
             if numeric(cell.parameters, panel.series_parameter) is not None:
                 other = parameters_but(cell, panel.varying, panel.series_parameter)
-                title = " · ".join(part for part in (f"heap {heap}" if heap else "", other) if part)
+                title = joined(f"heap {heap}" if heap else "", other)
                 groups.setdefault(title, []).append(cell)
 
     def point(cell: CellAnswer) -> Point:
         estimate, scale = cell.estimate, panel.scale
-        ends = interval(scale.show(estimate.low), scale.show(estimate.high))
+        ends = show_ends(estimate, scale.show)
         text = cell_hover(
             cell,
             f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
@@ -97,7 +105,7 @@ def _ratios(comparisons: Sequence[Comparison], panel: Panel, looks: Looks) -> li
 
     def point(cell: CellAnswer) -> Point:
         row = rows[series_key(cell)]
-        ends = interval(show_ratio(row.ratio.low), show_ratio(row.ratio.high))
+        ends = show_ends(row.ratio)
         text = hover(
             f"{row.a_name} vs {row.b_name}",
             parameters_text(row.parameters),

@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
-from regatta.host.units import UNITS, display_scale
+from regatta.figures.text import show_quantity
+from regatta.host.units import UNITS
 from regatta.host.values.experiment import Scalar
 
 REQUESTED = "requested_us"
@@ -18,9 +20,7 @@ _NS = 1e-9
 class SleepCurve:
     """Mean durations of one host, benchmark, configuration and other parameters; requests ascend."""
 
-    host: str
-    benchmark: str
-    configuration: str
+    place: Place
     #: without the request
     parameters: Mapping[str, Scalar]
     cells: tuple[CellAnswer, ...]
@@ -47,21 +47,21 @@ def sleep_curves(cells: Sequence[CellAnswer]) -> list[SleepCurve]:
             key_of = sorted(
                 (name, str(value)) for name, value in cell.parameters.items() if name != REQUESTED
             )
-            key = (cell.host, cell.cell_id, cell.metric, cell.unit, tuple(key_of))
+            key = (cell.place.host, cell.cell_id, cell.metric, cell.unit, tuple(key_of))
             groups.setdefault(key, []).append(cell)
     curves = []
     for many in groups.values():
         many.sort(key=lambda cell: float(cell.parameters[REQUESTED]))
         first = many[0]
         others = {name: value for name, value in first.parameters.items() if name != REQUESTED}
-        curves.append(SleepCurve(first.host, first.benchmark, first.configuration, others, tuple(many)))
+        curves.append(SleepCurve(first.place, others, tuple(many)))
     return curves
 
 
 def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
     """One sentence a curve: how much longer than asked its sleeps are, and where they are shown to be shorter."""
     curves = sleep_curves(cells)
-    several = len({curve.host for curve in curves}) > 1
+    several = len({curve.place.host for curve in curves}) > 1
     sentences = []
     for curve in curves:
         asked = curve.requested_ns
@@ -70,31 +70,29 @@ def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
             for cell, requested in zip(curve.cells, asked, strict=True)
         ]
         short = [
-            time_text(requested)
+            show_quantity(requested, "ns")
             for cell, requested in zip(curve.cells, asked, strict=True)
             if curve.to_ns(cell.estimate.high) < requested
         ]
         # One process alone is what a reader expects.
         told = {name: value for name, value in curve.parameters.items() if (name, value) != ("parallel", 1)}
         given = ", ".join(f"{name} {value}" for name, value in sorted(told.items()))
-        over = time_text(asked[0]) if len(asked) == 1 else f"{time_text(asked[0])} to {time_text(asked[-1])}"
-        name = curve.benchmark.rsplit("/", 1)[-1].split(":", 1)[0]
+        over = (
+            show_quantity(asked[0], "ns")
+            if len(asked) == 1
+            else f"{show_quantity(asked[0], 'ns')} to {show_quantity(asked[-1], 'ns')}"
+        )
+        name = curve.place.benchmark.rsplit("/", 1)[-1].split(":", 1)[0]
         words = f"{name}{f' ({given})' if given else ''}: asked for {over}, sleeps last {_late_text(late)} on average"
         if short:
             words += f"; those of {', '.join(short)} are shorter than asked"
-        sentences.append(words + (f", on host {curve.host}" if several else ""))
+        sentences.append(words + (f", on host {curve.place.host}" if several else ""))
     return tuple(sentences)
 
 
 def _late_text(late: Sequence[float]) -> str:
     least, most = min(late), max(late)
     if least < 0 < most:
-        return f"from {time_text(-least)} shorter to {time_text(most)} longer than that"
-    ends = list(dict.fromkeys(time_text(abs(end)) for end in (least, most)))
+        return f"from {show_quantity(-least, 'ns')} shorter to {show_quantity(most, 'ns')} longer than that"
+    ends = list(dict.fromkeys(show_quantity(abs(end), "ns") for end in (least, most)))
     return f"{' to '.join(ends)} {'shorter' if most <= 0 else 'longer'} than that"
-
-
-def time_text(value_ns: float) -> str:
-    """`1 ms`, `57.1 us`."""
-    factor, unit = display_scale(value_ns, "ns")
-    return f"{value_ns * factor:.3g} {unit}"

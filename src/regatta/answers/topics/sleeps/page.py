@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.sleeps.compute import SleepCurve, sleep_curves, time_text
+from regatta.answers.topics.sleeps.compute import SleepCurve, sleep_curves
 from regatta.figures.axes import Figure, Group, Trace, log_axis, log_ticks
 from regatta.figures.curves import Point
 from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_texts, labelled_figure, time_quantity
-from regatta.figures.labels import hover, parameters_text
-from regatta.figures.quantities import show_percent
 from regatta.figures.section import Section
+from regatta.figures.text import hover, joined, parameters_text, show_percent, show_quantity
 
 
 def sleeps_section(_: Sequence[str], view: View) -> Section | None:
@@ -20,18 +19,18 @@ def sleeps_section(_: Sequence[str], view: View) -> Section | None:
     curves = [curve for curve in sleep_curves(view.answer.cells) if len(curve.cells) > 1]
     if not curves:
         return None
-    hosts = len({curve.host for curve in curves}) > 1
-    configured = len({curve.configuration for curve in curves}) > 1
+    hosts = len({curve.place.host for curve in curves}) > 1
+    configured = len({curve.place.configuration for curve in curves}) > 1
     places: dict[str, list[SleepCurve]] = {}
     for curve in curves:
         others = {name: value for name, value in curve.parameters.items() if name != "call"}
         parts = (
-            curve.benchmark.rsplit("/", 1)[-1].split(":", 1)[0],
-            curve.configuration if configured else "",
+            curve.place.benchmark.rsplit("/", 1)[-1].split(":", 1)[0],
+            curve.place.configuration if configured else "",
             parameters_text(others),
-            f"on {curve.host}" if hosts else "",
+            f"on {curve.place.host}" if hosts else "",
         )
-        places.setdefault(" · ".join(part for part in parts if part), []).append(curve)
+        places.setdefault(joined(*parts), []).append(curve)
     figures = [
         _figure(title, many[first : first + MOST_LINES])
         for title, many in places.items()
@@ -51,7 +50,7 @@ def _figure(title: str, curves: Sequence[SleepCurve]) -> Figure:
     lines = [NamedLine(str(curve.parameters.get("call", "sleep")), _points(curve)) for curve in curves]
     asked = sorted({requested for curve in curves for requested in curve.requested_ns})
     low, high = asked[0], asked[-1]
-    ticks = {tick: time_text(tick).replace("us", "µs") for tick in log_ticks(low, high)}
+    ticks = {tick: show_quantity(tick, "ns") for tick in log_ticks(low, high)}
     exact = NamedLine("", [Point(x, x, math.nan, math.nan, "") for x in (low, high)])
     under: Trace = {
         "type": "scatter",
@@ -71,7 +70,7 @@ def _points(curve: SleepCurve) -> list[Point]:
         estimate = cell.estimate
         text = hover(
             parameters_text(curve.parameters),
-            f"asked for {time_text(requested)}",
+            f"asked for {show_quantity(requested, 'ns')}",
             *estimate_texts(estimate, cell.unit),
         )
         y, low, high = (curve.to_ns(value) for value in (estimate.point, estimate.low, estimate.high))

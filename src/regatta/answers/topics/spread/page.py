@@ -12,10 +12,9 @@ from regatta.answers.page.view import View
 from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
-from regatta.figures.labels import shorten
 from regatta.figures.looks import Look
-from regatta.figures.quantities import Scale, finite, tidy
 from regatta.figures.section import Section
+from regatta.figures.text import Scale, finite, shorten, tidy
 
 _ROW_PX = 58
 _FRAME_PX = 78

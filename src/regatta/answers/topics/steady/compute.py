@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import duckdb
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regatta.answers.iterations import Batch, read_series
-from regatta.answers.names import Names, configuration
+from regatta.answers.names import Names
 from regatta.answers.samples import PlannedCell, Samples
 from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
-from regatta.host.values.experiment import Scalar, SteadyState
+from regatta.host.values.experiment import SteadyState
 from regatta.stats.intervals import geometric_mean
 from regatta.stats.steady import steady_windows
 from regatta.stats.warmup import KINDS, LEAST_ITERATIONS, common_kind, courses_of
@@ -177,16 +177,11 @@ def _series(
 ) -> SeriesSteadiness:
     parameters = json.loads(parameters_text) if parameters_text else {}
     ratio = geometric_mean(found.cov_ratios, level)
-    named = configuration(cell)
     counts = Counter(found.kinds)
     return SeriesSteadiness(
         cell_id=cell.cell_id,
-        host=cell.host,
-        place=_place(cell, parameters, names),
-        benchmark=cell.benchmark,
-        configuration=named,
-        heap_factor=cell.heap_factor,
-        heap_mib=cell.heap_mib,
+        title=names.series(cell, parameters),
+        place=cell.place,
         metric=cell.metric,
         parameters=parameters,
         invocations=len(found.kinds),
@@ -204,12 +199,6 @@ def _series(
         bias=geometric_mean(found.late if steady.method == "fixed" and cell.summary == "mean" else (), level),
         curve=_curve("", [row for _, row in found.relative]),
     )
-
-
-def _place(cell: PlannedCell, parameters: Mapping[str, Scalar], names: Names) -> str:
-    named, host = configuration(cell), names.host(cell)
-    place = names.place(cell, parameters) + (f" ({named})" if named else "")
-    return place if host == "this host" else f"{place} on {host}"
 
 
 def _agreement(point: float, low: float, high: float, theta_percent: float) -> str:

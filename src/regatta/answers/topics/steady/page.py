@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from regatta.answers.page.looks import Looks
@@ -12,10 +11,20 @@ from regatta.answers.result import CellAnswer
 from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis, value_axis
 from regatta.figures.curves import Point, curve
-from regatta.figures.labels import heap_label, hover, parameters_key, parameters_text
 from regatta.figures.looks import LegendEntry, Look
-from regatta.figures.quantities import ABSENT, Scale, finite, interval, show_ratio, significant
 from regatta.figures.section import Section, Table
+from regatta.figures.text import (
+    Scale,
+    finite,
+    hover,
+    joined,
+    parameters_key,
+    parameters_text,
+    show_brief,
+    show_heap,
+    show_interval,
+    show_ratio,
+)
 
 _HEIGHT_PX = 340
 _PLAIN = Scale(1.0, "", 3)
@@ -66,27 +75,26 @@ def steady_section(found: Steadiness | None, view: View) -> Section | None:
 def steady_tables(found: Steadiness | None, view: View) -> list[Table]:
     """The series with their classes and windows."""
     series = () if found is None else found.series
-    several = len({one.host for one in series}) > 1
+    several = len({one.place.host for one in series}) > 1
     rows = [_row(one, several) for one in series]
     return [Table("", _COLUMNS, rows, frozenset({1, 3, 4, 5, 6}))] if rows else []
 
 
 def _row(one: SeriesSteadiness, several_hosts: bool) -> tuple[str, ...]:
-    heap = heap_label(one.heap_factor, one.heap_mib)
+    heap = show_heap(one.place.heap)
     ratio = one.cov_over_changepoints
     parts = (
-        one.benchmark, one.configuration, heap, parameters_text(one.parameters), one.host if several_hosts else "",
+        one.place.benchmark, one.place.configuration, heap, parameters_text(one.parameters), one.place.host if several_hosts else "",
     )  # fmt: skip
-    ends = interval(show_ratio(ratio.low), show_ratio(ratio.high))
     kinds = ", ".join(f"{count} {kind}" for kind, count in one.kinds.items())
     return (
-        " · ".join(part for part in parts if part),
+        joined(*parts),
         f"{one.invocations} × {one.iterations:,}",
         f"{one.kind} ({kinds})" if len(one.kinds) > 1 else one.kind,
-        _number(one.steady_from),
+        show_brief(one.steady_from),
         f"{one.cov_reached} of {one.invocations}",
-        _number(one.cov_start),
-        show_ratio(ratio.point) + (f" ({ends})" if ends else ""),
+        show_brief(one.cov_start),
+        show_interval(ratio),
         one.agreement,
     )
 
@@ -110,7 +118,8 @@ def _by_kind(found: Steadiness) -> list[Group]:
 def _by_cell(found: Steadiness, panels: Sequence[Panel], looks: Looks) -> list[Group]:
     """A group a panel, a figure a heap; series over a parameter are in the table alone."""
     curves = {
-        (one.host, one.cell_id, one.metric, parameters_key(one.parameters)): one.curve for one in found.series
+        (one.place.host, one.cell_id, one.metric, parameters_key(one.parameters)): one.curve
+        for one in found.series
     }
     groups = []
     for panel in panels:
@@ -156,7 +165,3 @@ def _figure(title: str, lines: Sequence[tuple[IterationCurve, Look, str]]) -> Fi
     last = max(one.iterations[-1] for one, _, _ in lines) + 1
     x = axis("iteration") if last <= _LOG_FROM else log_axis("iteration, log scale", 1.0, float(last))
     return Figure(title, _HEIGHT_PX, bands + tops, layout(x, value_axis("iteration ÷ steady state", values)))
-
-
-def _number(value: float) -> str:
-    return ABSENT if math.isnan(value) else significant(value, 3) if value % 1 else f"{value:.0f}"

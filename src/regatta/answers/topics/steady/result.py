@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 
@@ -30,13 +31,9 @@ class SeriesSteadiness:
     """One series (a cell's own metric with one set of parameters), judged by both ways."""
 
     cell_id: str
-    host: str
     #: `h2 at 2 x minheap (g1)`, for sentences
-    place: str
-    benchmark: str
-    configuration: str
-    heap_factor: float | None
-    heap_mib: int | None
+    title: str
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
     #: that were judged

@@ -32,8 +32,10 @@ def _document(steadiness: Steadiness | None) -> Any:
     found = plain(steadiness)
     if found is not None:
         del found["curves"]
-        for series in found["series"]:
+        for number, series in enumerate(found["series"]):
             del series["curve"]
+            first = {"cell_id": series["cell_id"], "host": series["host"], "place": series.pop("title")}
+            found["series"][number] = first | series
     return found
 
 

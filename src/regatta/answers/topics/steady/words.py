@@ -49,7 +49,7 @@ def steadiness_words(found: Steadiness | None, steady: SteadyState) -> tuple[str
 def summary_words(cells: Sequence[PlannedCell], names: Names) -> tuple[str, ...]:
     """What the repetitions of an invocation became, where that is not their mean everywhere."""
     benchmarks: dict[str, list[str]] = {}
-    for label, summary in dict.fromkeys((cell.benchmark, cell.summary) for cell in cells):
+    for label, summary in dict.fromkeys((cell.place.benchmark, cell.summary) for cell in cells):
         benchmarks.setdefault(summary, []).append(label)
     if benchmarks.keys() <= {"mean"}:
         return ()
@@ -89,7 +89,7 @@ def _unsteady(series: Sequence[SeriesSteadiness]) -> list[str]:
     """Where invocations of one cell do not agree, or never settle: their mean is no property of the program."""
     odd = [one for one in series if one.kind in (UNSTEADY, INCONSISTENT, SLOWDOWN)]
     odd.sort(key=lambda one: -one.kinds.get(UNSTEADY, 0))
-    told = [f"{_kinds(one)} in {one.place}" for one in odd[:_NAMED]]
+    told = [f"{_kinds(one)} in {one.title}" for one in odd[:_NAMED]]
     if len(odd) > _NAMED:
         told.append(f"and {len(odd) - _NAMED} series more")
     return [f"Invocations differ, slow down or do not settle: {'; '.join(told)}"] if told else []
@@ -123,7 +123,7 @@ def _agreement(series: Sequence[SeriesSteadiness]) -> list[str]:
         worst = max(differ, key=lambda one: abs(math.log(one.cov_over_changepoints.point)))
         ratio = worst.cov_over_changepoints
         word = "above" if ratio.point > 1 else "below"
-        text += f"; they differ most in {worst.place}, where the window's mean is {how_much(ratio)} {word} the level at the end"
+        text += f"; they differ most in {worst.title}, where the window's mean is {how_much(ratio)} {word} the level at the end"
     return [text]
 
 
@@ -142,7 +142,7 @@ def _warmup(found: Steadiness) -> list[str]:
         return [f"{left_out} is long enough by change points in most invocations of every series"]
     worst = max(late, key=lambda one: _size(one.bias.point))
     text = (
-        f"{left_out} is too short by change points in {len(late)} of {len(steady)} series, most in {worst.place}: "
+        f"{left_out} is too short by change points in {len(late)} of {len(steady)} series, most in {worst.title}: "
         f"steady {_after(worst.steady_from)}"
     )
     if not math.isnan(worst.bias.low):

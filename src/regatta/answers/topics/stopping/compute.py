@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from regatta.answers.comparisons import contrasts_of
-from regatta.answers.names import Names, configuration, short_names
+from regatta.answers.names import Names, short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.stops import StopGroup, Stops
@@ -83,7 +83,7 @@ def _judge(group: StopGroup, stops: Stops, samples: Samples, level: float, names
     place = names.place(group.cells[0], {})
     where = f"{place}, {names.host(group.cells[0])}"
     return StoppedGroup(
-        host=group.cells[0].host,
+        host=group.cells[0].place.host,
         place=place,
         rule=rule["rule"],
         target_percent=rule["target_percent"],
@@ -156,7 +156,7 @@ def _pair(
 ) -> StoppedPair:
     entry = told.get((a.cell_id, b.cell_id if b else "", parameters), {})
     sd = entry.get("sd")
-    a_name, b_name, _ = short_names(a, b) if b else (configuration(a), "", set())
+    a_name, b_name, _ = short_names(a, b) if b else (a.place.configuration, "", set())
     return StoppedPair(
         a_name=f"{a_name} again" if a.twin_of else a_name,
         b_name=b_name,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from regatta.answers.page.view import View
 from regatta.answers.topics.stopping.result import StoppedGroup
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
-from regatta.figures.labels import plot_text
 from regatta.figures.section import Section, Table
+from regatta.figures.text import plot_text, show_percent
 
 _COLUMNS = ("block group", "rounds needed", "run", "target", "widest interval", "target met", "why")
 _ROW_PX = 34
@@ -56,8 +56,8 @@ def _row(group: StoppedGroup, several: bool) -> tuple[str, ...]:
         _name(group, several),
         "not decided yet" if group.needed is None else str(group.needed),
         str(group.run),
-        f"{group.target_percent:g} %",
-        _percent(group.reached_percent),
+        show_percent(group.target_percent / 100),
+        show_percent(group.reached_percent / 100, 2),
         {None: "", True: "yes", False: "no"}[group.met],
         group.reason,
     )
@@ -69,9 +69,9 @@ def _pair_tables(groups: Sequence[StoppedGroup], several: bool) -> list[Table]:
             _name(group, several),
             " / ".join(name for name in (pair.a_name, pair.b_name) if name) + _given(pair.parameters),
             str(pair.decided_by),
-            _percent(100 * math.expm1(pair.sd)) if pair.sd >= 0 else "",
+            show_percent(math.expm1(pair.sd), 2) if pair.sd >= 0 else "",
             "" if pair.needed is None else str(pair.needed),
-            _percent(pair.reached_percent),
+            show_percent(pair.reached_percent / 100, 2),
             pair.reason,
         )
         for group in groups
@@ -91,10 +91,6 @@ def _pair_tables(groups: Sequence[StoppedGroup], several: bool) -> list[Table]:
 
 def _given(parameters: str) -> str:
     return f" {parameters}" if parameters else ""
-
-
-def _percent(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.2g} %"
 
 
 def _figure(groups: Sequence[StoppedGroup], several: bool) -> Figure:

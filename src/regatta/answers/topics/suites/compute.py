@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regatta.answers.names import Names, configuration, heap_words, short_names
+from regatta.answers.names import Names, heap_words, short_names
 from regatta.answers.pairs import Pair
+from regatta.answers.parts import shared_heap
 from regatta.answers.topics.suites.result import SuiteComparison, SuiteMember
 from regatta.answers.words import bound_words, compared, how_much, listed, practical, shows_difference
 from regatta.host.values.benchmark_label import parts_of_label
@@ -42,7 +43,7 @@ def judge_suites(
     for pair, contrast in zip(pairs, contrasts, strict=True):
         cell = pair.cell
         key = (
-            cell.host, _suite(pair), cell.heap, cell.metric, cell.better, configuration(cell), configuration(pair.base),
+            cell.place.host, _suite(pair), cell.place.heap.asked, cell.metric, cell.better, cell.place.configuration, pair.base.place.configuration,
         )  # fmt: skip
         groups.setdefault(key, []).append((pair, contrast))
     found = (_one(measured, level, theta_percent, names) for measured in groups.values())
@@ -50,13 +51,13 @@ def judge_suites(
 
 
 def _suite(pair: Pair) -> str:
-    return parts_of_label(pair.cell.benchmark).suite
+    return parts_of_label(pair.cell.place.benchmark).suite
 
 
 def _one(measured: _Measured, level: float, theta_percent: float, names: Names) -> SuiteComparison | None:
     by_benchmark: dict[str, _Measured] = {}
     for pair, contrast in measured:
-        by_benchmark.setdefault(pair.cell.benchmark, []).append((pair, contrast))
+        by_benchmark.setdefault(pair.cell.place.benchmark, []).append((pair, contrast))
     together: _Measured = []
     left_out: list[tuple[str, str]] = []
     for benchmark, several in by_benchmark.items():
@@ -72,18 +73,18 @@ def _one(measured: _Measured, level: float, theta_percent: float, names: Names) 
     found = suite_ratio(logs, variances, [contrast.df for _, contrast in together], level)
     these, like_these = found.these, found.like_these
     first = together[0][0]
-    sizes = {pair.cell.heap_mib for pair, _ in together}
     return SuiteComparison(
-        host=first.cell.host,
+        host=first.cell.place.host,
         suite=_suite(first),
-        a_name=configuration(first.cell),
-        b_name=configuration(first.base),
+        a_name=first.cell.place.configuration,
+        b_name=first.base.place.configuration,
         a=first.cell.cell_id,
-        heap_factor=first.cell.heap_factor,
-        heap_mib=sizes.pop() if len(sizes) == 1 else None,
+        heap=shared_heap(pair.cell.place for pair, _ in together),
         metric=first.cell.metric,
         better=first.cell.better,
-        members=tuple(SuiteMember(pair.cell.benchmark, contrast.interval) for pair, contrast in together),
+        members=tuple(
+            SuiteMember(pair.cell.place.benchmark, contrast.interval) for pair, contrast in together
+        ),
         left_out=tuple(left_out),
         these=these,
         like_these=like_these,
@@ -115,7 +116,7 @@ def _words(first: Pair, these: Interval, like_these: Interval, left_out: Sequenc
     cell = first.cell
     a_name, b_name, differ = short_names(cell, first.base)
     suite = f" of {_suite(first)}" if _suite(first) else ""
-    where = f"over these {these.n} benchmarks{suite}{heap_words(cell)}{names.within(cell, differ)}"
+    where = f"over these {these.n} benchmarks{suite}{heap_words(cell.place.heap)}{names.within(cell, differ)}"
     without = f" (without {listed([names.benchmark(label) for label in left_out])})" if left_out else ""
     where += f"{without}, on {names.host(cell)}"
     if math.isnan(these.low):

@@ -16,9 +16,9 @@ from regatta.answers.page.ratio_rows import (
 from regatta.answers.page.view import View
 from regatta.answers.topics.suites.result import SuiteComparison
 from regatta.figures.axes import Group
-from regatta.figures.labels import heap_label
 from regatta.figures.looks import Look
 from regatta.figures.section import Section, Table
+from regatta.figures.text import joined, show_heap
 
 _PLAIN = Look("@ink", "circle", "solid")
 
@@ -45,9 +45,9 @@ def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | No
 
 
 def _place(suite: SuiteComparison, several: bool) -> str:
-    heap = heap_label(suite.heap_factor, suite.heap_mib)
+    heap = show_heap(suite.heap)
     parts = (suite.suite, f"heap {heap}" if heap else "", f"on {suite.host}" if several else "")
-    return " · ".join(part for part in parts if part)
+    return joined(*parts)
 
 
 def _group(place: str, suites: list[SuiteComparison], view: View) -> Group | None:
@@ -109,7 +109,7 @@ def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
 def _cells(suite: SuiteComparison) -> tuple[str, ...]:
     return (
         suite.suite,
-        heap_label(suite.heap_factor, suite.heap_mib),
+        show_heap(suite.heap),
         f"{suite.a_name} / {suite.b_name}",
         str(len(suite.members)),
         reading(suite.these),

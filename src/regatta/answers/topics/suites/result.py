@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from regatta.host.values.experiment import Better
+from regatta.host.values.experiment import Better, Heap
 from regatta.stats.estimate import Interval
 
 
@@ -26,9 +26,8 @@ class SuiteComparison:
     b_name: str
     #: a cell (of the first benchmark) that stands for the alternative in figures
     a: str
-    heap_factor: float | None
-    #: None where it differs between the benchmarks
-    heap_mib: int | None
+    #: without its size where that differs between the benchmarks
+    heap: Heap
     metric: str
     better: Better
     #: only those that both sides completed

@@ -58,7 +58,7 @@ def overhead(answer: Answer, collector: str, heap: float = 2.0, resource: str = 
     (found,) = [
         o
         for o in COLLECTORS.of(answer).overheads
-        if (o.collector, o.heap_factor, o.resource) == (collector, heap, resource)
+        if (o.place.collector, o.place.heap.factor, o.resource) == (collector, heap, resource)
     ]
     return found
 
@@ -66,7 +66,7 @@ def overhead(answer: Answer, collector: str, heap: float = 2.0, resource: str = 
 def test_each_collector_stands_over_the_distilled_cost(tmp_path: Path) -> None:
     answer = answered(tmp_path, [cell(name) for name in COSTS], COSTS)
     (wall, cpu) = COLLECTORS.of(answer).distilled
-    assert (wall.resource, wall.collector, wall.heap_factor) == ("wall", "serial", 2.0)
+    assert (wall.resource, wall.collector, wall.place.heap.factor) == ("wall", "serial", 2.0)
     assert wall.cost.point == pytest.approx(0.8, rel=0.05)
     # Processor time: 2000 less the 200 in which at least one thread collected.
     assert cpu.cost.point == pytest.approx(1.8, rel=0.05)

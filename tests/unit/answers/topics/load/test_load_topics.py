@@ -16,6 +16,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.page.gallery import gallery
 from regatta.answers.page.page import render
 from regatta.answers.page.view import View
+from regatta.answers.parts import Place
 from regatta.answers.result import Answer
 from regatta.answers.topics.load.page import line_names, load_axis
 from regatta.answers.topics.load.result import LoadCurve, LoadPoint, Scaling
@@ -24,6 +25,7 @@ from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure
 from regatta.figures.labelled import MOST_LINES
 from regatta.figures.section import Section
+from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
 SUMS = (
@@ -72,7 +74,7 @@ def made(
     )
     better = "lower" if unit == "ns" else "higher"
     return LoadCurve(
-        "alpha", program, "native", "", "none", None, None, "latency", aspect, unit, better, parameters, points  # type: ignore[arg-type]
+        program, Place("alpha", "local", program, "native", "", "none", Heap()), "latency", aspect, unit, better, parameters, points  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -237,7 +239,9 @@ def test_what_no_family_knows_is_in_a_group_of_its_own() -> None:
 
 def test_hosts_and_configurations_have_figures_of_their_own_that_say_whose_they_are() -> None:
     one = made("lat_a", {1: 3.0, 2: 4.0})
-    other, tuned = replace(one, host="beta"), replace(one, modifiers="thp")
+    other, tuned = (
+        replace(one, place=replace(one.place, **what)) for what in ({"host": "beta"}, {"modifiers": "thp"})
+    )
     topic = load_topic(answer_of(one, other, tuned, cpus={"alpha": 2, "beta": 8}))
     figures = topic.groups[0].figures
     assert [figure.title for figure in figures] == [

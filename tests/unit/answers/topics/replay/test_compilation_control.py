@@ -15,9 +15,10 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.families.result import Family
 from regatta.answers.page.page import render
-from regatta.answers.parts import TukeyPair
+from regatta.answers.parts import Place, TukeyPair
 from regatta.answers.topics.replay.compute import agreement, judge_control
 from regatta.answers.topics.replay.topic import REPLAY
+from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
 #: intervals of a ratio: below 1, above 1, around 1
@@ -47,7 +48,7 @@ def test_the_classes_of_table_5(plain: Any, controlled: Any, expected: str) -> N
 
 def family(modifiers: str, pairs: Sequence[tuple[str, str, Any]], **more: Any) -> Family:
     plain = Family(
-        "alpha", "s/lzw:x", "jdk-25", modifiers, 2.0, 64, "elapsed", {}, ("serial", "parallel", "g1"), 1.0, 2.0, 18.0,
+        Place("alpha", "local", "s/lzw:x", "jdk-25", "", modifiers, Heap(2.0, 64)), "elapsed", {}, ("serial", "parallel", "g1"), 1.0, 2.0, 18.0,
         0.01, "block-anova+tukey", tuple(TukeyPair(a, b, ratio(ends), 0.01) for a, b, ends in pairs), "",
     )  # fmt: skip
     return replace(plain, **more)
@@ -93,8 +94,9 @@ def test_what_has_no_interval_on_one_side_is_left_out_and_counted() -> None:
 
 def test_places_that_differ_are_not_compared() -> None:
     plain = family("none", [("serial", "g1", MORE)])
-    for other in ({"heap_factor": 4.0}, {"runtime": "jdk-21"}, {"host": "beta"}, {"benchmark": "s/h2:x"}):
-        controlled = family("c1-only", [("serial", "g1", MORE)], **other)
+    for other in ({"heap": Heap(4.0, 64)}, {"runtime": "jdk-21"}, {"host": "beta"}, {"benchmark": "s/h2:x"}):
+        controlled = family("c1-only", [("serial", "g1", MORE)])
+        controlled = replace(controlled, place=replace(controlled.place, **other))
         assert judge_control([plain, controlled], ("c1-only",), "startup") == ()
     assert judge_control([plain, family("thp", [("serial", "g1", MORE)])], ("c1-only",), "startup") == ()
 

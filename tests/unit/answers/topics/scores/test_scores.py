@@ -22,6 +22,7 @@ from regatta.answers.topics.scores.topic import SCORES
 from regatta.cli.analyze import analyze
 from regatta.cli.reference import reference
 from regatta.host.errors import SpecError
+from regatta.host.values.experiment import Heap
 from regatta.stats.intervals import mean_interval, t_quantile
 
 ROUNDS = 8
@@ -114,7 +115,7 @@ def test_the_geometric_mean_has_the_interval_of_these_benchmarks(home: Path, tmp
 
 def test_the_interval_covers_what_it_says() -> None:
     """300 suites of 3 programs; 95 % has a standard error of 1.3 % here."""
-    from regatta.answers.parts import Sample
+    from regatta.answers.parts import Place, Sample
     from regatta.answers.result import CellAnswer
     from regatta.answers.topics.scores.compute import judge_scores
     from regatta.spec.references import Reference
@@ -130,7 +131,7 @@ def test_the_interval_covers_what_it_says() -> None:
         samples = tuple(Sample("", float(v), 0, 0, 0, 0, False) for v in values)
         estimate = Interval(6, mean.point, mean.low, mean.high, 0.95, "t", "")
         return CellAnswer(
-            name, "h", "p", f"s/{name}:x", "native", "", "none", None, None, "elapsed", "s", "lower", {}, estimate,
+            name, Place("h", "p", f"s/{name}:x", "native", "", "none", Heap()), "elapsed", "s", "lower", {}, estimate,
             samples, (), {"ok": 6}, 6,
         )  # fmt: skip
 

@@ -51,7 +51,7 @@ def _steadiness(answer: Answer) -> Steadiness:
 
 
 def _by_collector(answer: Answer) -> dict[str, SeriesSteadiness]:
-    return {one.configuration.split()[1]: one for one in _steadiness(answer).series}
+    return {one.place.configuration.split()[1]: one for one in _steadiness(answer).series}
 
 
 def test_cells_have_the_class_that_their_invocations_share(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def _answer(n: int = 60, **changes: object) -> Answer:
     estimate = Interval(10, 1.31, 1.29, 1.33, 0.95, "log-t")
     series = tuple(
         SeriesSteadiness(
-            cell.cell_id, cell.host, "h2", cell.benchmark, cell.configuration, cell.heap_factor, cell.heap_mib,
+            cell.cell_id, "h2", cell.place,
             cell.metric, cell.parameters, 10, n, 9, 3.0, "inconsistent", {"flat": 4, "warmup": 6}, 12.5, 20.0,
             estimate, "disagree", 6, estimate, _curve("", n),
         )
