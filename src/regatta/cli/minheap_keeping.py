@@ -12,8 +12,7 @@ from regatta.host.values.experiment import Runtime
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.minheaps import accepted_collectors
 from regatta.spec.home import minheaps_path
-from regatta.spec.minheap_schema import MinheapsFile
-from regatta.spec.minheaps import merged_minheaps, minheaps_text, read_minheaps
+from regatta.spec.minheaps import MinheapsFile, merged_minheaps, minheaps_text, read_minheaps
 from regatta.store.folder import replacing
 
 

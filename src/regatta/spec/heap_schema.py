@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from regatta.spec.fields import MAX_ITEMS, Exact, Strict, refusal
 
 
-def _range_length(first: Decimal, last: Decimal, step: Decimal) -> int:
-    """How many values `from first to last by step` has; refuses one that misses its end."""
-    if step <= 0:
-        raise refusal("a `step` above 0", key="step")
-    if last < first:
-        raise refusal("`from` not above `to`", "exchange them", key="from")
-    steps = (last - first) / step
-    if steps != steps.to_integral_value():
-        reached = first + step * int(steps)
-        raise refusal("`to` to be `from` plus whole steps", f"`to: {reached.normalize():f}`", key="to")
-    if steps >= MAX_ITEMS:
-        raise refusal(f"at most {MAX_ITEMS} values in a range", "a larger `step`", key="step")
-    return int(steps) + 1
+class _Range(Strict):
+    """Evenly spaced values, both ends included; exact, so that 1 to 6 by 0.25 are 21."""
+
+    first: Any = Field(alias="from")
+    last: Any = Field(alias="to")
+    step: Any
+
+    @model_validator(mode="after")
+    def _ends(self) -> Self:
+        if self.last < self.first:
+            raise refusal("`from` not above `to`", "exchange them", key="from")
+        steps = Decimal(self.last - self.first) / self.step
+        if steps != steps.to_integral_value():
+            reached = Decimal(self.first + self.step * int(steps))
+            raise refusal("`to` to be `from` plus whole steps", f"`to: {reached.normalize():f}`", key="to")
+        if steps >= MAX_ITEMS:
+            raise refusal(f"at most {MAX_ITEMS} values in a range", "a larger `step`", key="step")
+        return self
+
+    def values(self) -> list[Any]:
+        """All of them, in ascending order."""
+        return [self.first + self.step * i for i in range(int((self.last - self.first) / self.step) + 1)]
 
 
-class FactorRange(Strict):
+class FactorRange(_Range):
     """Evenly spaced factors, both ends included."""
 
     first: Annotated[Exact, Field(gt=0)] = Field(alias="from", description="First factor.", examples=[1])
@@ -36,32 +45,13 @@ class FactorRange(Strict):
         description="Distance of neighbours; `to` is `from` plus whole steps.", examples=[0.25]
     )
 
-    @model_validator(mode="after")
-    def _ends(self) -> FactorRange:
-        _range_length(self.first, self.last, self.step)
-        return self
 
-    def values(self) -> list[Decimal]:
-        """The factors, exact: 1 to 6 by 0.25 are 21."""
-        count = _range_length(self.first, self.last, self.step)
-        return [self.first + self.step * i for i in range(count)]
-
-
-class SizeRange(Strict):
+class SizeRange(_Range):
     """Evenly spaced sizes, both ends included."""
 
     first: int = Field(alias="from", description="First size in MiB.", ge=1, le=2**24, examples=[64])
     last: int = Field(alias="to", description="Last size in MiB, included.", ge=1, le=2**24, examples=[512])
     step: int = Field(description="Distance of neighbours in MiB.", ge=1, le=2**24, examples=[64])
-
-    @model_validator(mode="after")
-    def _ends(self) -> SizeRange:
-        _range_length(Decimal(self.first), Decimal(self.last), Decimal(self.step))
-        return self
-
-    def values(self) -> list[int]:
-        """The sizes in MiB."""
-        return list(range(self.first, self.last + 1, self.step))
 
 
 def _list_or_range(value: Any) -> str:

@@ -5,15 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from regatta.host.errors import Problem, SpecError
-from regatta.spec.fields import NAME
+from regatta.spec.fields import MAX_ITEMS, NAME, Line, Name, Strict, Text
 from regatta.spec.home import reference_path
 from regatta.spec.problems import check, shown, unknown
-from regatta.spec.reference_schema import ReferenceFile
 from regatta.spec.registries import read_registry
 from regatta.spec.yaml_lines import Document, parse_yaml
+
+Seconds = Annotated[float, Field(gt=0, le=1e7)]
+Times = Annotated[dict[Name, Seconds], Field(min_length=1, max_length=MAX_ITEMS)]
+
+
+class ReferenceFile(Strict):
+    """How long a suite's programs take on a named machine, to which scores are ratios. `regatta reference` makes it."""
+
+    suite: Name = Field(description="The suite, and the file's name.", examples=["speclike"])
+    machine: Line = Field(
+        description="The machine's name, told with every score.", examples=["quiet-xeon-2026"]
+    )
+    description: Text = Field(
+        "", description="What the machine is.", examples=["2 cores of a Xeon at 2.1 GHz, Debian 12, gcc 12.2"]
+    )
+    times_s: dict[Name, Times] = Field(
+        description="Benchmark to size to the mean elapsed time of one copy, in seconds; taken as exact.",
+        min_length=1,
+        max_length=MAX_ITEMS,
+        examples=[{"gzip": {"test": 0.31, "train": 0.97}}],
+    )
 
 
 @dataclass(frozen=True)

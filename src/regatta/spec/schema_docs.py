@@ -14,9 +14,9 @@ from pydantic.fields import FieldInfo
 from regatta.spec import fields, plan_size
 from regatta.spec.calls import CallsFile
 from regatta.spec.flow import flow_yaml
-from regatta.spec.minheap_schema import MinheapsFile
+from regatta.spec.minheaps import MinheapsFile
 from regatta.spec.primitives import PrimitivesFile
-from regatta.spec.reference_schema import ReferenceFile
+from regatta.spec.references import ReferenceFile
 from regatta.spec.registry_schema import CollectorsFile, ModifiersFile, RuntimesFile
 from regatta.spec.spec_schema import Spec
 from regatta.spec.suite_schema import SuiteFile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,27 @@ from pydantic_core import PydanticCustomError
 
 from regatta.host.errors import Problem
 from regatta.host.values.experiment import Benchmark, Build, Expectation, Input, Scalar, UserFile
+from regatta.host.values.template import placeholders
 from regatta.spec.adapter_options import check_adapter
+from regatta.spec.fields import refusal
 from regatta.spec.problems import check, shown, unknown
 from regatta.spec.suite_schema import SizeSpec, SuiteFile
-from regatta.spec.templates import names_in
 from regatta.spec.yaml_lines import Document, KeyPath
 
+#: the braces of a template that stand for a name, or are doubled
+_FINE = re.compile(r"\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 _ALWAYS = ("benchmark", "iterations", "seed")
+
+
+def names_in(text: str) -> list[str]:
+    """The names that a template mentions, in order.
+
+    Raises:
+        PydanticCustomError: a brace that belongs to no name and is not doubled.
+    """
+    if re.search(r"[{}]", _FINE.sub("", text)):
+        raise refusal("`{name}`, or doubled braces for braces", "write `{{` and `}}` for braces")
+    return placeholders(text)
 
 
 @dataclass

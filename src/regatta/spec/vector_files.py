@@ -10,9 +10,8 @@ from typing import Any
 
 from regatta.host.errors import Problem, RegattaError, SpecError
 from regatta.host.files import replaced
-from regatta.spec.interval_schema import IntervalSpec
 from regatta.spec.problems import check, shown, shown_path, unknown_choice
-from regatta.spec.vector_schema import ApplicationFile, CostSpec, SystemFile
+from regatta.spec.vector_schema import ApplicationFile, CostSpec, IntervalSpec, SystemFile
 from regatta.spec.vectors import (
     ApplicationVector,
     ConstantCost,

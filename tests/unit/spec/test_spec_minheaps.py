@@ -10,8 +10,7 @@ from spec_examples import JAVA, write
 
 from regatta.host.errors import SpecError
 from regatta.host.values.experiment import Experiment
-from regatta.spec.minheap_schema import MinheapsFile
-from regatta.spec.minheaps import merged_minheaps, minheaps_text, read_minheaps
+from regatta.spec.minheaps import MinheapsFile, merged_minheaps, minheaps_text, read_minheaps
 
 Load = Callable[..., Experiment]
 
