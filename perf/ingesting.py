@@ -144,8 +144,9 @@ def _influx(place: Path) -> Iterator[_Influx]:
 
 _WHERE = """\
 import json
-from regatta.influx.settings import read_settings, services_settings
-print(json.dumps({"url": read_settings(services_settings()).url}))
+from regatta.influx.settings import read_settings
+from regatta.services.places import places
+print(json.dumps({"url": read_settings(places().settings).url}))
 """
 
 

@@ -24,9 +24,9 @@ from user_services import HOME, REGATTA, Services
 
 from regatta.host.errors import VerificationError
 from regatta.services.local_influx import LocalInflux
-from regatta.services.ownership import why_not_ours
 from regatta.services.places import Places
 from regatta.services.ports import is_free
+from regatta.services.stack import why_not_ours
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 PERTURBATION = (
@@ -284,7 +284,7 @@ def test_one_that_could_not_be_noted_is_ended(services: Services, monkeypatch: p
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("regatta.services.local_influx.note", full)
+    monkeypatch.setattr(LocalInflux, "note", full)
     places = Places(services.root)
     places.prepare()
     with pytest.raises(OSError, match="No space left"):

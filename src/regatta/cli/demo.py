@@ -43,11 +43,12 @@ def _make_sure_of_influx(home: Path) -> None:
     """Start the user's own InfluxDB, unless another one is configured."""
     from regatta.cli.up import start
     from regatta.host.errors import Problem, SpecError
-    from regatta.influx.settings import OFF, VARIABLE, find_settings, services_settings
+    from regatta.influx.settings import OFF, VARIABLE, find_settings
+    from regatta.services.places import places
     from regatta.services.stack import Wishes
 
     settings = find_settings(home)
-    if settings is None or settings.path == services_settings():
+    if settings is None or settings.path == places().settings:
         start(Wishes())
         settings = find_settings(home)
     if settings is None:
@@ -60,7 +61,7 @@ def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | 
     """Compare the journal and the database, series by series, and say where to look."""
     from regatta.cli.ingest import ingest
     from regatta.cli.up import say_where
-    from regatta.influx.settings import find_settings, services_settings
+    from regatta.influx.settings import find_settings
     from regatta.services.places import places
     from regatta.spec.load import load_spec
     from regatta.store.folder import Folder
@@ -74,6 +75,6 @@ def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | 
         settings = find_settings(home)
         assert settings is not None
         click.echo(f"InfluxDB: {settings.url}")
-        if settings.path == services_settings():
+        if settings.path == places().settings:
             say_where(places(), settings.url, settings.database, settings.grafana_url)
             click.echo("end it: regatta down")

@@ -79,12 +79,13 @@ def say_where(here: Places, url: str, database: str, grafana_url: str | None) ->
 
 
 def _say_what_is_missing(found: Up, home: Path) -> None:
-    from regatta.influx.settings import find_settings, services_settings
+    from regatta.influx.settings import find_settings
+    from regatta.services.places import places
 
     if found.no_grafana:
         click.echo(f"NO BOARDS: {found.no_grafana}", err=True)
     used = find_settings(home)
     if used is None:
         click.echo("NOT USED: $REGATTA_INFLUX switches InfluxDB off for every command", err=True)
-    elif used.path != services_settings():
+    elif used.path != places().settings:
         click.echo(f"NOT USED: commands read {used.path} instead, which comes first", err=True)

@@ -37,7 +37,8 @@ from regatta.influx.responses import (
     retry_after,
     shown,
 )
-from regatta.influx.settings import Purpose, Settings, services_settings
+from regatta.influx.settings import Purpose, Settings
+from regatta.services.places import places
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -375,10 +376,9 @@ class Client:
 
     def _hindrance(self) -> str:
         """Why the InfluxDB that `regatta up` started is told nothing now; empty where it is there, or where it is another."""
-        if self.settings.path != services_settings() or not self.settings.is_near:
+        if self.settings.path != places().settings or not self.settings.is_near:
             return ""
-        from regatta.services.ownership import why_not_ours
-        from regatta.services.places import places
+        from regatta.services.stack import why_not_ours
 
         return why_not_ours(places(), urlsplit(self.settings.url).port or 80)
 
@@ -419,7 +419,7 @@ class Client:
         )  # fmt: skip
 
     def _unreachable(self, reason: str) -> Unreachable:
-        start = "`regatta up` starts it" if self.settings.path == services_settings() else "start it"
+        start = "`regatta up` starts it" if self.settings.path == places().settings else "start it"
         return Unreachable(
             self.settings.url, "an InfluxDB that answers", reason,
             f"{start}; what was recorded waits in the journal, and `regatta ingest` writes it",

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from regatta.host.cache import cache_dir
 from regatta.host.errors import Problem, SpecError
+from regatta.services.places import places
 
 #: names the file of settings; `none` says that there is no InfluxDB
 VARIABLE = "REGATTA_INFLUX"
@@ -141,11 +141,6 @@ class Settings:
             return name == "localhost"
 
 
-def services_settings() -> Path:
-    """The settings that `regatta up` writes and `regatta down` removes."""
-    return cache_dir() / "services" / "influx.yml"
-
-
 def find_settings(home: Path | None) -> Settings | None:
     """Find and read the settings.
 
@@ -167,8 +162,8 @@ def find_settings(home: Path | None) -> Settings | None:
                 [Problem(f"${VARIABLE}", f"a file of settings, or `{OFF}`", given, "correct or unset it")]
             )
         return read_settings(Path(given))
-    places = [services_settings()] if home is None else [home / "configs" / "influx.yml", services_settings()]
-    for path in places:
+    own = [] if home is None else [home / "configs" / "influx.yml"]
+    for path in (*own, places().settings):
         if path.is_file():
             return read_settings(path)
     return None

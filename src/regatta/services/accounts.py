@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 import urllib3
 
 from regatta.host.errors import HostError
-from regatta.influx.lines import identifier, quoted
 
 ADMIN = "admin"
 #: account -> what it may do with the database
@@ -87,21 +86,21 @@ def make_accounts(door: Door, database: str, passwords: Mapping[str, str]) -> No
     Args:
         door: the server.
         database: its name.
-        passwords: account -> password, for all of ACCOUNTS.
+        passwords: account -> password of letters and digits, for all of ACCOUNTS: no statement needs escapes.
 
     Raises:
         HostError: there is an administrator already, and it is not ours.
     """
     admin = (ADMIN, passwords[ADMIN])
     _make_admin(door, admin)
-    door.ask(f"CREATE DATABASE {identifier(database)}", admin)
+    door.ask(f'CREATE DATABASE "{database}"', admin)
     for account, right in RIGHTS.items():
         try:
-            door.ask(f"CREATE USER {identifier(account)} WITH PASSWORD {quoted(passwords[account])}", admin)
+            door.ask(f"CREATE USER \"{account}\" WITH PASSWORD '{passwords[account]}'", admin)
         except Refused:
             # It is there, with another password: ours is in the file that commands read.
-            door.ask(f"SET PASSWORD FOR {identifier(account)} = {quoted(passwords[account])}", admin)
-        door.ask(f"GRANT {right} ON {identifier(database)} TO {identifier(account)}", admin)
+            door.ask(f"SET PASSWORD FOR \"{account}\" = '{passwords[account]}'", admin)
+        door.ask(f'GRANT {right} ON "{database}" TO "{account}"', admin)
         door.ask("SHOW DATABASES", (account, passwords[account]))
 
 
@@ -114,7 +113,7 @@ def _make_admin(door: Door, admin: tuple[str, str]) -> None:
         pass
     name, password = admin
     try:
-        door.ask(f"CREATE USER {identifier(name)} WITH PASSWORD {quoted(password)} WITH ALL PRIVILEGES", None)
+        door.ask(f"CREATE USER \"{name}\" WITH PASSWORD '{password}' WITH ALL PRIVILEGES", None)
         users = [row[0] for row in door.ask("SHOW USERS", admin)]
     except Refused as refusal:
         raise _not_ours(door, f"{refusal}") from None

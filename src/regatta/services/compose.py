@@ -16,10 +16,8 @@ from regatta.services.accounts import ACCOUNTS, ADMIN, Door, Refused
 from regatta.services.local_grafana import ADMIN as GRAFANA_ADMIN
 from regatta.services.local_grafana import USUAL_PORT as GRAFANA_PORT
 from regatta.services.local_influx import USUAL_PORT as INFLUX_PORT
-from regatta.services.passwords import password_in
 from regatta.services.places import Places
-from regatta.services.ports import ADDRESS, port_for
-from regatta.services.processes import strangers
+from regatta.services.ports import ADDRESS, port_for, strangers
 
 STATE = "compose"
 START_S = 180.0
@@ -67,7 +65,7 @@ class Compose:
         """
         command = compose_command()
         self.port = port_for("InfluxDB", wished_port, self.port, "--port")
-        passwords = {name: password_in(self.places.password(name)) for name in (*ACCOUNTS, GRAFANA_ADMIN)}
+        passwords = {name: self.places.secret(name) for name in (*ACCOUNTS, GRAFANA_ADMIN)}
         self._note(up=True)
         try:
             done = self._run(command, "up", "-d", "influxdb")
@@ -113,7 +111,7 @@ class Compose:
         if strangers(self.port):
             return False
         try:
-            Door(self.url).ask("SHOW USERS", (ADMIN, password_in(self.places.password(ADMIN))))
+            Door(self.url).ask("SHOW USERS", (ADMIN, self.places.secret(ADMIN)))
         except (Refused, HostError):
             return False
         return True

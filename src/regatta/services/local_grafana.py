@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from dataclasses import dataclass
@@ -12,18 +11,9 @@ from pathlib import Path
 import urllib3
 
 from regatta.host.errors import HostError
-from regatta.services.local_service import LocalService
-from regatta.services.passwords import password_in
 from regatta.services.places import Places
 from regatta.services.ports import ADDRESS, port_for
-from regatta.services.processes import (
-    Process,
-    ended,
-    last_words,
-    note,
-    started,
-    uninterrupted,
-)
+from regatta.services.processes import LocalService, Process, uninterrupted
 
 SERVICE = "grafana"
 ADMIN = "grafana-admin"
@@ -84,6 +74,7 @@ class LocalGrafana(LocalService):
 
     name = SERVICE
     usual_port = USUAL_PORT
+    end_s = END_S
 
     def __init__(self, places: Places, home: Path) -> None:
         """`home`: the folder with `dashboards/`."""
@@ -102,24 +93,21 @@ class LocalGrafana(LocalService):
             HostError: the wished port is taken, or it does not start.
         """
         port = port_for("Grafana", wished_port, self.port, "--grafana-port")
-        folder = self.places.folder(SERVICE)
+        folder = self.folder
         folder.mkdir(mode=0o700, exist_ok=True)
         password = self.places.password(ADMIN)
-        password_in(password)
+        self.places.secret(ADMIN)
         # Empty: the system's own file is for the system's own Grafana.
         configuration = folder / "grafana.ini"
         self.places.write(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
-        log = self.places.log(SERVICE)
-        if log.exists():
-            os.replace(log, log.with_suffix(".log.1"))
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GF_")}
         environment |= _SETTINGS | influx | self._own_settings(port, folder, password)
         process = None
         try:
             with uninterrupted():
                 argv = [*found.argv, "--config", str(configuration)]
-                process, child = started(argv, environment, log, folder)
-                note(self.places, SERVICE, process, port)
+                process, child = self.started(argv, environment)
+                self.note(process, port)
             self._wait(process, child, port)
         except BaseException:
             if process is not None:
@@ -144,18 +132,10 @@ class LocalGrafana(LocalService):
             if process.listens_on(port) and _healthy(pool, f"http://{ADDRESS}:{port}"):
                 return
             time.sleep(_POLL_S)
-        got = "one that does not answer" if child.poll() is None else last_words(self.places, SERVICE)
+        got = "one that does not answer" if child.poll() is None else self.last_words()
         raise HostError(
             f"Grafana on {ADDRESS}:{port}", "a server that starts", got, f"see {self.places.log(SERVICE)}"
         )
-
-    def end(self) -> bool:
-        """End it; returns whether it was running. Its data stays."""
-        return ended(self.places, SERVICE, END_S)
-
-    def delete(self) -> None:
-        """Delete all that it holds."""
-        shutil.rmtree(self.places.folder(SERVICE), ignore_errors=True)
 
 
 def _healthy(pool: urllib3.PoolManager, url: str) -> bool:
@@ -171,7 +151,7 @@ def reload_data_source(url: str, places: Places) -> str:
     On the first start of 9.4, Grafana's migration of secrets empties the name of the data source's database, and InfluxDB then
     refuses every query (grafana/grafana#61697).
     """
-    headers = urllib3.make_headers(basic_auth=f"admin:{password_in(places.password(ADMIN))}")
+    headers = urllib3.make_headers(basic_auth=f"admin:{places.secret(ADMIN)}")
     try:
         response = urllib3.PoolManager(retries=False).request(
             "POST", f"{url}/api/admin/provisioning/datasources/reload", headers=headers, redirect=False,

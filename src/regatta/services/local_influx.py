@@ -14,18 +14,8 @@ from contextlib import contextmanager
 from regatta.host.errors import HostError
 from regatta.host.files import take_lock
 from regatta.services.accounts import ACCOUNTS, Door, make_accounts
-from regatta.services.local_service import LocalService
-from regatta.services.passwords import password_in
 from regatta.services.ports import ADDRESS, port_for
-from regatta.services.processes import (
-    Process,
-    ended,
-    holder,
-    last_words,
-    note,
-    started,
-    uninterrupted,
-)
+from regatta.services.processes import LocalService, Process, holder, uninterrupted
 
 SERVICE = "influxdb"
 DATABASE = "regatta"
@@ -90,6 +80,7 @@ class LocalInflux(LocalService):
 
     name = SERVICE
     usual_port = USUAL_PORT
+    end_s = END_S
 
     def start(self, wished_port: int | None) -> None:
         """Start it, wait until it answers, and make its accounts where they are not there yet.
@@ -101,7 +92,7 @@ class LocalInflux(LocalService):
         with self._data_alone() as lock:
             self._start(program, wished_port, lock)
         try:
-            passwords = {name: password_in(self.places.password(name)) for name in ACCOUNTS}
+            passwords = {name: self.places.secret(name) for name in ACCOUNTS}
             make_accounts(Door(self.url), DATABASE, passwords)
         except BaseException:
             self.end()
@@ -113,7 +104,7 @@ class LocalInflux(LocalService):
         Raises:
             HostError: an influxd that is not known here has the data: another host's, for instance.
         """
-        folder = self.places.folder(SERVICE)
+        folder = self.folder
         if self.process is not None or not folder.is_dir():
             return
         try:
@@ -123,7 +114,7 @@ class LocalInflux(LocalService):
             lost = holder(folder / "lock")
             if lost is None:
                 raise
-            note(self.places, SERVICE, lost, self.port)
+            self.note(lost, self.port)
 
     @contextmanager
     def _data_alone(self) -> Iterator[int]:
@@ -131,7 +122,7 @@ class LocalInflux(LocalService):
 
         InfluxDB 1.x looks for no other one on its data, and of two each loses what the other one acknowledges.
         """
-        folder = self.places.folder(SERVICE)
+        folder = self.folder
         folder.mkdir(mode=0o700, exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
@@ -146,7 +137,7 @@ class LocalInflux(LocalService):
     def _used(self) -> HostError:
         noted = self.places.read_state(SERVICE)
         host, pid = noted.get("host"), noted.get("pid")
-        folder = self.places.folder(SERVICE)
+        folder = self.folder
         got = f"that of host {host} (process {pid})" if host and pid else "one that nobody has noted"
         return HostError(
             str(folder), "data that no other influxd has open", got,
@@ -160,12 +151,12 @@ class LocalInflux(LocalService):
             try:
                 with uninterrupted():
                     process, child = self._started(program, port, lock)
-                    note(self.places, SERVICE, process, port)
+                    self.note(process, port)
                 if self._wait(process, child, port):
                     return
                 if left == 0:
                     raise HostError(
-                        f"influxd on {ADDRESS}:{port}", "a database that starts", last_words(self.places, SERVICE),
+                        f"influxd on {ADDRESS}:{port}", "a database that starts", self.last_words(),
                         f"see {self.places.log(SERVICE)}",
                     )  # fmt: skip
             except BaseException:
@@ -174,17 +165,14 @@ class LocalInflux(LocalService):
                 raise
 
     def _started(self, program: str, port: int, lock: int) -> tuple[Process, subprocess.Popen[bytes]]:
-        folder = self.places.folder(SERVICE)
+        folder = self.folder
         # TOML's basic strings and JSON's are the same.
         paths = {name: json.dumps(str(folder / name), ensure_ascii=False) for name in ("meta", "data", "wal")}
         configuration = folder / "influxd.conf"
         self.places.write(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
-        log = self.places.log(SERVICE)
-        if log.exists():
-            os.replace(log, log.with_suffix(".log.1"))
         # Its variables would win over the file.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUX")}
-        return started([program, "-config", str(configuration)], environment, log, folder, [lock])
+        return self.started([program, "-config", str(configuration)], environment, [lock])
 
     def _wait(self, process: Process, child: subprocess.Popen[bytes], port: int) -> bool:
         """Wait until it answers; false when it has ended instead."""
@@ -198,14 +186,6 @@ class LocalInflux(LocalService):
         if child.poll() is None:
             process.end(END_S)
         return False
-
-    def end(self) -> bool:
-        """End it; returns whether it was running. Its data stays."""
-        return ended(self.places, SERVICE, END_S)
-
-    def delete(self) -> None:
-        """Delete all that it holds."""
-        shutil.rmtree(self.places.folder(SERVICE), ignore_errors=True)
 
 
 def influxd() -> str:

@@ -1,20 +1,27 @@
-"""Where the services of a user lie: one folder in the cache that nobody else can look into."""
+"""The folder of a user's services in the cache, which no other user can read: settings, passwords, data, logs, states."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import secrets
 import stat
+import string
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regatta.host.cache import make_folder
-from regatta.host.errors import HostError
+from regatta.host.cache import cache_dir, make_folder
+from regatta.host.errors import HostError, StoreError
 from regatta.host.files import locked, read_object, write_whole
-from regatta.influx.settings import services_settings
+
+#: nothing that a quoted string, InfluxQL, a URL, a shell or a variable of Grafana's files would take for something else
+_ALPHABET = string.ascii_letters + string.digits
+_LENGTH = 32
+_OURS = re.compile(r"[A-Za-z0-9]{16,256}")
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,29 @@ class Places:
     def password(self, account: str) -> Path:
         """The file that holds the password of an account."""
         return self.passwords / account
+
+    def secret(self, account: str) -> str:
+        """The password of an account: letters and digits. One is made where there is no file yet (190 bits).
+
+        Raises:
+            StoreError: something else is in the file.
+        """
+        file = self.password(account)
+        try:
+            text = file.read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            text = "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
+            write_whole(file, text + "\n", 0o600, durable=True)
+            return text
+        except UnicodeDecodeError:
+            text = ""
+        if not _OURS.fullmatch(text):
+            raise StoreError(
+                str(file), "a password of 16 to 256 letters and digits", "something else",
+                "`regatta down --delete`, then `regatta up` (the journals stay; ingest them again)",
+            )  # fmt: skip
+        file.chmod(0o600)
+        return text
 
     def folder(self, service: str) -> Path:
         """Data and configuration of a service."""
@@ -87,4 +117,4 @@ class Places:
 
 def places() -> Places:
     """The places of this user."""
-    return Places(services_settings().parent)
+    return Places(cache_dir() / "services")

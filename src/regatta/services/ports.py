@@ -1,12 +1,16 @@
-"""Ports of the loopback."""
+"""Ports of the loopback: which are free, and who listens on the others."""
 
 from __future__ import annotations
 
+import os
 import socket
+from pathlib import Path
 
 from regatta.host.errors import HostError
 
 ADDRESS = "127.0.0.1"
+#: state of a listening socket in /proc/net/tcp
+_LISTENS = "0A"
 
 
 def is_free(port: int) -> bool:
@@ -46,3 +50,23 @@ def _any() -> int:
     with socket.socket() as one:
         one.bind((ADDRESS, 0))
         return int(one.getsockname()[1])
+
+
+def listeners(port: int) -> dict[str, int]:
+    """The sockets that listen on a port: inode -> id of the user that they are of."""
+    found = {}
+    for table in ("tcp", "tcp6"):
+        try:
+            lines = Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                found[fields[9]] = int(fields[7])
+    return found
+
+
+def strangers(port: int) -> set[int]:
+    """Users that listen on a port, but for oneself and root, whose proxies listen for containers."""
+    return set(listeners(port).values()) - {0, os.geteuid()}

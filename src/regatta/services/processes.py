@@ -1,9 +1,10 @@
-"""Programs that go on after the command that started them has ended, and are found again by pid and time of start."""
+"""Services as processes that outlive the command that started them, and are found again by pid and time of start."""
 
 from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,9 +16,9 @@ from pathlib import Path
 
 from regatta.host.processes import START, process_start, stat_fields
 from regatta.services.places import Places
+from regatta.services.ports import ADDRESS, listeners
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_LISTENS = "0A"
 
 
 @dataclass(frozen=True)
@@ -66,54 +67,99 @@ def _held(process: Process) -> Iterator[int | None]:
         os.close(pidfd)
 
 
-def started(
-    argv: Sequence[str], environment: Mapping[str, str], log: Path, folder: Path, held: Sequence[int] = ()
-) -> tuple[Process, subprocess.Popen[bytes]]:
-    """Start a program in a session of its own.
+class LocalService:
+    """A service of the user's own on the loopback."""
 
-    Args:
-        argv: the program, and its arguments.
-        environment: all that it sees.
-        log: where what it says is added to, for its user's eyes only.
-        folder: where it works.
-        held: open files that it holds, too, as long as it lives: the lock of its data.
+    name: str
+    usual_port: int
+    #: how long it may take to end
+    end_s: float
 
-    Returns:
-        how it is found again, and the child, whose end can be waited for.
-    """
-    fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        child = subprocess.Popen(
-            list(argv), env=dict(environment), cwd=folder,
-            stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True, pass_fds=held,
-        )  # fmt: skip
-    finally:
-        os.close(fd)
-    # A child that nobody has waited for yet is in /proc, ended or not.
-    return Process(child.pid, int(stat_fields(child.pid)[START]), _boot_id()), child
+    def __init__(self, places: Places) -> None:
+        self.places = places
 
+    @property
+    def folder(self) -> Path:
+        """Its data and configuration."""
+        return self.places.folder(self.name)
 
-def note(places: Places, service: str, process: Process, port: int) -> None:
-    """Keep how the process of a service is found again."""
-    places.write_state(service, {**asdict(process), "port": port, "host": socket.gethostname()})
+    @property
+    def url(self) -> str:
+        """Where it answers, or did last."""
+        return f"http://{ADDRESS}:{self.port}"
 
+    @property
+    def port(self) -> int:
+        """The port that it has, or had last."""
+        port = self.places.read_state(self.name).get("port")
+        return port if isinstance(port, int) and 0 < port < 65536 else self.usual_port
 
-def running(places: Places, service: str) -> Process | None:
-    """The process of a service, while it runs; a note of one that is gone counts as none."""
-    process = _noted(places, service)
-    return process if process is not None and process.runs else None
+    @property
+    def process(self) -> Process | None:
+        """It, while it runs; a note of one that is gone counts as none."""
+        process = self._noted()
+        return process if process is not None and process.runs else None
 
+    def _noted(self) -> Process | None:
+        noted = self.places.read_state(self.name)
+        pid, ticks, boot_id = noted.get("pid"), noted.get("start_ticks"), noted.get("boot_id")
+        if not isinstance(pid, int) or not isinstance(ticks, int) or not isinstance(boot_id, str) or pid < 2:
+            return None
+        return Process(pid, ticks, boot_id)
 
-def ended(places: Places, service: str, patience_s: float) -> bool:
-    """End the process of a service; returns whether it was running. Its port stays noted, for the same one next time."""
-    process = _noted(places, service)
-    was_running = process is not None and process.end(patience_s)
-    port = places.read_state(service).get("port")
-    if port is None:
-        places.state(service).unlink(missing_ok=True)
-    else:
-        places.write_state(service, {"port": port})
-    return was_running
+    def note(self, process: Process, port: int) -> None:
+        """Keep how its process is found again."""
+        self.places.write_state(self.name, {**asdict(process), "port": port, "host": socket.gethostname()})
+
+    def started(
+        self, argv: Sequence[str], environment: Mapping[str, str], held: Sequence[int] = ()
+    ) -> tuple[Process, subprocess.Popen[bytes]]:
+        """Start its program in a session of its own, in its folder, with a new log that its user alone can read.
+
+        Args:
+            argv: the program, and its arguments.
+            environment: all that it sees.
+            held: open files that it holds, too, as long as it lives: the lock of its data.
+
+        Returns:
+            how it is found again, and the child, whose end can be waited for.
+        """
+        log = self.places.log(self.name)
+        if log.exists():
+            os.replace(log, log.with_suffix(".log.1"))
+        fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            child = subprocess.Popen(
+                list(argv), env=dict(environment), cwd=self.folder,
+                stdin=subprocess.DEVNULL, stdout=fd, stderr=fd, start_new_session=True, pass_fds=held,
+            )  # fmt: skip
+        finally:
+            os.close(fd)
+        # A child that nobody has waited for yet is in /proc, ended or not.
+        return Process(child.pid, int(stat_fields(child.pid)[START]), _boot_id()), child
+
+    def last_words(self) -> str:
+        """What it said last, for a message."""
+        try:
+            lines = self.places.log(self.name).read_text(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return " | ".join(lines[-2:])[:500] or "it ended without a word"
+
+    def end(self) -> bool:
+        """End it; returns whether it was running. Its data stays, and its port is noted for the next start."""
+        process = self._noted()
+        was_running = process is not None and process.end(self.end_s)
+        port = self.places.read_state(self.name).get("port")
+        if port is None:
+            self.places.state(self.name).unlink(missing_ok=True)
+        else:
+            self.places.write_state(self.name, {"port": port})
+        return was_running
+
+    def delete(self) -> None:
+        """Delete all that it holds."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def holder(file: Path) -> Process | None:
@@ -152,48 +198,11 @@ def uninterrupted() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
 
-def last_words(places: Places, service: str) -> str:
-    """What a service said last, for a message."""
-    try:
-        lines = places.log(service).read_text(errors="replace").strip().splitlines()
-    except OSError:
-        lines = []
-    return " | ".join(lines[-2:])[:500] or "it ended without a word"
-
-
-def _noted(places: Places, service: str) -> Process | None:
-    noted = places.read_state(service)
-    pid, ticks, boot_id = noted.get("pid"), noted.get("start_ticks"), noted.get("boot_id")
-    if not isinstance(pid, int) or not isinstance(ticks, int) or not isinstance(boot_id, str) or pid < 2:
-        return None
-    return Process(pid, ticks, boot_id)
-
-
 def _boot_id() -> str:
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
         return ""
-
-
-def listeners(port: int) -> dict[str, int]:
-    """The sockets that listen on a port: inode -> id of the user that they are of."""
-    found = {}
-    for table in ("tcp", "tcp6"):
-        try:
-            lines = Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split()
-            if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
-                found[fields[9]] = int(fields[7])
-    return found
-
-
-def strangers(port: int) -> set[int]:
-    """Users that listen on a port, but for oneself and root, whose proxies listen for containers."""
-    return set(listeners(port).values()) - {0, os.geteuid()}
 
 
 def _sockets_of(pid: int) -> set[str]:

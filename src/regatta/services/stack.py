@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regatta.host.errors import HostError, RegattaError
-from regatta.influx.settings import read_settings
 from regatta.services.accounts import Door
 from regatta.services.compose import STATE as COMPOSE
 from regatta.services.compose import Compose
@@ -22,6 +21,7 @@ from regatta.services.local_grafana import (
 )
 from regatta.services.local_influx import DATABASE, LocalInflux
 from regatta.services.places import Places
+from regatta.services.ports import listeners, strangers
 
 Say = Callable[[str], None]
 
@@ -84,7 +84,6 @@ def up(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
         if found.grafana_url:
             text += f"grafana_url: {json.dumps(found.grafana_url)}\n"
         places.write(places.settings, text)
-    read_settings(places.settings)
     return found
 
 
@@ -191,3 +190,17 @@ def down(places: Places, home: Path, delete: bool) -> list[str]:
             for service in (COMPOSE, "influxdb", "grafana"):
                 places.state(service).unlink(missing_ok=True)
     return names
+
+
+def why_not_ours(places: Places, port: int) -> str:
+    """Why no password may be sent to `port` of the loopback; empty: what `regatta up` started listens there.
+
+    After influxd has died, or after a reboot, any user of the machine may listen on its port.
+    """
+    if places.read_state(COMPOSE).get("up") is True:
+        others = strangers(port)
+        return f"port {port} is a program's of user {min(others)}, not Docker's" if others else ""
+    process = LocalInflux(places).process
+    if process is not None and process.listens_on(port):
+        return ""
+    return "it is not running" + (f", and another program has port {port}" if listeners(port) else "")
