@@ -11,7 +11,7 @@ import pytest
 from synthetic_journal import cell, write_facts, write_plan
 
 from regatta.cli.progress import Watcher
-from regatta.fleet.shown_state import show_state
+from regatta.fleet.following import show_state
 from regatta.host.journal.record_shape import STATUSES
 from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.host.processes import process_start

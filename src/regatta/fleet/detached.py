@@ -17,15 +17,12 @@ from typing import Any
 from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.bounds import LARGEST_JOURNAL_BYTES, LONGEST_LINE_BYTES
-from regatta.fleet.holder import holder
+from regatta.fleet.following import Stopped, holder, show_state, stopping_on_signals
 from regatta.fleet.remote.base import Unreachable
-from regatta.fleet.shown_state import show_state
-from regatta.fleet.stopping import Stopped, told_to_stop
 from regatta.fleet.taking_over import TakenOver
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.printable import printable
-from regatta.store.folder import Folder
-from regatta.store.identity import identity_of
+from regatta.store.folder import Folder, identity_of
 
 #: how long a host may be out of reach before the job gives up; the host measures on, and the next run fetches the rest
 PATIENCE_S = 3600.0
@@ -65,7 +62,7 @@ class DetachedSegment:
         """
         taken = TakenOver(self.folder, self.name, Acceptance(self.header, self.number), self.number)
         try:
-            with told_to_stop():
+            with stopping_on_signals():
                 try:
                     return self._until_the_end(taken)
                 except Stopped:

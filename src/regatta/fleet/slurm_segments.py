@@ -10,10 +10,8 @@ import time
 from pathlib import Path
 
 from regatta.fleet.bounds import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES, MAXIMUM_TOLD_BYTES
-from regatta.fleet.holder import holder
+from regatta.fleet.following import Stopped, holder, show_state, stopping_on_signals
 from regatta.fleet.remote.slurm import Ending, SlurmRemote
-from regatta.fleet.shown_state import show_state
-from regatta.fleet.stopping import Stopped, told_to_stop
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.values.host import Host
 from regatta.store.folder import Folder
@@ -46,7 +44,7 @@ class SlurmSegment:
         """
         fruitless = 0
         try:
-            with told_to_stop():
+            with stopping_on_signals():
                 try:
                     while True:
                         before = self._size()

@@ -1,18 +1,21 @@
-"""The folder of one experiment: what lies where. Paths only; nothing is read or made here except temporaries and their renames."""
+"""The folder of one experiment: what lies where, its identity, and how its files are read and replaced whole."""
 
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import StoreError
-from regatta.host.files import parse_object, replaced
+from regatta.host.files import parse_object, replaced, write_first
 from regatta.host.journal.decisions import DECISIONS
 
 DEFAULT_RESULTS = Path("results")
+_IDENTITY = re.compile(r"[0-9a-f]{12}")
 
 
 class Folder:
@@ -96,6 +99,26 @@ def no_room(path: Path, error: OSError) -> StoreError:
     return StoreError(
         str(path), "a file to write", str(error.strerror or error), "make room, or choose --results"
     )
+
+
+def identity_of(folder: Folder) -> str:
+    """The identity of an experiment's folder, made at first use: 12 hexadecimal digits, in `.identity`.
+
+    It tells experiments of one name apart on a host, so that deleted results do not come back.
+
+    Raises:
+        StoreError: it cannot be written, or holds something else.
+    """
+    path = folder.path / ".identity"
+    if not path.exists():
+        try:
+            write_first(path, f"{secrets.token_hex(6)}\n".encode())
+        except OSError as error:
+            raise no_room(path, error) from error
+    text = path.read_text(encoding="utf-8").strip()
+    if not _IDENTITY.fullmatch(text):
+        raise StoreError(str(path), "12 hexadecimal digits", repr(text[:40]), "remove the file")
+    return text
 
 
 @contextmanager

@@ -22,9 +22,9 @@ from regatta.fleet import detached
 from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
+from regatta.fleet.following import show_state
 from regatta.fleet.remote.base import Answer, Unreachable
 from regatta.fleet.remote.here import Here
-from regatta.fleet.shown_state import show_state
 from regatta.fleet.taking_over import TakenOver
 from regatta.host.errors import HostError
 from regatta.host.files import write_object
@@ -118,7 +118,7 @@ def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a process' first thread may have handlers of signals."""
     from contextlib import nullcontext
 
-    monkeypatch.setattr("regatta.fleet.detached.told_to_stop", nullcontext)
+    monkeypatch.setattr("regatta.fleet.detached.stopping_on_signals", nullcontext)
 
 
 @pytest.mark.smoke

@@ -1,10 +1,15 @@
-"""What a runner elsewhere says of itself, written where `regatta status` and the progress bar look, with this process as its own."""
+"""This machine's part while a host measures a segment: show the host's state, name the user for others, stop on signals."""
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
+import platform
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from regatta.fleet.bounds import LONGEST_STATE_BYTES
@@ -17,8 +22,42 @@ from regatta.store.folder import Folder, write_json
 _LONGEST = 80
 
 
+class Stopped(Exception):
+    """This process got SIGINT, SIGTERM or SIGHUP. Without it, the host would go on measuring."""
+
+
+@contextmanager
+def stopping_on_signals() -> Iterator[None]:
+    """Raise `Stopped` inside at the first signal that ends programs; ignore those after it."""
+
+    def interrupt(number: int, frame: object) -> None:
+        # It takes a while to stop the host, and users press Ctrl-C again.
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise Stopped
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def holder() -> str:
+    """`user@machine` of this process, which others who wait for the host see."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{platform.node()}"
+
+
 def show_state(folder: Folder, host: str, segment: int, text: bytes) -> None:
-    """Write a host's state; what is not of the agreed form is passed over, for it only informs.
+    """Write a host's state where `regatta status` and the progress bar look, with this process as its own.
+
+    Text of another form is ignored, because the state only informs.
 
     Raises:
         StoreError: it cannot be written.
