@@ -14,7 +14,7 @@ import click
 from regatta.cli.options import json_option
 
 if TYPE_CHECKING:
-    from regatta.cli.check_host_runs import Heard
+    from regatta.fleet.fake_benchmarks import Heard
     from regatta.fleet.host_checks import Check
 
 #: on a larger host noise is looked for on so many CPUs, evenly spread, so that it takes no longer than on a small one
@@ -30,8 +30,7 @@ def check_host(cpus: str | None, as_json: bool) -> None:
     Builds the micro-benchmarks, and then runs some of them for what they tell of the host, in at most 20 s. Exit code
     3: a verdict is unfit.
     """
-    from regatta.cli.check_host_runs import HostRunner
-    from regatta.fleet.fake_benchmarks import host_benchmarks
+    from regatta.fleet.fake_benchmarks import HostRunner, host_benchmarks
     from regatta.fleet.host_checks import exit_code
     from regatta.host.ready.builds import build
     from regatta.spec.home import find_home

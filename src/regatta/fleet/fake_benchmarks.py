@@ -1,4 +1,4 @@
-"""Benchmarks that are run for what they tell of the host: which programs of the suite `lm`, and what they said.
+"""Fake benchmarks: programs of the suite `lm` run for what they tell of the host, by the runner's own code.
 
 The idea of Krun (E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017): a host is checked by
 what it will be used for, processes that are started as measured ones are.
@@ -6,14 +6,35 @@ what it will be used for, processes that are started as measured ones are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from regatta.host.adapters import regatta_lines
 from regatta.host.adapters.result import Left
 from regatta.host.errors import HostError, SpecError
+from regatta.host.measure.host_lock import DEFAULT_LOCK
+from regatta.host.measure.host_state import HostState
+from regatta.host.measure.perturbation import find_perturbation
+from regatta.host.measure.process import (
+    Interrupted,
+    Launch,
+    Outcome,
+    StopSignals,
+    become_subreaper,
+    keep_descriptors,
+    run_process,
+)
+from regatta.host.measure.scratch import results_of, work_of
+from regatta.host.measure.segment import lock_host
+from regatta.host.ready.resolving import MEASURED_PATH
 from regatta.host.values.experiment import Benchmark, Scalar
 from regatta.host.values.resolved import File
 from regatta.host.values.template import fill, scalar_text
@@ -34,6 +55,14 @@ _NOISE_MS = 5000
 _NOISE_REPETITIONS = 5
 _LEAST_PERIOD_MS = 20
 _LONGEST_PERIOD_MS = 200
+#: for all programs together; on a quiet host of any size they take some 10 s
+BUDGET_S = 20.0
+_OUTPUT_BYTES = 8192
+_MAXIMUM_RESULTS_BYTES = 1 << 22
+#: judged as a share of the time; all are exceeded, so that each is told as it was measured
+_TELL_ALL = {"steal_percent": -1, "other_cpu_percent": -1, "memory_pressure_percent": -1}
+#: in the error of a program that could not be put on its CPU
+CANNOT_BE_USED = "cannot be used"
 
 
 @dataclass(frozen=True)
@@ -110,3 +139,160 @@ def read_answer(results: bytes | None, refused: str, failed: str) -> Answer:
     if failed and (not error or error.startswith("no result")):
         error = failed
     return Answer(error, reported.info, tuple(tuple(row) for row in reported.iterations))
+
+
+@dataclass
+class Heard:
+    """What the programs said: `noise` of each CPU, `others` by program, and the host's state while noise was measured."""
+
+    noise: dict[int, Answer] = field(default_factory=dict)
+    others: dict[str, Answer] = field(default_factory=dict)
+    shares: dict[str, float | None] = field(default_factory=dict)
+    load1: float | None = None
+
+    @property
+    def infos(self) -> list[Mapping[str, float]]:
+        """What each program that succeeded told of the clock."""
+        answers = [*self.noise.values(), *self.others.values()]
+        return [answer.info for answer in answers if not answer.error and "interval_trusted" in answer.info]
+
+
+class HostRunner:
+    """A context in which fake benchmarks can be run; it holds the host's lock."""
+
+    def __init__(
+        self,
+        benchmarks: Mapping[str, Benchmark],
+        builds: Mapping[str, Mapping[str, File]],
+        cpus: list[int],
+        budget_s: float = BUDGET_S,
+    ) -> None:
+        self._benchmarks = benchmarks
+        self._builds = builds
+        self._cpus = cpus
+        self._budget_s = budget_s
+        self._stack = ExitStack()
+
+    def __enter__(self) -> HostRunner:
+        # The runner is in another directory after each process.
+        self._stack.callback(os.chdir, os.getcwd())
+        self._scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="regatta-check-")))
+        self._work = work_of(self._scratch)
+        self._results = results_of(self._scratch)
+        for folder in (self._work, self._results.parent):
+            folder.mkdir()
+        lock = lock_host(
+            Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), self._scratch, "check-host", 0
+        )
+        self._stack.callback(lock.release)
+        become_subreaper()
+        keep_descriptors()
+        self._stop = self._stack.enter_context(StopSignals())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def steps(self, noisy: list[int]) -> int:
+        """How many programs `run` starts."""
+        noises = len(noisy) if "cpu_noise" in self._benchmarks else 0
+        return noises + len(self._benchmarks.keys() - {"cpu_noise"})
+
+    def run(self, noisy: list[int], told: Callable[[], None]) -> Heard:
+        """Run them all, one after the other.
+
+        Args:
+            noisy: the CPUs on which noise is looked for, some or all of those measured on.
+            told: called after each program.
+
+        Raises:
+            KeyboardInterrupt: told to stop.
+        """
+        heard = Heard()
+        self._deadline_s = time.monotonic() + self._budget_s
+        if "cpu_noise" in self._benchmarks:
+            self._listen(heard, noisy, told)
+        for name in self._benchmarks:
+            if name != "cpu_noise":
+                # What asks about one CPU is asked on the last one: interrupts go to the first.
+                cores = self._cpus if name == "clock_order" else self._cpus[-1:]
+                heard.others[name] = self._run(name, cores)[0]
+                told()
+        return heard
+
+    def _listen(self, heard: Heard, noisy: list[int], told: Callable[[], None]) -> None:
+        state = HostState(noisy)
+        before, began_s, own_s = state.read(), time.monotonic(), _own_cpu_s()
+        for cpu in noisy:
+            heard.noise[cpu], cpu_s = self._run("cpu_noise", [cpu])
+            own_s -= cpu_s
+            told()
+        after, elapsed_s = state.read(), time.monotonic() - began_s
+        spent_s = _own_cpu_s() - own_s
+        found = find_perturbation(_TELL_ALL, before, after, elapsed_s, spent_s, os.cpu_count() or 1)
+        known = {
+            "steal_percent": before["steal_s"],
+            "other_cpu_percent": before["busy_s"],
+            "memory_pressure_percent": before["psi_memory_some_us"],
+        }
+        # Less than there is evidence for is as good as none.
+        heard.shares = {limit: None if value is None else 0.0 for limit, value in known.items()}
+        heard.shares.update({each["limit"]: each["measured"] for each in found})
+        heard.load1 = before["load1"]
+
+    def _run(self, name: str, cores: list[int]) -> tuple[Answer, float]:
+        """Run one program on these CPUs; returns what it said and its CPU time, s."""
+        left_s = self._deadline_s - time.monotonic()
+        if left_s <= 0:
+            return Answer(f"not run: the {self._budget_s:g} s for all programs were over"), 0.0
+        results = self._results
+        results.unlink(missing_ok=True)
+        launch = Launch(
+            argv=command_line(self._benchmarks[name], self._builds),
+            environment={
+                "PATH": MEASURED_PATH,
+                "LC_ALL": "C.UTF-8",
+                "REGATTA_RESULTS": str(results),
+                "REGATTA_SEED": "1",
+            },
+            directory=str(self._work),
+            timeout_s=left_s,
+            output_bytes=_OUTPUT_BYTES,
+            cores=frozenset(cores),
+        )
+        try:
+            outcome = run_process(launch, self._stop)
+        except Interrupted:
+            raise KeyboardInterrupt from None
+        except OSError as error:
+            # The CPUs could not be set.
+            return Answer(f"{CANNOT_BE_USED}: {error.strerror}"), 0.0
+        text, refused = None, ""
+        if results.is_file():
+            if results.stat().st_size > _MAXIMUM_RESULTS_BYTES:
+                refused = "its results are too long"
+            else:
+                text = results.read_bytes()
+        spent_s = outcome.usage.ru_utime + outcome.usage.ru_stime
+        return read_answer(text, refused, _how_it_failed(outcome)), spent_s
+
+
+def _own_cpu_s() -> float:
+    """CPU time of this process."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _how_it_failed(outcome: Outcome) -> str:
+    if outcome.start_error:
+        return outcome.start_error
+    if outcome.timed_out:
+        return f"still ran after {outcome.elapsed_ns / 1e9:.1f} s, when the time for all programs was over"
+    if outcome.signal is not None:
+        return f"ended by signal {outcome.signal}"
+    if outcome.exit_code:
+        said = outcome.stderr.kept.decode("utf-8", "replace").strip().splitlines()
+        return said[-1] if said else f"exit code {outcome.exit_code}"
+    return ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from regatta.fleet.fake_benchmarks import Answer
+from regatta.fleet.fake_benchmarks import CANNOT_BE_USED, Answer
 from regatta.fleet.kernel_figures import KernelFrequency
 
 Verdict = Literal["ok", "doubtful", "unfit", "not available here"]
@@ -23,9 +23,6 @@ _INTERRUPTED_PERCENT = 1.0
 _UNFIT_INTERRUPTED_PERCENT = 10.0
 #: the clock's cost is subtracted from a sleep: that much of it may be missing
 _SLEEP_TOLERANCE = 0.999
-
-#: in the error of a program that could not be put on its CPU
-CANNOT_BE_USED = "cannot be used"
 
 _QUIET_FIX = "stop what else runs, or keep CPUs apart (`cores`, isolcpus); see /proc/interrupts"
 

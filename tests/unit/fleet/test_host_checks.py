@@ -335,8 +335,7 @@ def test_this_host_is_looked_at(tmp_path: Path) -> None:
 SLEEPERS = """
 import dataclasses, json, sys
 from pathlib import Path
-from regatta.cli.check_host_runs import HostRunner
-from regatta.fleet.fake_benchmarks import host_benchmarks
+from regatta.fleet.fake_benchmarks import HostRunner, host_benchmarks
 found = host_benchmarks(Path(sys.argv[1]), 1)
 sleeping = {name: dataclasses.replace(found[name], command=("/bin/sleep", "60")) for name in ("cpu_noise", "lat_usleep")}
 with HostRunner(sleeping, {}, [int(sys.argv[2])], budget_s=1) as runner:
