@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from regatta.cli.bar import progress_bar
 from regatta.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -49,10 +47,10 @@ def backup(file: Path, restoring: bool, patience_s: float, as_json: bool) -> Non
     try:
         if restoring:
             writer = Client(settings, "write", patience_s=patience_s, say=say)
-            with _bar("restoring") as progress:
+            with progress_bar("restoring", of_bytes=True) as progress:
                 done = restore(writer, reader, file, progress)
         else:
-            with _bar("backing up") as progress:
+            with progress_bar("backing up") as progress:
                 done = back_up(reader, file, progress)
     finally:
         reader.close()
@@ -77,18 +75,3 @@ def _tell(file: Path, settings: Settings, done: Backup, restored: bool, as_json:
 
 def _warn(text: str) -> None:
     click.echo(text, err=True)
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with its ETA on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(what), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

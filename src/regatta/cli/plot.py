@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from regatta.cli.bar import progress_bar
 from regatta.cli.options import results_option
 from regatta.host.errors import StoreError
 from regatta.store.folder import find_folder
@@ -82,7 +81,7 @@ def plot(
 
     from regatta.answers.page.pictures import write_pictures
 
-    with _drawing_progress() as progress:
+    with progress_bar("drawing") as progress:
         for path in write_pictures(chosen, output or folder.path / "plots", kind, width, progress):
             click.echo(str(path))
 
@@ -118,18 +117,3 @@ def _chosen(pictures: Sequence[Picture], names: Sequence[str]) -> list[Picture]:
             hint = f"did you mean {' or '.join(near)}?" if near else "`--list` names them"
             raise click.BadParameter(f"there is no figure {name!r}: {hint}", param_hint="--figure")
     return [picture for picture in pictures if not names or any(fnmatchcase(picture.name, n) for n in names)]
-
-
-@contextmanager
-def _drawing_progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with its ETA on a terminal, nothing elsewhere; told figures drawn and figures in all."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("drawing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("drawing", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

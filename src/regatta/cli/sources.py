@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from regatta.cli.bar import progress_bar
 from regatta.cli.options import influx_settings
 from regatta.cli.store import database_progress
 from regatta.store.folder import find_folder
@@ -42,27 +42,12 @@ def records_of(experiment: str, results: Path, source: str) -> Iterator[tuple[Pa
     client = Client(influx_settings(), "read", say=_say)
     try:
         with (
-            _rows_progress() as progress,
+            progress_bar("reading InfluxDB") as progress,
             experiment_from_influx(client, Path(experiment).name, _say, progress) as folder,
         ):
             yield folder, None
     finally:
         client.close()
-
-
-@contextmanager
-def _rows_progress() -> Iterator[_Progress]:
-    """A bar with its ETA on a terminal, nothing elsewhere; told rows read and rows in all."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("reading InfluxDB"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("rows", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _say(text: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
+from regatta.cli.bar import progress_bar
 from regatta.cli.options import results_option
 from regatta.store.folder import find_folder
 
@@ -38,16 +38,6 @@ def rebuild(experiment: str, results: Path) -> None:
         )
 
 
-@contextmanager
-def database_progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with its ETA on a terminal, nothing elsewhere; told bytes read and bytes in all."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("reading the journal"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("journal", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+def database_progress() -> AbstractContextManager[Callable[[int, int], None]]:
+    """A bar for reading the journal into the database, in bytes."""
+    return progress_bar("reading the journal", of_bytes=True)
