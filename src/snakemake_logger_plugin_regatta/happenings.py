@@ -11,7 +11,7 @@ from typing import Any
 
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from regatta.cli.sending import send_what_happened
+from regatta.cli.run import send_what_happened
 from regatta.host.files import read_object
 from regatta.host.journal.decisions import groups_of, planned_rounds, read_decisions
 from regatta.influx.settings import HANDED_ON

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from regatta.cli.options import Ready, json_option, make_ready, spec_argument, spec_results_option, way_option
-from regatta.cli.plan_series import series_of, show_series
+from regatta.host.errors import Problem, SpecError
 from regatta.host.printable import printable
 from regatta.host.values.host import Wish
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from regatta.host.values.cell import Cell
     from regatta.planner.plan import HostPlan
 
 _LONG_S = 2.0
@@ -167,6 +170,34 @@ def _describe(
     }
 
 
+def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
+    """How many series the experiment would have in InfluxDB, and the limit of the one that is configured (null: none is).
+
+    Raises:
+        SpecError: there are more than the limit, or the settings are wrong.
+    """
+    from regatta.influx.series import estimate_series, measured_series
+    from regatta.influx.settings import find_settings
+
+    estimate = estimate_series(cells, measured_series(ready.folder))
+    settings = find_settings(ready.home)
+    if settings is not None and estimate.series > settings.series_limit:
+        raise SpecError(
+            [
+                Problem(
+                    settings.where("series_limit"), f"at most {settings.series_limit} series",
+                    f"about {estimate.series} of {len(cells)} cells on {len(ready.hosts)} hosts",
+                    "every series costs InfluxDB memory for ever: plan fewer cells in one experiment, or raise the limit",
+                )
+            ]
+        )  # fmt: skip
+    return {
+        "estimate": estimate.series,
+        "known_cells": estimate.known_cells,
+        "limit": None if settings is None else settings.series_limit,
+    }
+
+
 def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int) -> None:
     from rich.console import Console
     from rich.table import Table
@@ -213,7 +244,7 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         decided = value["adaptive"] - value["undecided"]
         console.print(f"rounds decided for {decided} of {value['adaptive']} block groups")
     console.print(value["proposal"]["words"], markup=False)
-    show_series(console, value["series"])
+    _show_series(console, value["series"])
     console.print(
         f"{most}{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
         f"{value['recorded']} recorded, {most}{left} to run; time: {most}{time}"
@@ -224,3 +255,9 @@ def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def _show_series(console: Console, series: dict[str, Any]) -> None:
+    """Say it in a line."""
+    limit = "" if series["limit"] is None else f" of the {series['limit']:,} that the settings allow"
+    console.print(f"about {series['estimate']:,} series in InfluxDB{limit}", markup=False)

@@ -1,13 +1,26 @@
-"""`regatta run SPEC`: the workflow, started, watched and finished."""
+"""`regatta run SPEC`: the workflow, started, watched and finished, and what of it is in InfluxDB."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 import click
 
 from regatta.cli.options import spec_argument, spec_results_option
 from regatta.host.values.host import WISHES, Wish
+from regatta.store.events import events_path
+from regatta.store.folder import Folder
+from regatta.store.receipts import is_sent, sent_receipt, unsent
+
+if TYPE_CHECKING:
+    from regatta.influx.settings import Settings
+
+_PATIENCE_S = 30.0
 
 
 @click.command()
@@ -29,12 +42,10 @@ def run(
     `snakemake --profile PROFILE --config spec=SPEC` runs.
     """
     from regatta.cli.analyze import analyze
-    from regatta.cli.sending import Sending
     from regatta.cli.workflow import run_workflow
     from regatta.influx.settings import find_settings
     from regatta.spec.home import find_home
     from regatta.spec.load import load_spec
-    from regatta.store.folder import Folder
 
     home = find_home(spec)
     experiment = load_spec(spec, home)
@@ -49,3 +60,61 @@ def run(
             ctx.invoke(analyze, experiment=str(folder.path), results=results)
             click.echo(f"report: {folder.report}")
     return code
+
+
+class Sending:
+    """A context for a run: however it ends, it is said in the end what is in InfluxDB; where it ends badly, what has happened is sent first."""
+
+    def __init__(self, folder: Folder, settings: Settings | None, spec: Path) -> None:
+        """`settings`: None where no InfluxDB is configured, and then nothing is done."""
+        self.folder = folder
+        self.settings = settings
+        self.spec = spec
+        #: to be set when the workflow has ended well: then it has sent all there is
+        self.complete = False
+
+    def __enter__(self) -> Sending:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.settings is None:
+            return
+        if not self.complete:
+            send_what_happened(self.folder)
+        _tell(self.folder, self.settings, self.spec)
+
+
+def send_what_happened(folder: Folder) -> None:
+    """Send what was measured and what happened of an experiment whose workflow has not sent all there is; for half a minute at most."""
+    if is_sent(folder) or not (folder.journal.is_dir() or events_path(folder.path).exists()):
+        return
+    command = [
+        sys.executable, "-m", "regatta", "ingest",
+        "--no-estimates", "--patience-s", "1", "--receipt", str(sent_receipt(folder)), "--", str(folder.path),
+    ]  # fmt: skip
+    # What takes longer or cannot be started waits for the next run: the failure itself is what is to be told now.
+    with (
+        suppress(OSError, subprocess.TimeoutExpired),
+        (folder.logs / "ingest-influx.log").open("wb") as log,
+    ):
+        subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=_PATIENCE_S,
+            check=False,
+        )  # fmt: skip
+
+
+def _tell(folder: Folder, settings: Settings, spec: Path) -> None:
+    reason = unsent(folder)
+    if reason:
+        click.echo(
+            f"\nNOT ALL OF THIS IS IN INFLUXDB ({settings.url}): {reason}\n"
+            f"Nothing is lost, it is in the journal: `regatta ingest {folder.path}` brings it there,"
+            f" and so does the next `regatta run {spec}`.",
+            err=True,
+        )
+    elif sent_receipt(folder).exists():
+        click.echo(f"InfluxDB: {settings.url} · database {settings.database}")
+        if settings.grafana_url:
+            click.echo(f"boards: {settings.grafana_url}")

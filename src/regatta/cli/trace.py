@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from regatta.host.errors import RegattaError
 
 if TYPE_CHECKING:
     from regatta.trace.runs import Figure
@@ -130,7 +133,6 @@ def _check_first(wanted: Wanted, tool: str) -> None:
     """
     from regatta.spec.vector_files import parse_vector, vector_text
     from regatta.spec.vectors import ApplicationVector, Count, Value
-    from regatta.trace.destinations import check_replaceable, check_writable
     from regatta.trace.windows import about_of, origin_of
 
     about = about_of(wanted)
@@ -140,9 +142,45 @@ def _check_first(wanted: Wanted, tool: str) -> None:
     )  # fmt: skip
     parse_vector(vector_text(blank), "the vector to be")
     if wanted.output is not None:
-        check_replaceable(wanted.output)
+        _check_replaceable(wanted.output)
     if wanted.tally is not None:
-        check_writable(wanted.tally)
+        _check_writable(wanted.tally)
+
+
+def _check_replaceable(path: Path) -> None:
+    """That a file can be put there by renaming one that is made beside it, as vectors are written.
+
+    Raises:
+        RegattaError: it cannot.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent):
+            pass
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def _check_writable(path: Path) -> None:
+    """That a file can be written in its place, as tallies are; where there is none, one can be made there.
+
+    Raises:
+        RegattaError: it cannot.
+    """
+    try:
+        if path.exists():
+            with path.open("ab"):
+                pass
+        else:
+            with tempfile.NamedTemporaryFile(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent):
+                pass
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
+def _refused(path: Path, error: OSError) -> RegattaError:
+    got = error.strerror or str(error)
+    return RegattaError(str(path), "a file to write", got, "make room, or choose another folder")
 
 
 def _show(provenance: object, counts: int, path: str) -> None:

@@ -66,7 +66,6 @@ MAXIMUM_TEXT = 2000
 #: no line is longer, so that the last one is found from the file's end
 _MAXIMUM_LINE_BYTES = 1 << 16
 _LOCK_PATIENCE_S = 5.0
-_LOCK_PAUSE_S = 0.005
 _HEAD = ("v", "utc_ns", "kind", "host")
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 from synthetic_journal import cell, record, write_experiment
 
-from regatta.cli.plan_series import series_of
+from regatta.cli.plan import series_of
 from regatta.host.errors import SpecError
 from regatta.influx.series import SeriesCount, estimate_series, measured_series
 from regatta.store.folder import Folder

@@ -13,8 +13,7 @@ from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure, Group, Trace
-from regatta.figures.looks import MARKS, LegendEntry
-from regatta.figures.scheme import in_light
+from regatta.figures.looks import MARKS, LegendEntry, in_light
 from regatta.figures.section import Section
 from regatta.figures.text import joined, plot_text, shorten
 

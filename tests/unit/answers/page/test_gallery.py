@@ -12,7 +12,7 @@ from synthetic_answers import curve_answer, empty_answer, hostile_answer, java_a
 
 from regatta.answers.page.gallery import Picture, gallery, standalone
 from regatta.answers.result import Answer
-from regatta.figures.scheme import in_light, light_colours
+from regatta.figures.looks import in_light, light_colours
 
 ANSWERS = {
     "java": java_answer(),
