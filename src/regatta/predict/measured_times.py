@@ -173,9 +173,7 @@ class MeasuredExperiment:
             return reason
         found = [one for one in of_benchmark if one.is_on(host, configuration, heap)]
         if not found:
-            told = sorted(
-                {_system(one.host, one.configuration, heap and one.heap) for one in of_benchmark}
-            )
+            told = sorted({_system(one.host, one.configuration, heap and one.heap) for one in of_benchmark})
             return f"{self.name} has {wanted} on {listed(told)}, not on {_system(host, configuration, heap)}"
         others, found = found, [one for one in found if not wanted.adds(one.parts)]
         if not found:
