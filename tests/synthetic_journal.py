@@ -18,7 +18,7 @@ from regatta.host.values.experiment import Benchmark, Expectation, RuntimeKind
 START_NS = 1_700_000_000_000_000_000
 
 
-def planned_cell(cell_id: str, kind: RuntimeKind, **changes: Any) -> dict[str, Any]:
+def planned_cell(cell_id: str, kind: RuntimeKind, /, **changes: Any) -> dict[str, Any]:
     """A cell of `plan.json`, as the planner writes it but for some values."""
     benchmark = Benchmark(
         suite="", name="", size="", kind=kind, command=(), adapter="process", adapter_options={}, metric="elapsed",

@@ -14,7 +14,7 @@ from regatta.host.errors import Problem, VerificationError
 from regatta.host.journal.decisions import planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import Damage, journal_files, read_file
 from regatta.host.journal.record_shape import STATUSES
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 from regatta.store.folder import Folder
 from regatta.store.left_out import hosts_left_out

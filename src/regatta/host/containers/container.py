@@ -25,7 +25,7 @@ from regatta.host.measure.process import (
     StopSignals,
 )
 from regatta.host.measure.scratch import results_of, work_of
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Rusage
 
 _RESULTS_LABEL = "regatta.results"

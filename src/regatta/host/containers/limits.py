@@ -9,7 +9,7 @@ from regatta.host.errors import HostError
 from regatta.host.measure import cpu_quota
 from regatta.host.measure.limits import isolation_of, quota_asked
 from regatta.host.values.capabilities import CAPABILITIES
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 
 class ContainerLimits:

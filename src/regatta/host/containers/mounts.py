@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 
 def mounts_of(cell: PlanCell, writable: Iterable[Path], gate: Path) -> list[dict[str, Any]]:

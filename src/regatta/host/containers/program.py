@@ -27,7 +27,7 @@ from regatta.host.measure.process import (
     children_of,
     wait_for_end,
 )
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 #: some tenths of a second, if the machine is not stuck
 START_S = 60.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.host.journal.round_values import CellRounds
 from regatta.host.journal.stopping import Pair
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 
 def pairs_of(

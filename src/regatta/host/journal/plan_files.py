@@ -14,7 +14,7 @@ from regatta.host.cache import stream_sha256
 from regatta.host.contents import contents_sha256
 from regatta.host.errors import HostError, StoreError
 from regatta.host.files import parse_object
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 PLAN_VERSION = 1
 _ROW_BYTES = 16

@@ -14,7 +14,7 @@ from typing import Any
 
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.journal.journal import read_records_of
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 
 #: what makes two values partners: plan, round, block

@@ -25,7 +25,7 @@ from regatta.host.measure.process import Launch, Outcome, StopSignals, run_proce
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, results_of, work_of
 from regatta.host.measure.verdict import adapter_file, judge, report_of
 from regatta.host.processes import end_orphans
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Output, Record, Rusage, State
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.host.errors import HostError
 from regatta.host.measure.cgroup import TreeAccounting
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 
 def isolation_of(cell: PlanCell) -> Mapping[str, Any]:

@@ -36,7 +36,7 @@ from regatta.host.measure.scratch import results_of
 from regatta.host.measure.topology import choose_cores, read_topology
 from regatta.host.processes import end_orphans
 from regatta.host.ready.facts import changes, fingerprint, local_facts
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 
 @dataclass

@@ -7,7 +7,7 @@ import signal
 from regatta.host.adapters import ADAPTERS
 from regatta.host.adapters.result import Left, Reported
 from regatta.host.measure.process import Outcome
-from regatta.host.values.cell import PlanCell
+from regatta.host.values.plan_cell import PlanCell
 
 #: what a JVM prints when its heap is too small, at its start or later
 _OOM_MARKS = (

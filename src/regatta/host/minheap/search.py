@@ -13,8 +13,8 @@ from typing import Any, Literal
 from regatta.host.errors import HostError
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.plan_files import with_plan_id
-from regatta.host.values.cell import PlanCell
 from regatta.host.values.digest import digest_of
+from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 
 #: how an attempt can end

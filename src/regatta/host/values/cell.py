@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
 
-from regatta.host.values.experiment import Benchmark, Scalar
+from regatta.host.values.experiment import Benchmark
 from regatta.host.values.isolation import CellIsolation
+from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.resolved import File
 
 NO_MODIFIERS = "none"
@@ -15,62 +15,6 @@ NO_MODIFIERS = "none"
 
 #: what stands in a command for the file that a training run leaves, and, in that run's command, for where it is to be
 TRAINED, OUTPUT = "{trained}", "{output}"
-
-
-class PlanAdapter(TypedDict):
-    """Who reads what the workload reports."""
-
-    name: str
-    options: dict[str, Scalar]
-
-
-class PlanExpectation(TypedDict):
-    """SHA-256 in hexadecimal; empty: not compared."""
-
-    digest: str
-    stdout_sha256: str
-    check_sha256: str
-
-
-class PlanFile(TypedDict):
-    """What a cell executes or reads."""
-
-    path: str
-    sha256: str
-
-
-class _PlanCell(TypedDict):
-    cell_id: str
-    twin_of: str
-    label: str
-    benchmark: str
-    kind: str
-    runtime: str
-    collector: str
-    modifiers: str
-    heap_factor: float | None
-    heap_mib: int | None
-    platform: str
-    metric: str
-    better: str
-    summary: str
-    argv: list[str]
-    environment: dict[str, str]
-    timeout_s: float
-    iterations: int | None
-    adapter: PlanAdapter
-    expect: PlanExpectation
-    arrange: dict[str, str]
-    check: list[str]
-    keep: list[str]
-    files: list[PlanFile]
-
-
-class PlanCell(_PlanCell, total=False):
-    """A cell as `plan.json` holds it (docs/protocol.md section 4); older plans lack some keys."""
-
-    #: none: the usual control group
-    isolation: dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Values from JSON, exactly as their dataclasses are typed. No I/O; Python 3.9 as on hosts."""
+"""Values from JSON, exactly as their dataclasses and TypedDicts are typed. No I/O; Python 3.9 as on hosts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _SCALARS = (str, int, float, bool)
 
 
 def value_from_json(kind: type[T], value: Any, where: str) -> T:
-    """Make a value of a dataclass whose fields are scalars, dataclasses, tuples and mappings of text.
+    """Make a value of a dataclass whose fields are scalars, such classes, tuples and mappings of text.
 
     Args:
         kind: the dataclass.
-        value: as `json.loads` gives it; objects have exactly the fields as keys.
+        value: as `json.loads` gives it; its objects have exactly the keys of their types.
         where: names the value in errors.
 
     Raises:
@@ -35,16 +35,17 @@ def _made(kind: Any, value: Any, where: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
-    types = _types_of(kind) if isinstance(kind, type) and dataclasses.is_dataclass(kind) else None
-    if types is not None:
-        if not isinstance(value, dict) or value.keys() != types.keys():
+    if _has_keys(kind):
+        types = _types_of(kind)
+        needed = getattr(kind, "__required_keys__", types.keys())
+        if not isinstance(value, dict) or not needed <= value.keys() <= types.keys():
             raise _wrong(where, f"an object of {', '.join(types)}", value)
-        return kind(**{name: _made(types[name], value[name], f"{where}.{name}") for name in types})
-    if origin is tuple:
+        return kind(**{key: _made(types[key], item, f"{where}.{key}") for key, item in value.items()})
+    if origin in (tuple, list):
         if not isinstance(value, list):
             raise _wrong(where, "a list", value)
-        return tuple([_made(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value)])
-    if origin is collections.abc.Mapping:
+        return origin([_made(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value)])
+    if origin in (collections.abc.Mapping, dict):
         if not isinstance(value, dict):
             raise _wrong(where, "an object", value)
         return {key: _made(arguments[1], item, f"{where}.{key}") for key, item in value.items()}
@@ -69,15 +70,22 @@ def _made(kind: Any, value: Any, where: str) -> Any:
     return value
 
 
+def _has_keys(kind: Any) -> bool:
+    return isinstance(kind, type) and (dataclasses.is_dataclass(kind) or hasattr(kind, "__required_keys__"))
+
+
 @cache
 def _types_of(kind: Any) -> dict[str, Any]:
-    """Field -> its type. `get_type_hints` of Python 3.9 does not know `|`, which fields have before `None` alone."""
+    """Key -> its type. `get_type_hints` of Python 3.9 does not know `|`, which annotations have before `None` alone."""
     names = {**vars(sys.modules[kind.__module__]), "Optional": Optional}
+    if dataclasses.is_dataclass(kind):
+        texts = {field.name: str(field.type) for field in dataclasses.fields(kind)}
+    else:
+        texts = {key: hint.__forward_arg__ for key, hint in kind.__annotations__.items()}
     found = {}
-    for field in dataclasses.fields(kind):
-        text = str(field.type)
-        rest = text[: -len(" | None")] if text.endswith(" | None") else ""
-        found[field.name] = eval(f"Optional[{rest}]" if rest else text, names)
+    for key, text in texts.items():
+        plain, _, none = text.partition(" | ")
+        found[key] = eval(f"Optional[{plain}]" if none else plain, names)
     return found
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from regatta.host.errors import HostError
 from regatta.host.minheap.search import MinheapSearch, OpenAttempt
+from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import (
     Baseline,
     Benchmark,
@@ -21,7 +22,7 @@ from regatta.host.values.experiment import (
 )
 from regatta.host.values.from_json import value_from_json
 from regatta.host.values.host import Host, SshPlace
-from regatta.host.values.isolation import Isolation
+from regatta.host.values.isolation import CellIsolation, Isolation
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.host.values.supplies import Supplies
 
@@ -29,6 +30,10 @@ BENCHMARK = Benchmark(
     suite="s", name="x", size="small", kind="java", command=("{runtime}", "X"), adapter="process",
     adapter_options={"text": "a", "whole": 1, "part": 0.5, "truth": True}, metric="elapsed", better="lower", parameters={},
     environment={}, arrange={}, check=(), expect=Expectation(), builds={}, inputs={},
+)  # fmt: skip
+CELL = Cell(
+    "id", "h", "p", BENCHMARK, "a", "g1", "none", 1.5, 24, ("java",), {}, {}, (), (File("/f", "0"),),
+    isolation=CellIsolation("docker", "image"),
 )  # fmt: skip
 VALUES = [
     BENCHMARK,
@@ -40,7 +45,8 @@ VALUES = [
         {"b": {"o": File("/o", "1")}}, {}, {}, {"s/x:small": {"a": "why"}},
     ),
     Supplies("/home", {"PATH": "/bin"}),
-    MinheapSearch("b", "r", "p", "f", 3, 100, 5.0, {"g1": OpenAttempt({"any": [1, {}]}, {"label": "\0 MiB"}, {})}),
+    CELL,
+    MinheapSearch("b", "r", "p", "f", 3, 100, 5.0, {"g1": OpenAttempt({"any": [1, {}]}, CELL.to_json(5.0, 1), {})}),
 ]  # fmt: skip
 
 
@@ -91,3 +97,18 @@ def test_a_whole_number_may_stand_for_a_float_and_stays_as_it_is() -> None:
 def test_a_missing_field_is_refused_even_where_it_has_a_default() -> None:
     with pytest.raises(HostError, match="expected an object of name, flags, refused_by"):
         value_from_json(Collector, {"name": "g1", "flags": []}, "v")
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"argv": "java"}, "cell.argv"),
+        ({"files": [{"path": "/f"}]}, r"cell.files\[0\]"),
+        ({"extra": 1}, "cell: "),
+    ],
+)
+def test_a_cell_of_a_plan_is_checked_too(changes: dict[str, Any], where: str) -> None:
+    value = sent(OpenAttempt({}, CELL.to_json(5.0, 1), {}))
+    value["cell"].update(changes)
+    with pytest.raises(HostError, match=where):
+        value_from_json(OpenAttempt, value, "v")

@@ -1,0 +1,61 @@
+"""A cell as `plan.json` holds it (docs/protocol.md section 4). No I/O; apart from `cell`, whose classes the runner need not load."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class PlanAdapter(TypedDict):
+    """Who reads what the workload reports."""
+
+    name: str
+    options: dict[str, Any]
+
+
+class PlanExpectation(TypedDict):
+    """SHA-256 in hexadecimal; empty: not compared."""
+
+    digest: str
+    stdout_sha256: str
+    check_sha256: str
+
+
+class PlanFile(TypedDict):
+    """What a cell executes or reads."""
+
+    path: str
+    sha256: str
+
+
+class _PlanCell(TypedDict):
+    cell_id: str
+    twin_of: str
+    label: str
+    benchmark: str
+    kind: str
+    runtime: str
+    collector: str
+    modifiers: str
+    heap_factor: float | None
+    heap_mib: int | None
+    platform: str
+    metric: str
+    better: str
+    summary: str
+    argv: list[str]
+    environment: dict[str, str]
+    timeout_s: float
+    iterations: int | None
+    adapter: PlanAdapter
+    expect: PlanExpectation
+    arrange: dict[str, str]
+    check: list[str]
+    keep: list[str]
+    files: list[PlanFile]
+
+
+class PlanCell(_PlanCell, total=False):
+    """A cell; older plans lack some keys."""
+
+    #: none: the usual control group
+    isolation: dict[str, Any]
