@@ -73,6 +73,7 @@ def answer_experiment(
             families=tuple(context.families),
             failures=tuple(context.samples.failures),
             impossible=context.impossible,
+            platforms={host: one.name for one in context.platforms for host in one.hosts},
             warnings=_warnings(context),
             planned=sum(cell.planned for cell in context.samples.measured_cells),
             recorded=context.samples.recorded,

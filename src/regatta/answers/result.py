@@ -98,6 +98,8 @@ class Answer:
     failures: tuple[Failure, ...]
     #: cells that could not exist, as (cell, reason)
     impossible: tuple[tuple[str, str], ...]
+    #: host -> platform, of every planned host
+    platforms: Mapping[str, str] = field(default_factory=dict)
     #: sentences that the reader must know (unpaired comparisons, capped n ...)
     warnings: tuple[str, ...] = ()
     planned: int = 0

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -72,6 +72,10 @@ class Topic(Generic[T]):
     tables: Callable[[T, View], Sequence[Table]] | None = None
     #: title of its tables in a terminal; "": a terminal shows them only where they are asked for
     terminal: str = ""
+    #: methods that it used, by what they computed, for the account of how it was measured
+    methods: Callable[[T], Mapping[str, set[str]]] | None = None
+    #: UID of the dashboard that shows it, to which a report links where there is a result
+    board: str = ""
     #: what the first sentences of the answer say of it
     lead: Callable[[T, Context], Lead] | None = None
     #: all first sentences, where this topic changes how they are said (the lead is given); None where it does not

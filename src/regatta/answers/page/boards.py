@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from regatta.answers.result import Answer
-from regatta.answers.topics.collectors.topic import COLLECTORS
+from regatta.answers.topics import registry
 
 #: UID -> how the link is named; the boards are made in `dashboards/`
 _BOARDS = {
@@ -39,7 +39,7 @@ def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...
         query |= {"from": str(min(times) - _ROOM_MS), "to": str(max(times) + _ROOM_MS)}
     base = grafana_url.rstrip("/")
     empty = {
-        "regatta-collectors": not COLLECTORS.of(answer).overheads,
+        **{topic.board: topic.of(answer) == topic.empty for topic in registry.TOPICS if topic.board},
         "regatta-compare-runtimes": len(answer.runtimes) < 2,
     }
     return tuple(

@@ -15,7 +15,6 @@ from regatta.answers.page.summary import (
     measured_when,
     methods,
     perturbed_cells,
-    platforms_of_hosts,
 )
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
@@ -66,7 +65,7 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
         title=answer.experiment,
         question=answer.question,
         answer=answer,
-        platforms=platforms_of_hosts(answer),
+        platforms=answer.platforms if len(answer.platforms) > 1 else {},
         valued=any(math.isfinite(cell.estimate.point) for cell in answer.cells),
         counts=count(answer),
         level=show_percent(answer.level),

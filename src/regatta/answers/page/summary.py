@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from regatta.answers.parts import Sample
 from regatta.answers.result import Answer, CellAnswer
-from regatta.answers.topics.hosts.topic import HOSTS
+from regatta.answers.topics import registry
 from regatta.figures.section import Table
 from regatta.figures.text import show_heap
 
@@ -68,11 +68,6 @@ def measured_when(answer: Answer) -> str:
     first, last = (datetime.fromtimestamp(ns // 10**9, UTC) for ns in (min(starts), max(starts)))
     end = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
     return f"{first:%Y-%m-%d %H:%M} to {end} UTC"
-
-
-def platforms_of_hosts(answer: Answer) -> dict[str, str]:
-    """Host -> platform; nothing where there is one host."""
-    return {host: platform.name for platform in HOSTS.of(answer).platforms for host in platform.hosts}
 
 
 def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
@@ -145,8 +140,11 @@ def methods(answer: Answer) -> dict[str, list[str]]:
     found = {
         "Mean and interval": {cell.estimate.method for cell in answer.cells},
         "Ratio to the baseline": {row.ratio.method for row in answer.comparisons},
-        "Over the hosts of a platform": {
-            row.ratio.method for row in HOSTS.of(answer).comparisons if len(row.hosts) > 1
+        **{
+            what: names
+            for topic in registry.TOPICS
+            if topic.methods is not None
+            for what, names in topic.methods(topic.of(answer)).items()
         },
         "Differences among collectors": {family.method for family in answer.families},
         "Pairs": {pair.ratio.method for family in answer.families for pair in family.pairs},

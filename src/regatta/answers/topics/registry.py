@@ -1,7 +1,7 @@
 """All topics, one line each.
 
 To add a subject, make a folder with its result, computation, sentences, page and `topic.py`, and list it here. To remove one,
-delete both; the type checker names the places elsewhere (boards, summary, points of InfluxDB) that draw on its result.
+delete both; the type checker names the places elsewhere (points in InfluxDB, `regatta reference`) that use it.
 """
 
 from __future__ import annotations

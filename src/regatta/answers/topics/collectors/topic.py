@@ -20,4 +20,5 @@ COLLECTORS: Topic[Overheads] = Topic(
     document=Document(70, "overheads"),
     section=collectors_section,
     tables=collectors_tables,
+    board="regatta-collectors",
 )

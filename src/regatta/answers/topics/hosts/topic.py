@@ -39,6 +39,11 @@ def _headline(over: OverHosts, context: Context, lead: Lead) -> Sequence[str] | 
     return capitalised([*lead.sentences, *own])
 
 
+def _methods(over: OverHosts) -> dict[str, set[str]]:
+    found = {one.ratio.method for one in over.comparisons if len(one.hosts) > 1}
+    return {"Over the hosts of a platform": found}
+
+
 def _rows(over: OverHosts) -> Iterator[dict[str, Any]]:
     """Comparisons over all hosts; `value` is the ratio a/b."""
     for one in over.comparisons:
@@ -57,5 +62,6 @@ HOSTS: Topic[OverHosts] = Topic(
     rows=Rows(30, _rows),
     section=hosts_section,
     tables=hosts_tables,
+    methods=_methods,
     headline=_headline,
 )
