@@ -42,9 +42,9 @@ def test_every_mean_and_ratio_of_an_answer_is_a_point(answer):
     for point, own in zip(means, answer.cells, strict=True):
         tags = tags_of(point)
         assert (tags["host"], tags["benchmark"], tags["collector"]) == (
-            own.host,
-            own.benchmark,
-            own.collector,
+            own.place.host,
+            own.place.benchmark,
+            own.place.collector,
         )
         assert (tags["metric"], tags["unit"], tags["baseline"]) == (own.metric, own.unit, "")
         assert json.loads(tags["parameters"] or "{}") == dict(own.parameters)
