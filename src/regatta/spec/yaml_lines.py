@@ -320,8 +320,6 @@ class _Expander:
         self.merge_keys = merge_keys
         self.budget = budget
         self.count = 0
-        #: mapping -> its entries, so that what many aliases name is looked through once
-        self.known: dict[Any, dict[str, tuple[Any, Any]]] = {}
 
     def expand(self, node: Any, path: KeyPath, key: Any = None) -> Any:
         at = key or node
@@ -345,8 +343,6 @@ class _Expander:
 
     def entries(self, node: Any) -> dict[str, tuple[Any, Any]]:
         """Key -> (key's node, node), with what `<<` brings: own entries win, then those of the first mapping named."""
-        if node in self.known:
-            return self.known[node]
         own: dict[str, tuple[Any, Any]] = {}
         for key, child in node.value:
             text = self.checked_key(key)
@@ -362,11 +358,12 @@ class _Expander:
                     raise _wrong(
                         self.file, _line(key), "a mapping, or a list of them, to merge", "another value"
                     )
+                # A source counts as well: it may be empty, and merge others that are.
+                self.take(_line(key), "merged ones")
                 for name, entry in self.entries(source).items():
                     self.take(_line(key), "merged ones")
                     found.setdefault(name, entry)
-        self.known[node] = found | own
-        return self.known[node]
+        return found | own
 
     def checked_key(self, key: Any) -> str:
         text = as_text(key.value) if isinstance(key, ScalarNode) else None

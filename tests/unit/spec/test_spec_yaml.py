@@ -109,8 +109,8 @@ def test_aliases_cannot_nest_deeper_than_brackets() -> None:
 
 def test_mappings_that_merge_nothing_many_times_end_early() -> None:
     lines = ["a0: &a0 {}"] + [f"a{i}: &a{i} {{<<: [{', '.join([f'*a{i - 1}'] * 9)}]}}" for i in range(1, 30)]
-    found = parse_yaml("\n".join(lines).encode(), "f.yml", merge_keys=True).value
-    assert found == {f"a{i}": {} for i in range(30)}
+    with pytest.raises(SpecError, match="at most 20000 values"):
+        parse_yaml("\n".join(lines).encode(), "f.yml", merge_keys=True)
 
 
 def test_a_chain_of_thousands_of_merges_is_an_error_not_a_crash() -> None:
