@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.bounds import LARGEST_JOURNAL_BYTES, LONGEST_LINE_BYTES
 from regatta.fleet.following import Stopped, holder, show_state, stopping_on_signals
 from regatta.fleet.remote.base import Unreachable
-from regatta.fleet.taking_over import TakenOver
+from regatta.fleet.taking_over import Acceptance, TakenOver
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.printable import printable
 from regatta.store.folder import Folder, identity_of

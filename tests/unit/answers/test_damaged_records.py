@@ -15,7 +15,7 @@ from synthetic_journal import cell, record, write_experiment, write_journal
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.verification import verify_experiment
-from regatta.fleet.acceptance import Acceptance
+from regatta.fleet.taking_over import Acceptance
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.journal.record_shape import ALL_KEYS

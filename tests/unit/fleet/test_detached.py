@@ -19,13 +19,12 @@ import pytest
 from runner_plans import HOST, cell, sh, wait_until, write_plan
 
 from regatta.fleet import detached
-from regatta.fleet.acceptance import Acceptance
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
 from regatta.fleet.following import show_state
 from regatta.fleet.remote.base import Answer, Unreachable
 from regatta.fleet.remote.here import Here
-from regatta.fleet.taking_over import TakenOver
+from regatta.fleet.taking_over import Acceptance, TakenOver
 from regatta.host.errors import HostError
 from regatta.host.files import write_object
 from regatta.host.journal.host_folder import HostFolder
