@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from logging import ERROR, WARNING, LogRecord
 
-from regatta.cli.progress import STAGES, Watcher
+from regatta.cli.watcher import STAGES, Watcher
 from snakemake_logger_plugin_regatta.happenings import Job
 
 #: of the lines that belong to no event, those that say nothing to a person who sees the bar

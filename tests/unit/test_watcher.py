@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from synthetic_journal import cell, write_facts, write_plan
 
-from regatta.cli.progress import Watcher
-from regatta.fleet.following import show_state
+from regatta.cli.watcher import Watcher
+from regatta.fleet.controller_side import show_state
 from regatta.host.journal.record_shape import STATUSES
 from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.host.processes import process_start

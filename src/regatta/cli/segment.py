@@ -127,7 +127,7 @@ def _influx() -> Settings | None:
 def _measure_elsewhere(
     place: Folder, host: Host, number: int, way: Wish, receipt: Path, retry_failed: bool
 ) -> int:
-    from regatta.fleet.following import Stopped
+    from regatta.fleet.controller_side import Stopped
     from regatta.host.errors import HostError
     from regatta.store.receipts import ask_hosts_again
 

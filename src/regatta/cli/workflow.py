@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from regatta.cli.handover import hand_over
-from regatta.cli.progress import Watcher
+from regatta.cli.watcher import Watcher
 from regatta.host.errors import HostError, Problem, RegattaError
 from regatta.host.files import locked
 from regatta.host.printable import Lines, printable, with_lines

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from regatta.fleet.bounds import KEPT_TOLD_BYTES, LONGEST_STATE_BYTES, MAXIMUM_TOLD_BYTES
-from regatta.fleet.following import Stopped, holder, show_state, stopping_on_signals
+from regatta.fleet.controller_side import Stopped, holder, show_state, stopping_on_signals
 from regatta.fleet.remote.slurm import Ending, SlurmRemote
 from regatta.host.errors import HostError, RegattaError
 from regatta.host.values.host import Host

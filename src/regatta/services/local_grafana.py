@@ -11,9 +11,9 @@ from pathlib import Path
 import urllib3
 
 from regatta.host.errors import HostError
+from regatta.services.local_service import LocalService, Process, uninterrupted
 from regatta.services.places import Places
 from regatta.services.ports import ADDRESS, port_for
-from regatta.services.processes import LocalService, Process, uninterrupted
 
 SERVICE = "grafana"
 ADMIN = "grafana-admin"

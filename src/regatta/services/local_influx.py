@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from regatta.host.errors import HostError
 from regatta.host.files import take_lock
 from regatta.services.accounts import ACCOUNTS, Door, make_accounts
+from regatta.services.local_service import LocalService, Process, holder, uninterrupted
 from regatta.services.ports import ADDRESS, port_for
-from regatta.services.processes import LocalService, Process, holder, uninterrupted
 
 SERVICE = "influxdb"
 DATABASE = "regatta"

@@ -31,7 +31,7 @@ from regatta.trace.bpftrace_program import FORKED, program, seen_of_key
 from regatta.trace.call_numbers import call_numbers
 from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import calls_under_way, check_namespace, is_there, started_ticks, tree_of
-from regatta.trace.reading import Reading
+from regatta.trace.reading_thread import Reading
 
 #: until the program is compiled and attached: some 1 s, more on a loaded machine
 START_S = 60.0

@@ -15,7 +15,7 @@ from regatta.host.errors import HostError
 from regatta.spec.calls import FORK_MAPPING, CallTable, Seen, Tally
 from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import check_namespace, is_there, memory_of, tracer_of, tree_of
-from regatta.trace.reading import Reading
+from regatta.trace.reading_thread import Reading
 from regatta.trace.strace_lines import StraceReader
 from regatta.trace.tree import Memory
 

@@ -20,8 +20,8 @@ from runner_plans import HOST, cell, sh, wait_until, write_plan
 
 from regatta.fleet import detached
 from regatta.fleet.agent import Agent
+from regatta.fleet.controller_side import show_state
 from regatta.fleet.detached import DetachedSegment
-from regatta.fleet.following import show_state
 from regatta.fleet.remote.base import Answer, Unreachable
 from regatta.fleet.remote.here import Here
 from regatta.fleet.taking_over import Acceptance, TakenOver

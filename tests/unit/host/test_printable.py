@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from synthetic_journal import cell, record, write_journal, write_plan
 
 from regatta.cli.main import cli, main
-from regatta.fleet.following import show_state
+from regatta.fleet.controller_side import show_state
 from regatta.fleet.remote.base import Answer
 from regatta.host.errors import HostError, Problem, SpecError
 from regatta.host.measure.host_lock import HostLock

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from regatta.host.errors import HostError
-from regatta.trace.reading import Reading
+from regatta.trace.reading_thread import Reading
 
 
 def test_what_was_read_to_its_end_is_all():
