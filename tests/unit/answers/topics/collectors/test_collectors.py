@@ -66,7 +66,7 @@ def overhead(answer: Answer, collector: str, heap: float = 2.0, resource: str = 
 def test_each_collector_stands_over_the_distilled_cost(tmp_path: Path) -> None:
     answer = answered(tmp_path, [cell(name) for name in COSTS], COSTS)
     (wall, cpu) = COLLECTORS.of(answer).distilled
-    assert (wall.resource, wall.collector, wall.place.heap.factor) == ("wall", "serial", 2.0)
+    assert (wall.resource, wall.collector, wall.heap.factor) == ("wall", "serial", 2.0)
     assert wall.cost.point == pytest.approx(0.8, rel=0.05)
     # Processor time: 2000 less the 200 in which at least one thread collected.
     assert cpu.cost.point == pytest.approx(1.8, rel=0.05)
@@ -99,7 +99,7 @@ def test_the_sentences_say_at_least_and_where(tmp_path: Path) -> None:
     assert "adds to the processor time of h2" in processors
     assert pauses == (
         "pauses on h2 at 2 x minheap, the median and the longest of an iteration: serial 2 ms and 20 ms,"
-        " g1 600 us and 6 ms and z 10 us and 100 us"
+        " g1 600 µs and 6 ms and z 10 µs and 100 µs"
     )
 
 

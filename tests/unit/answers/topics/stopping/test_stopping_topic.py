@@ -36,7 +36,7 @@ def test_each_block_group_has_a_row_and_a_bar() -> None:
     assert list(table.rows) == [
         ("h2 at 2 x minheap", "14", "14", "1 %", "0.98 %", "yes", PAIR.reason),
         ("h2 at 2 x minheap", "30", "14", "1 %", "1.8 %", "no", PAIR.reason),
-        (HOSTILE, "not decided yet", "10", "1 %", "", "", "not decided yet"),
+        (HOSTILE, "not decided yet", "10", "1 %", "–", "", "not decided yet"),
     ]
     assert pairs.rows[0][1:6] == ("g1 / serial", "10", "1.7 %", "14", "0.98 %")
     needed, beyond = topic.groups[0].figures[0].traces
