@@ -8,6 +8,7 @@ import duckdb
 
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.words import counted
+from regatta.figures.text import show_percent
 from regatta.host.values.experiment import SteadyState
 
 
@@ -85,7 +86,7 @@ def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
     worst = max(samples.unsteady, key=lambda number: samples.unsteady[number][0])
     label = next((cell.label for cell in samples.measured_cells if cell.number == worst), "")
     how = (
-        f"no {steady.window} iterations in a row vary by less than {100 * steady.threshold:g} %"
+        f"no {steady.window} iterations in a row vary by less than {show_percent(steady.threshold)}"
         if steady.method == "cov"
         else "no level that lasts to the end"
     )

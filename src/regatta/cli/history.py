@@ -116,6 +116,7 @@ def _show(found: History) -> None:
 
 
 def _row(one: SeriesHistory, experiments: int) -> tuple[str, ...]:
+    from regatta.figures.text import show_unit
     from regatta.host.units import display_scale
 
     factor, unit = display_scale(one.points[0].mean.point, one.unit)
@@ -123,7 +124,7 @@ def _row(one: SeriesHistory, experiments: int) -> tuple[str, ...]:
     since = {shift.since for shift in one.shifts}
     for point in one.points:
         cells[point.experiment] = ("» " if point.experiment in since else "") + _mean(point, factor)
-    return (one.title, unit, *cells)
+    return (one.title, show_unit(unit), *cells)
 
 
 def _mean(point: PastPoint, factor: float) -> str:

@@ -172,11 +172,12 @@ def show_quantity(value: float, unit: str, digits: int = 3) -> str:
     return with_unit(show_brief(value * factor, digits), fitting)
 
 
-def show_heap(heap: Heap) -> str:
-    """A heap setting: `1.5× (96 MiB)`, `96 MiB`, or nothing for a cell without a heap."""
+def show_heap(heap: Heap, before: str = "") -> str:
+    """A heap setting after `before`: `1.5× (96 MiB)`, `96 MiB`; nothing at all for a cell without a heap."""
+    size = "" if heap.mib is None else f"{heap.mib:,} MiB"
     if heap.factor is None:
-        return "" if heap.mib is None else f"{heap.mib:,} MiB"
-    return f"{heap.factor:g}×" if heap.mib is None else f"{heap.factor:g}× ({heap.mib:,} MiB)"
+        return before + size if size else ""
+    return f"{before}{heap.factor:g}×" + (f" ({size})" if size else "")
 
 
 def finite(values: Iterable[float]) -> list[float]:

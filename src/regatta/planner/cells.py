@@ -11,15 +11,7 @@ from regatta.host.errors import Problem, SpecError
 from regatta.host.values.cell import NO_MODIFIERS, Cell, TrainingRun, cell_label
 from regatta.host.values.commands import expand_command, named_files, template_values
 from regatta.host.values.digest import digest_of
-from regatta.host.values.experiment import (
-    Benchmark,
-    Collector,
-    Exclude,
-    Experiment,
-    Heap,
-    Modifier,
-    Runtime,
-)
+from regatta.host.values.experiment import Benchmark, Collector, Exclude, Experiment, Heap, Modifier, Runtime
 from regatta.host.values.isolation import CellIsolation
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.host.values.template import fill, placeholders

@@ -14,15 +14,7 @@ import numpy as np
 
 from regatta.host.errors import RegattaError
 from regatta.predict.sums import Sum, positive, spread
-from regatta.spec.vectors import (
-    ConstantCost,
-    Cost,
-    Count,
-    LinearCost,
-    PiecewiseCost,
-    TableCost,
-    Value,
-)
+from regatta.spec.vectors import ConstantCost, Cost, Count, LinearCost, PiecewiseCost, TableCost, Value
 
 #: of the terms of a cost: so far below 0 is rounding, as where a line begins at 0
 BELOW_ZERO = 1e-9

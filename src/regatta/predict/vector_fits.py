@@ -9,15 +9,7 @@ from itertools import pairwise
 
 from regatta.host.errors import RegattaError
 from regatta.spec.primitives import CostRule
-from regatta.spec.vectors import (
-    ConstantCost,
-    Cost,
-    LinearCost,
-    PiecewiseCost,
-    TableCost,
-    TablePoint,
-    Value,
-)
+from regatta.spec.vectors import ConstantCost, Cost, LinearCost, PiecewiseCost, TableCost, TablePoint, Value
 from regatta.stats.intervals import mean_interval
 from regatta.stats.lines import Line, relative_line
 

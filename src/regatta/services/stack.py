@@ -12,13 +12,7 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.services.accounts import Door
 from regatta.services.compose import STATE as COMPOSE
 from regatta.services.compose import Compose
-from regatta.services.local_grafana import (
-    LocalGrafana,
-    data_source,
-    in_file,
-    installed,
-    reload_data_source,
-)
+from regatta.services.local_grafana import LocalGrafana, data_source, in_file, installed, reload_data_source
 from regatta.services.local_influx import DATABASE, LocalInflux
 from regatta.services.places import Places
 from regatta.services.ports import listeners, strangers

@@ -54,12 +54,11 @@ def example_groups(audit: Audit, looks: Looks) -> list[Group]:
         if len(cells) < 2:
             continue
         first = cells[0]
-        heap = show_heap(first.place.heap)
         title = " · ".join(
             part
             for part in (
                 first.place.benchmark,
-                f"heap {heap}" if heap else "",
+                show_heap(first.place.heap, "heap "),
                 parameters_text(first.parameters),
             )
             if part
@@ -107,10 +106,9 @@ def width_groups(audit: Audit, looks: Looks) -> list[Group]:
     places: dict[str, list[Precision]] = {}
     for precision in audit.precisions:
         cell = precision.cell
-        heap = show_heap(cell.place.heap.asked)
         parts = (
             cell.place.benchmark,
-            f"heap {heap}" if heap else "",
+            show_heap(cell.place.heap.asked, "heap "),
             _host(audit, cell),
             parameters_text(cell.parameters),
         )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from regatta.answers.audit.result import Audit, Tally
 from regatta.answers.words import counted
+from regatta.figures.text import show_percent
 from regatta.stats.prevalent import (
     CLASSES,
     INCORRECT,
@@ -58,7 +59,7 @@ def _findings(audit: Audit) -> list[str]:
     shown = sum(pair.verdict != 0 for pair in audit.pairs)
     total = len(audit.pairs)
     said = [
-        f"{counted(total, 'comparison')} of {what_compared(audit)}: simultaneous {100 * audit.level:g} % intervals show a "
+        f"{counted(total, 'comparison')} of {what_compared(audit)}: simultaneous {show_percent(audit.level)} intervals show a "
         f"difference in {percent(shown / total)} of them and none in {percent(1 - shown / total)}"
     ]
     for theta in audit.thetas_percent:

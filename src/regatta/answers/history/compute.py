@@ -16,6 +16,7 @@ from regatta.answers.names import Names
 from regatta.answers.plain import plain
 from regatta.answers.samples import PlannedCell, Samples, Series, load_samples
 from regatta.answers.words import bound_words, counted, difference, is_speed, listed, practical
+from regatta.figures.text import show_percent
 from regatta.host.units import is_positive
 from regatta.host.values.experiment import Heap, SteadyState
 from regatta.stats.estimate import Interval
@@ -132,7 +133,7 @@ def _steady(steady: SteadyState) -> str:
     if steady.method in ("fixed", "replay"):
         return f"{steady.method}, warmup {steady.warmup} of {steady.iterations}"
     if steady.method == "cov":
-        return f"cov, {steady.window} iterations below {100 * steady.threshold:g} %"
+        return f"cov, {steady.window} iterations below {show_percent(steady.threshold)}"
     return steady.method
 
 
@@ -233,7 +234,7 @@ def _sentences(series: Sequence[SeriesHistory], experiments: int, level: float) 
     if len(series) * (1.0 - level) >= 0.5:
         found.append(
             f"Each series is judged by itself: of {len(series)} in which nothing happens, about "
-            f"{len(series) * (1.0 - level):.0f} show a shift at a level of {level * 100:g} %"
+            f"{len(series) * (1.0 - level):.0f} show a shift at a level of {show_percent(level)}"
         )
     if experiments < LEAST_TO_SEE_VARIATION:
         found.append(

@@ -120,8 +120,7 @@ def _groups(history: History) -> list[Group]:
 def _figure(history: History, one: SeriesHistory) -> Figure:
     scale = choose_scale([point.mean for point in one.points], one.unit)
     places = [point.experiment for point in one.points]
-    heap = show_heap(one.place.heap)
-    parts = (one.place.configuration, f"heap {heap}" if heap else "", parameters_text(one.parameters))
+    parts = (one.place.configuration, show_heap(one.place.heap, "heap "), parameters_text(one.parameters))
     traces = [_invocations(one, scale), *_levels(one, scale), _means(history, one, scale)]
     values = finite(value * scale.factor for point in one.points for value in point.values)
     unit = f" ({scale.unit})" if scale.unit else ""

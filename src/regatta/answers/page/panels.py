@@ -142,9 +142,11 @@ def parameters_but(cell: CellAnswer, shown: frozenset[str], axis: str = "") -> s
 
 def cell_hover(cell: CellAnswer, *lines: str) -> str:
     """Hover text of something that belongs to a cell: what it is, then the given lines."""
-    heap = show_heap(cell.place.heap)
     return hover(
-        cell.place.configuration, f"heap {heap}" if heap else "", parameters_text(cell.parameters), *lines
+        cell.place.configuration,
+        show_heap(cell.place.heap, "heap "),
+        parameters_text(cell.parameters),
+        *lines,
     )
 
 

@@ -94,10 +94,9 @@ def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
 
 def cell_name(cell: CellAnswer) -> str:
     """Benchmark, configuration and heap in one line."""
-    heap = show_heap(cell.place.heap)
     return ", ".join(
         part
-        for part in (cell.place.benchmark, cell.place.configuration, f"heap {heap}" if heap else "")
+        for part in (cell.place.benchmark, cell.place.configuration, show_heap(cell.place.heap, "heap "))
         if part
     )
 

@@ -19,11 +19,7 @@ from regatta.host.errors import HostError
 from regatta.host.measure import cpu_quota
 from regatta.host.measure.cgroup import TreeUsage
 from regatta.host.measure.limits import cores_of, limits_asked, quota_asked
-from regatta.host.measure.process import (
-    Launch,
-    Outcome,
-    StopSignals,
-)
+from regatta.host.measure.process import Launch, Outcome, StopSignals
 from regatta.host.measure.scratch import results_of, work_of
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Rusage

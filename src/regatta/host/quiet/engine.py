@@ -9,14 +9,7 @@ from collections.abc import Collection, Mapping
 from regatta.host.quiet.groups import Services
 from regatta.host.quiet.host import QuietHost
 from regatta.host.quiet.interrupts import Interrupts, KernelThreads, WorkQueues
-from regatta.host.quiet.kernel import (
-    Aslr,
-    HugePages,
-    PageCache,
-    Swappiness,
-    TimerMigration,
-    Watchdogs,
-)
+from regatta.host.quiet.kernel import Aslr, HugePages, PageCache, Swappiness, TimerMigration, Watchdogs
 from regatta.host.quiet.knob import Found, Item, Knob
 from regatta.host.quiet.processor import Boost, Governor, Siblings
 from regatta.host.quiet.report import KnobReport, Outcome, Place, Problem, report_of

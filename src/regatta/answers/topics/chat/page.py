@@ -23,15 +23,7 @@ from regatta.figures.labelled import (
     time_quantity,
 )
 from regatta.figures.section import Section, Table
-from regatta.figures.text import (
-    ABSENT,
-    hover,
-    joined,
-    show_heap,
-    show_interval,
-    show_p,
-    show_percent,
-)
+from regatta.figures.text import ABSENT, hover, joined, show_heap, show_interval, show_p, show_percent
 from regatta.host.units import UNITS
 
 #: From this ratio of the most to the fewest connections on, they are on a logarithmic axis.

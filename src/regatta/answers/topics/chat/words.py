@@ -9,6 +9,7 @@ from itertools import groupby
 from regatta.answers.topics.chat.compute import COST, DELIVERED, HEADLINE_PAIRS, LATE, PAIRS
 from regatta.answers.topics.chat.result import Chat, ChatPlace, ModeContrast
 from regatta.answers.words import bound_words, listed
+from regatta.figures.text import show_unit
 from regatta.host.units import display_scale
 from regatta.stats.estimate import Interval
 
@@ -229,9 +230,9 @@ _COSTS = {
 
 
 def _figure(estimate: Interval, metric: str) -> str:
-    """`3.71 us (3.52 to 3.9)`."""
+    """`3.71 µs (3.52 to 3.9)`."""
     if not metric.startswith("cpu_"):
         return f"{estimate.point:.2g} ({estimate.low:.2g} to {estimate.high:.2g})"
     factor, unit = display_scale(estimate.point, "ns")
     point, low, high = (f"{value * factor:.3g}" for value in (estimate.point, estimate.low, estimate.high))
-    return f"{point} {unit} ({low} to {high})"
+    return f"{point} {show_unit(unit)} ({low} to {high})"

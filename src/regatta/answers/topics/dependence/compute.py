@@ -9,6 +9,7 @@ from regatta.answers.names import heap_words
 from regatta.answers.result import CellAnswer
 from regatta.answers.topics.dependence.result import Dependence
 from regatta.answers.words import counted
+from regatta.figures.text import show_percent
 from regatta.stats.dependence import lag_1
 from regatta.stats.proportion import too_often_p
 
@@ -38,7 +39,7 @@ def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ..
         return ()
     beyond = [one for one in defined if one.beyond]
     share = (
-        f"the lag-1 autocorrelation of {len(beyond)} of {counted(len(defined), 'cell')} lies beyond the {level * 100:g} % "
+        f"the lag-1 autocorrelation of {len(beyond)} of {counted(len(defined), 'cell')} lies beyond the {show_percent(level)} "
         f"limits of independent values, as that of {len(defined) * (1 - level):.2g} would by chance"
     )
     if not beyond or too_often_p(len(beyond), len(defined), 1 - level) >= _SIGNIFICANT:

@@ -101,23 +101,21 @@ def _group(answer: Answer, panel: Panel, families: Sequence[Family]) -> Group | 
 def _row(pair: TukeyPair, family: Family) -> RatioRow:
     name = f"{pair.a_name} / {pair.b_name}"
     apart = math.isfinite(pair.ratio.low) and (pair.ratio.low > 1 or pair.ratio.high < 1)
-    heap = show_heap(family.place.heap)
     return RatioRow(
         name,
         pair.ratio,
         pair.p,
         "@ink" if apart else "@muted",
         "circle" if apart else "circle-open",
-        (name, family.place.runtime, f"heap {heap}" if heap else ""),
+        (name, family.place.runtime, show_heap(family.place.heap, "heap ")),
     )
 
 
 def _where(family: Family, families: Sequence[Family]) -> str:
     """What tells the family from the others of its panel."""
-    heap = show_heap(family.place.heap)
     several = len({(other.place.runtime, other.place.modifiers) for other in families}) > 1
     parts = (
-        f"heap {heap}" if heap else "",
+        show_heap(family.place.heap, "heap "),
         family.place.runtime if several else "",
         family.place.modifiers if several and family.place.modifiers != "none" else "",
         parameters_text(family.parameters),

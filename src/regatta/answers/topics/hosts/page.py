@@ -73,8 +73,7 @@ def hosts_tables(over: OverHosts, view: View) -> list[Table]:
 def _groups(over: OverHosts, answer: Answer) -> list[Group]:
     by_place: dict[str, list[HostComparison]] = {}
     for one in over.comparisons:
-        heap = show_heap(one.heap)
-        parts = (one.benchmark, f"heap {heap}" if heap else "", parameters_text(one.parameters))
+        parts = (one.benchmark, show_heap(one.heap, "heap "), parameters_text(one.parameters))
         by_place.setdefault(joined(*parts), []).append(one)
     groups = []
     for place, many in by_place.items():

@@ -11,7 +11,7 @@ from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.answers.words import listed
 from regatta.figures.text import parameter_text, show_quantity
-from regatta.host.units import UNITS, display_scale
+from regatta.host.units import UNITS
 from regatta.host.values.experiment import Scalar
 
 SIZE, _STRIDE = "size_bytes", "stride_bytes"
@@ -155,8 +155,7 @@ def _middle(run: Sequence[tuple[int, float]]) -> float:
 
 
 def _plateau_words(one: Plateau, curve: MemoryCurve, first: bool) -> str:
-    factor, unit = display_scale(one.value, curve.unit)
-    value = f"{one.value * factor:.3g} {unit}"
+    value = show_quantity(one.value, curve.unit)
     if one.first_bytes == one.last_bytes:
         return f"{value} at {show_quantity(one.last_bytes, 'bytes', 6)}"
     if first and one.first_bytes == curve.sizes[0]:

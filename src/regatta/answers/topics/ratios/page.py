@@ -70,14 +70,13 @@ def _row(
     extra = parameters_text(row.parameters, frozenset(row.parameters) - panel.varying)
     cell = cells.get(compared_keys(row)[0])
     look = _PLAIN if cell is None else looks.of(cell)
-    heap = show_heap(row.place.heap)
     return RatioRow(
         f"{name}, {extra}" if extra else name,
         row.ratio,
         row.p,
         look.colour,
         look.mark,
-        (f"{row.a_name} vs {row.b_name}", f"heap {heap}" if heap else ""),
+        (f"{row.a_name} vs {row.b_name}", show_heap(row.place.heap, "heap ")),
     )
 
 

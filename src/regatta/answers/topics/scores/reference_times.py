@@ -14,6 +14,7 @@ from regatta.answers.result import CellAnswer
 from regatta.answers.samples import load_samples
 from regatta.answers.topics.scores.compute import Run, elapsed_s, runs_of
 from regatta.answers.words import listed
+from regatta.figures.text import show_percent
 from regatta.host.errors import Problem, SpecError
 from regatta.host.values.benchmark_label import parts_of_label
 from regatta.spec.flow import flow_yaml
@@ -157,4 +158,4 @@ def _widest(widths: Sequence[tuple[float, str]], level: float) -> str:
     half, name = max(widths)
     if math.isinf(half):
         return f"how well the time of {name} is known cannot be told from one invocation or without spread; scores take times as exact"
-    return f"{level * 100:g} % intervals of the times are within {100 * half:.2g} %, the widest {name}; scores take times as exact"
+    return f"{show_percent(level)} intervals of the times are within {100 * half:.2g} %, the widest {name}; scores take times as exact"

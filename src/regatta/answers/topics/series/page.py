@@ -118,7 +118,7 @@ def _ratios(comparisons: Sequence[Comparison], panel: Panel, looks: Looks) -> li
     for cell in cells:
         heap = group_heap_label([cell])
         other = parameters_but(cell, panel.varying, panel.series_parameter)
-        title = " · ".join(p for p in ("ratio to the baseline", f"heap {heap}" if heap else "", other) if p)
+        title = joined("ratio to the baseline", f"heap {heap}" if heap else "", other)
         groups.setdefault(title, []).append(cell)
     axis_title = f"ratio to the baseline ({panel.better} is better)"
     return [

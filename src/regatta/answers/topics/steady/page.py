@@ -23,6 +23,7 @@ from regatta.figures.text import (
     show_brief,
     show_heap,
     show_interval,
+    show_percent,
     show_ratio,
 )
 
@@ -60,7 +61,7 @@ def steady_section(found: Steadiness | None, view: View) -> Section | None:
     words = (
         "Each curve is the median of the invocations, an iteration divided by the mean of its own invocation's steady state; "
         "bands reach from the 10th to the 90th percentile. Classes are by change points of mean and variance; a window is "
-        f"{found.window} iterations in a row that vary by less than {100 * found.threshold:g} %. “Window ÷ end” is the mean of "
+        f"{found.window} iterations in a row that vary by less than {show_percent(found.threshold)}. “Window ÷ end” is the mean of "
         "the first such window over the mean after the last change."
     )
     return Section(

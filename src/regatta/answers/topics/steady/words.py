@@ -10,6 +10,7 @@ from regatta.answers.names import Names
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topics.steady.result import SeriesSteadiness, Steadiness
 from regatta.answers.words import counted, how_much, listed
+from regatta.figures.text import show_percent
 from regatta.host.values.experiment import SteadyState
 from regatta.stats.warmup import FLAT, INCONSISTENT, KINDS, LEAST_ITERATIONS, SLOWDOWN, UNSTEADY, WARMUP
 
@@ -105,7 +106,7 @@ def _windows(found: Steadiness) -> str:
     starts = [one.cov_start for one in found.series if not math.isnan(one.cov_start)]
     after = f", in a typical one {_after(sorted(starts)[len(starts) // 2])}" if starts else ""
     return (
-        f"By the paper's window, {found.window} iterations in a row vary by less than {100 * found.threshold:g} % in {reached} of "
+        f"By the paper's window, {found.window} iterations in a row vary by less than {show_percent(found.threshold)} in {reached} of "
         f"{counted(total, 'invocation')}{after}"
     )
 

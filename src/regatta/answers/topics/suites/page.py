@@ -45,8 +45,7 @@ def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | No
 
 
 def _place(suite: SuiteComparison, several: bool) -> str:
-    heap = show_heap(suite.heap)
-    parts = (suite.suite, f"heap {heap}" if heap else "", f"on {suite.host}" if several else "")
+    parts = (suite.suite, show_heap(suite.heap, "heap "), f"on {suite.host}" if several else "")
     return joined(*parts)
 
 
