@@ -29,7 +29,7 @@ from regatta.answers.families.compute import judge_families
 from regatta.answers.families.result import Family
 from regatta.answers.names import Names
 from regatta.answers.parts import TukeyPair, shared_heap
-from regatta.answers.samples import Series, load_samples
+from regatta.answers.samples import PlannedCell, Series, load_samples
 from regatta.answers.words import counted, shows_difference
 from regatta.stats.estimate import Floats
 from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference
@@ -123,24 +123,20 @@ def _compare(
     for many in samples.series.values():
         for series in many:
             cell = series.cell
-            found.setdefault(
-                (
-                    cell.place.family,
-                    cell.metric,
-                    tuple(sorted(series.parameters.items())),
-                    cell.place.collector,
-                ),
-                series,
-            )
+            found.setdefault((*_group(cell, series), cell.place.collector), series)
     families, _ = judge_families(samples, level, Names(samples.cells), method)
     compared = []
     for family in families:
-        place = family.place.family, family.metric, tuple(sorted(family.parameters.items()))
+        place = _group(family, family)
         for pair in family.pairs:
             a, b = (found.get((*place, name)) for name in (pair.a_name, pair.b_name))
             if a is not None and b is not None and np.isfinite([pair.ratio.low, pair.ratio.high]).all():
                 compared.append(_Compared(_pair(material, pair, a, b), run(a), run(b)))
     return compared, families
+
+
+def _group(of: PlannedCell | Family, series: Series | Family) -> tuple[object, ...]:
+    return of.place.family, of.metric, tuple(sorted(series.parameters.items()))
 
 
 def _pair(material: Material, pair: TukeyPair, a: Series, b: Series) -> AuditedPair:
@@ -266,14 +262,7 @@ def _telling(compared: Sequence[_Compared], thetas: Sequence[float]) -> tuple[tu
     families: dict[tuple[object, ...], list[int]] = {}
     for index, one in enumerate(compared):
         cell = one.a.series.cell
-        key = (
-            cell.place.host,
-            cell.place.benchmark,
-            cell.place.runtime,
-            cell.place.modifiers,
-            cell.place.heap.asked,
-            one.a.series.parameters_text,
-        )
+        key = cell.place.family, one.a.series.parameters_text
         families.setdefault(key, []).append(index)
     if not compared or not thetas:
         return ()

@@ -40,13 +40,7 @@ def judge_manovas(samples: Samples, names: Names, level: float) -> list[Manova]:
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in samples.cells:
         if cell.place.collector:
-            key = (
-                cell.place.host,
-                cell.place.runtime,
-                cell.place.modifiers,
-                cell.place.heap.asked,
-                cell.metric,
-            )
+            key = replace(cell.place.family, benchmark=""), cell.metric
             groups.setdefault(key, []).append(cell)
     found = (_one(cells, samples, names, level) for cells in groups.values())
     return [one for one in found if one is not None]

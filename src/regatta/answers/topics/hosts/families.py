@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from regatta.answers.families.result import Family
@@ -47,14 +47,7 @@ def leaders_over_hosts(
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in samples.cells:
         if cell.place.collector:
-            key = (
-                cell.place.platform,
-                cell.place.benchmark,
-                cell.place.runtime,
-                cell.place.modifiers,
-                cell.place.heap.asked,
-                cell.metric,
-            )
+            key = replace(cell.place.family, host=""), cell.metric
             groups.setdefault(key, []).append(cell)
     found: dict[str, list[PlatformFamily]] = {platform.name: [] for platform in platforms}
     of = {platform.name: platform for platform in platforms}

@@ -122,15 +122,9 @@ def _read(samples: Samples) -> list[_Found]:
             setting = _IN_LABEL.sub("", cell.place.benchmark)
             settings.setdefault(_program(setting), set()).add(setting)
             key = (
-                *(
-                    setting,
-                    cell.place.host,
-                    cell.place.runtime,
-                    cell.place.collector,
-                    cell.place.modifiers,
-                    cell.place.heap.asked,
-                ),
-                *(cell.metric, json.dumps(given, sort_keys=True)),
+                replace(cell.place, benchmark=setting, heap=cell.place.heap.asked),
+                cell.metric,
+                json.dumps(given, sort_keys=True),
             )
             groups.setdefault(key, []).append((load, aspect, series))
     found = []

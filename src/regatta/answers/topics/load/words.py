@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from regatta.answers.topics.load.result import LoadCurve, LoadStep, Scaling
@@ -155,13 +156,7 @@ class _Teller:
 
 
 def _place(curve: LoadCurve) -> tuple[object, ...]:
-    return (
-        curve.place.host,
-        curve.program,
-        curve.place.configuration,
-        curve.place.heap.factor,
-        curve.place.heap.mib,
-    )
+    return curve.program, replace(curve.place, benchmark="")
 
 
 def _kind(step: LoadStep) -> str:
