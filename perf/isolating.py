@@ -14,6 +14,8 @@ from command import run_command
 from experiments import HOME, NEVER_PERTURBED, REGATTA, Unfit, call, environment
 from rows import Row, say
 
+from regatta.host.journal.journal import journal_files
+
 EXIT, STARTUP, STEADY = "isolation/exit:default", "isolation/jvm:default", "vm/compress:s1"
 NAMES = {
     EXIT: "a C program that ends at once",
@@ -132,7 +134,7 @@ def _around(records: list[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _records(folder: Path) -> Iterator[dict[str, Any]]:
-    for path in sorted(folder.glob("journal/*/*.jsonl")):
+    for path in journal_files(folder):
         for line in path.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
             if record["status"] != "ok":

@@ -16,7 +16,7 @@ import in_process
 from in_process import PROGRAM
 from runner_plans import measured_processes, wait_until
 
-from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.journal.journal import Damage, read_journal, segment_files
 from regatta.host.measure.scratch import results_of
 from regatta.store.folder import Folder
 
@@ -202,8 +202,8 @@ class SmallExperiment:
         )
 
     def lines(self) -> int:
-        """How many lines the journal has, whole or not."""
-        return sum(p.read_bytes().count(b"\n") for p in (self.folder.journal / HOST).glob("*.jsonl"))
+        """How many lines of records the journal has, whole or not."""
+        return sum(p.read_bytes().count(b"\n") for p in segment_files(self.folder.journal / HOST))
 
     def wait_idle(self) -> None:
         """Wait until what was started has ended by itself."""

@@ -20,6 +20,7 @@ from regatta.fleet.controller_side import Stopped, holder, show_state, stopping_
 from regatta.fleet.remote.base import Unreachable
 from regatta.fleet.taking_over import Acceptance, TakenOver
 from regatta.host.errors import HostError, RegattaError
+from regatta.host.journal.journal import segment_files
 from regatta.host.printable import printable
 from regatta.store.folder import Folder, identity_of
 
@@ -179,7 +180,7 @@ class DetachedSegment:
         The runner counts every file of its journal, whatever segments the rounds were cut into then.
         """
         journal = self.folder.journal / self.name
-        ours = {path.name: TakenOver.records_in(path) for path in journal.glob("*.jsonl")}
+        ours = {path.name: TakenOver.records_in(path) for path in segment_files(journal)}
         for name in sorted({*ours, *(name for name in theirs if _JOURNAL_FILE.fullmatch(name))}):
             here, there = ours.get(name, 0), theirs.get(name, 0)
             if not isinstance(there, int) or there == here:

@@ -20,6 +20,7 @@ from regatta.fleet.bounds import (
 from regatta.fleet.remote.base import Unreachable
 from regatta.host.cache import bytes_sha256
 from regatta.host.errors import HostError
+from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.decisions import DECISIONS, DECISIONS_VERSION, read_decisions
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.record import DamagedLine, decode_record
@@ -41,12 +42,15 @@ class Acceptance:
     def __init__(self, header: Mapping[str, Any], segment: int) -> None:
         self.header = header
         self._segment = segment
-        #: cell -> names of the files that its plan keeps
-        self._cells = {cell["cell_id"]: frozenset(cell.get("keep") or ()) for cell in header["cells"]}
+        self._cells: dict[str, Mapping[str, Any]] = {cell["cell_id"]: cell for cell in header["cells"]}
 
     def keeps(self, cell_id: str, name: str) -> bool:
         """Whether the plan keeps a file of that name of a cell."""
-        return name in self._cells.get(cell_id, ())
+        return name in (self._cells.get(cell_id, {}).get("keep") or ())
+
+    def cell(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The cell of an accepted record as the plan holds it; the host is not asked what it is."""
+        return self._cells[record["cell_id"]]
 
     def record(self, line: bytes) -> Record:
         """The record of a line, which comes without its newline.
@@ -83,6 +87,7 @@ class TakenOver:
         self._host = host
         self._acceptance = acceptance
         self._copy = JournalCopy(self._directory / f"{segment:05d}.jsonl")
+        self._cells = CellsFile(self._directory, acceptance.header["experiment"], host)
         self._refused: dict[int, str] = {}
         self._fetched_bytes = 0
 
@@ -142,6 +147,7 @@ class TakenOver:
             return
         # What is here already comes again where something before it was lacking.
         if (record["invocation_id"], record["attempt"]) not in self._copy.seen:
+            self._cells.describe(self._acceptance.cell(record))
             self._copy.append(line, record)
 
     def finish(self, ended: Mapping[str, Any], agent: Agent, there: str) -> None:
@@ -216,5 +222,6 @@ class TakenOver:
             print(f"{self._host}: {text}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the files."""
+        self._cells.close()
         self._copy.close()

@@ -28,7 +28,7 @@ from regatta.fleet.taking_over import Acceptance, TakenOver
 from regatta.host.errors import HostError
 from regatta.host.files import write_object
 from regatta.host.journal.host_folder import HostFolder
-from regatta.host.journal.journal import Damage, read_journal
+from regatta.host.journal.journal import CELLS, Damage, read_cells, read_journal
 from regatta.host.journal.record import decode_record, encode_record
 from regatta.host.values.host import Host
 from regatta.host.verbs.follow import Following
@@ -128,6 +128,29 @@ def test_records_come_here_as_the_host_wrote_them(bed: Bed) -> None:
     assert receipt["refused"] == []
     assert (bed.folder.journal / HOST / "00000.jsonl").read_bytes() == bed.journal_there.read_bytes()
     assert json.loads((bed.folder.journal / HOST / "cores.json").read_text())["topology"]
+
+
+def test_what_the_cells_are_is_described_here_and_there_before_their_records(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=2)
+    bed.measure()
+    described = {"v": 1, "experiment": "small", "host": HOST, **SLOW}
+    for journal in (bed.there / "journal", bed.folder.journal / HOST):
+        assert list(read_cells(journal / CELLS)) == [described]
+
+
+def test_a_host_is_not_asked_what_its_cells_are(bed: Bed) -> None:
+    write_plan(bed.folder, [SLOW], rounds=1)
+    bed.measure()
+    there, here = bed.there / "journal" / CELLS, bed.folder.journal / HOST / CELLS
+    honest = here.read_bytes()
+    there.write_bytes(
+        encode_record({"v": 1, "experiment": "small", "host": HOST, **SLOW, "runtime": "faster"})
+    )
+    here.unlink()
+    write_plan(bed.folder, [SLOW], rounds=3, plan_id="more rounds")
+    bed.measure()
+    assert here.read_bytes() == honest
+    assert len(bed.invocations()) == 3
 
 
 def test_both_clocks_are_told(bed: Bed) -> None:

@@ -1,20 +1,26 @@
 """Reading the journal: the only truth about what was measured. Standard library only, for the runner resumes from it.
 
-A journal is `journal/<host>/<segment>.jsonl` in an experiment's folder. A last line without its end is torn and is no
-record; a whole line with a wrong checksum, or with values of other types, is damaged and is no record either, but is told.
+A journal is `journal/<host>/<segment>.jsonl` in an experiment's folder; beside these files, `cells.jsonl` says what each cell is
+(`regatta.host.journal.cells`). A last line without its end is torn and is no record; a whole line with a wrong checksum, or with
+values of other types, is damaged and is no record either, but is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from regatta.host.journal.record import DamagedLine, decode_record, id_in_line
+from regatta.host.journal.record import DamagedLine, decode_cell, decode_record, id_in_line
+from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
 
+_Line = TypeVar("_Line")
+
+#: what each cell of a host is, beside the host's records
+CELLS = "cells.jsonl"
 #: A record holds two capped outputs and its iterations; a line beyond this is not one of ours.
 MAXIMUM_LINE_BYTES = 256 * 1024 * 1024
 
@@ -37,9 +43,19 @@ class Damage:
         return self.path.parent.name
 
 
+def segment_files(host_journal: Path) -> list[Path]:
+    """The files of records in the journal of one host, by segment."""
+    return sorted(path for path in host_journal.glob("*.jsonl") if path.name != CELLS)
+
+
 def journal_files(experiment_dir: Path) -> list[Path]:
-    """All journal files of an experiment, by host and segment."""
-    return sorted((experiment_dir / "journal").glob("*/*.jsonl"))
+    """The files of records of an experiment, by host and segment."""
+    return sorted(path for path in (experiment_dir / "journal").glob("*/*.jsonl") if path.name != CELLS)
+
+
+def cell_files(experiment_dir: Path) -> list[Path]:
+    """The files of an experiment that say what its cells are, by host."""
+    return sorted((experiment_dir / "journal").glob(f"*/{CELLS}"))
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
@@ -55,20 +71,52 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
 
 
 def read_file(path: Path) -> Iterator[Record | Damage]:
-    """Read one journal file in order: records, and a `Damage` for each line that is none.
+    """Read one file of records in order: records, and a `Damage` for each line that is none.
 
     Raises:
         OSError: the file cannot be read.
     """
+    return _decoded(path, decode_record)
+
+
+def read_cells(path: Path, first: int = 0) -> Iterator[CellDescription | Damage]:
+    """Read a `cells.jsonl` in order: descriptions of cells, and a `Damage` for each line that is none.
+
+    Args:
+        path: of the file.
+        first: offset of the line to begin with; lines are counted from there.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return _decoded(path, decode_cell, first)
+
+
+def described_cells(host_journal: Path) -> dict[str, CellDescription]:
+    """Cell id -> its first description; nothing where an older version wrote the journal.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    found: dict[str, CellDescription] = {}
+    path = host_journal / CELLS
+    for item in read_cells(path) if path.exists() else ():
+        if not isinstance(item, Damage):
+            found.setdefault(item["cell_id"], item)
+    return found
+
+
+def _decoded(path: Path, decode: Callable[[bytes], _Line], first: int = 0) -> Iterator[_Line | Damage]:
     with path.open("rb") as file:
+        file.seek(first)
         for number, offset, line in _lines(file):
             if not line.endswith(b"\n"):
-                yield Damage(path, number, offset, "the line has no end", torn=True)
+                yield Damage(path, number, first + offset, "the line has no end", torn=True)
                 continue
             try:
-                yield decode_record(line)
+                yield decode(line)
             except DamagedLine as error:
-                yield Damage(path, number, offset, str(error))
+                yield Damage(path, number, first + offset, str(error))
 
 
 def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Record]:
@@ -84,8 +132,15 @@ def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Reco
                     yield decode_record(line)
 
 
+def damaged_descriptions(experiment_dir: Path) -> Iterator[Damage]:
+    """Lines of the `cells.jsonl` of all hosts that describe no cell."""
+    for path in cell_files(experiment_dir):
+        yield from (item for item in read_cells(path) if isinstance(item, Damage))
+
+
 def read_journal(experiment_dir: Path) -> Iterator[Record | Damage]:
-    """Read all journal files of an experiment, by host, segment and sequence."""
+    """Read all journal files of an experiment: damaged descriptions of cells, then records by host, segment and sequence."""
+    yield from damaged_descriptions(experiment_dir)
     for path in journal_files(experiment_dir):
         yield from read_file(path)
 

@@ -1,4 +1,4 @@
-"""The record of one invocation as one checked line of JSON. No I/O; standard library only, for the runner carries it.
+"""The record of one invocation, or the description of one cell, as one checked line of JSON. No I/O; standard library only, for the runner carries it.
 
 `docs/protocol.md` section 3 is the reference of the keys.
 """
@@ -11,7 +11,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from regatta.host.journal.record_shape import shape_problem
+from regatta.host.journal.record_shape import cell_problem, shape_problem
+from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
 
 RECORD_VERSION: Final = 1
@@ -114,4 +115,18 @@ def decode_record(line: bytes) -> Record:
     if problem:
         raise DamagedLine(problem)
     checked: Record = record
+    return checked
+
+
+def decode_cell(line: bytes) -> CellDescription:
+    """Check a line of `cells.jsonl` and read the description that it is.
+
+    Raises:
+        DamagedLine: see `decode_line`; also when a value is missing or has another type.
+    """
+    cell: Any = decode_line(line)
+    problem = cell_problem(cell)
+    if problem:
+        raise DamagedLine(problem)
+    checked: CellDescription = cell
     return checked

@@ -1,4 +1,5 @@
-"""The types that the values of a record have: one table for the reader of journals, the acceptance of hosts' records, and the store.
+"""The types that the values of a record, and of a cell's description, have: one table for the reader of journals, the
+acceptance of hosts' records, and the store.
 
 No I/O; standard library only, for the runner carries it. `docs/protocol.md` section 3 is the reference of the keys.
 """
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from regatta.host.values import record as shapes
+from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
 
 #: every status an invocation can end with
@@ -283,3 +285,36 @@ _RULES: dict[str, tuple[_Check, str]] = {
     "kept": (_list_of(_is_kept_file), "a list of {name, bytes, sha256} or {name, error}"),
 }  # fmt: skip
 _CHECKS = {key: is_right for key, (is_right, _) in _RULES.items()}
+
+#: annotation -> whether a value of a cell's description is right, and what it should be
+_CELL_TYPES: dict[str, tuple[_Check, str]] = {
+    "str": (_is_text, _values_of("text")),
+    "int": (_is_int64, _values_of("int64")),
+    "float": (is_number, _values_of("float")),
+    "list[str]": (_list_of(_is_text), "a list of text"),
+}
+_ANY = (is_plain, _values_of(None))
+_CELL_NEEDED = ("cell_id", "experiment", "host", "benchmark")
+_CELL_RULES = {
+    **{key: _CELL_TYPES.get(text, _ANY) for key, text in _types_of(CellDescription).items()},
+    **dict.fromkeys(("cell_id", "experiment", "host"), _RULES["cell_id"]),
+}
+
+
+def cell_problem(cell: Mapping[str, Any]) -> str:
+    """Say what is wrong with the types of the values that describe a cell.
+
+    Args:
+        cell: an object from JSON.
+
+    Returns:
+        The first problem as text on one line; empty when there is none.
+    """
+    for key in _CELL_NEEDED:
+        if cell.get(key) is None:
+            return f"no {key}"
+    for key, value in cell.items():
+        is_right, expected = _CELL_RULES.get(key, _ANY)
+        if value is not None and not is_right(value):
+            return f"{key!r:.80}: expected {expected}, got {value!r:.80}"
+    return ""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regatta.host.journal.invocation_value import invocation_values
-from regatta.host.journal.journal import read_records_of
+from regatta.host.journal.journal import read_records_of, segment_files
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 
@@ -78,7 +78,7 @@ def read_rounds(
     """
     last: dict[str, dict[int, _Last]] = {cell_id: {} for cell_id in cells}
     wanted = InvocationsOf(cells, rounds)
-    for path in sorted(journal.glob("*.jsonl")):
+    for path in segment_files(journal):
         for record in read_records_of(path, wanted):
             attempts = last[record["cell_id"]]
             before = attempts.get(record["round"])

@@ -14,8 +14,9 @@ from typing import Any
 from regatta.host.errors import HostError, StoreError
 from regatta.host.files import write_object
 from regatta.host.journal.attempts import History
+from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.decisions import Deciding
-from regatta.host.journal.journal import read_records_of
+from regatta.host.journal.journal import read_records_of, segment_files
 from regatta.host.journal.journal_writer import JournalWriter
 from regatta.host.journal.plan_files import HostPlan, Row, check_files, invocation_id_of, read_plan
 from regatta.host.journal.round_values import InvocationsOf
@@ -146,6 +147,8 @@ class SegmentRun:
         self.segment = segment
         self.retry_failed = retry_failed
         self.plan: HostPlan = read_plan(paths.plan)
+        header = self.plan.header
+        self.cells = CellsFile(paths.journal, header["experiment"], header["host"])
         self.blocks = self.plan.blocks(segment)
         #: planned invocations that no comparison needs any more
         self.not_needed = 0
@@ -194,6 +197,7 @@ class SegmentRun:
                 deciding.decide(end)
                 return receipt
             finally:
+                self.cells.close()
                 journal.close()
         finally:
             lock.release()
@@ -238,7 +242,7 @@ class SegmentRun:
         cells = {row.cell["cell_id"] for block in self.blocks for row in block}
         first = range(give_up_after or 0)
         ids |= {invocation_id_of(cell_id, round_) for cell_id in cells for round_ in first}
-        paths = [path for path in sorted(self.paths.journal.glob("*.jsonl")) if path != journal.path]
+        paths = [path for path in segment_files(self.paths.journal) if path != journal.path]
         records = chain(journal.records, chain.from_iterable(read_records_of(p, ids) for p in paths))
         history = History(records, self.plan.header["limits"]["retries"], self.retry_failed, give_up_after)
         failing = {cell_id for cell_id in cells if history.given_up(cell_id)}
@@ -353,6 +357,7 @@ class SegmentRun:
         reason = self.history.given_up(row.cell["cell_id"])
         if reason and not self.history.status(row.invocation_id):
             record = skip(self.plan.header, row, self.segment, reason)
+            self.cells.describe(row.cell)
             journal.append(record)
             self.history.add(record)
             self.skipped_now += 1
@@ -362,6 +367,7 @@ class SegmentRun:
         paused_ns = self.pauses.offer((row.round, row.block), bench.stop)
         if bench.stop.received:
             raise Interrupted
+        self.cells.describe(row.cell)
         record = measure(bench, row, self.history.next_attempt(row.invocation_id), self.segment)
         record["runner"]["before_ns"] += paused_ns
         journal.append(record)

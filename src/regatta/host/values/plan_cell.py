@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 
 class PlanAdapter(TypedDict):
@@ -59,3 +59,11 @@ class PlanCell(_PlanCell, total=False):
 
     #: none: the usual control group
     isolation: dict[str, Any]
+
+
+class CellDescription(PlanCell):
+    """A line of `cells.jsonl` (docs/protocol.md section 3): the cell as the plan held it when it was first recorded."""
+
+    v: Literal[1]
+    experiment: str
+    host: str

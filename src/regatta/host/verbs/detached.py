@@ -16,7 +16,7 @@ from typing import Any
 from regatta.host.cache import bytes_sha256
 from regatta.host.files import read_object, take_lock, write_object
 from regatta.host.journal.host_folder import HostFolder
-from regatta.host.journal.journal import Damage, read_file
+from regatta.host.journal.journal import Damage, read_file, segment_files
 from regatta.host.verbs.segment_command import run_segment
 
 #: how long a stopped runner may take to end what it measures
@@ -47,7 +47,7 @@ def hello(folder: HostFolder) -> dict[str, Any]:
     """What is here: clock, what is measured now, which plan, how many records each journal file has."""
     plan = read_object(folder.plan / "plan.json")
     journal = {}
-    for path in sorted(folder.journal.glob("*.jsonl")):
+    for path in segment_files(folder.journal):
         journal[path.name] = sum(not isinstance(item, Damage) for item in read_file(path))
     return {
         "utc_ns": time.time_ns(),

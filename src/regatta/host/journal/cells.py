@@ -1,0 +1,69 @@
+"""Describing each cell in `journal/<host>/cells.jsonl`, once, before its first record: the journal alone says what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regatta.host.journal.journal import CELLS, Damage, read_cells
+from regatta.host.journal.line_file import LineFile
+from regatta.host.journal.record import RECORD_VERSION, encode_record
+
+
+class CellsFile:
+    """The descriptions of one host's cells, to which new ones are appended."""
+
+    def __init__(self, host_journal: Path, experiment: str, host: str) -> None:
+        """Nothing is read or made before the first cell comes.
+
+        Args:
+            host_journal: folder of the host's records.
+            experiment: its name.
+            host: its name.
+        """
+        self._path = host_journal / CELLS
+        self._names = {"experiment": experiment, "host": host}
+        self._file: LineFile | None = None
+        self._known: set[str] = set()
+        #: up to where the file was read
+        self._offset = 0
+
+    def describe(self, cell: Mapping[str, Any]) -> None:
+        """Append what a cell is, durably, unless the file says it already.
+
+        Args:
+            cell: as the plan holds it.
+
+        Raises:
+            StoreError: the file cannot be opened, or there is no room.
+        """
+        cell_id = cell["cell_id"]
+        if cell_id in self._known:
+            return
+        if self._file is None:
+            self._file = LineFile(self._path)
+        # For no longer: records of two segments may come from a host at the same time.
+        with self._file.locked():
+            self._read_on()
+            if cell_id in self._known:
+                return
+            line = encode_record({"v": RECORD_VERSION, "cell_id": cell_id, **self._names, **cell})
+            self._file.append(line, "make room; the records before are whole, and the same command goes on")
+            self._known.add(cell_id)
+            self._offset += len(line)
+
+    def _read_on(self) -> None:
+        """Take note of what was appended since the last time; a torn last line is cut off."""
+        assert self._file is not None
+        for item in read_cells(self._path, self._offset):
+            if not isinstance(item, Damage):
+                self._known.add(item["cell_id"])
+            elif item.torn:
+                self._file.cut(item.offset)
+        self._offset = self._path.stat().st_size
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
