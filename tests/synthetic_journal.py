@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from regatta.host.journal.cells import CellsFile
+from regatta.host.journal.journal import CELLS
 from regatta.host.journal.plan_files import Row
 from regatta.host.journal.record import encode_record
 from regatta.host.measure.invocation import unmeasured
@@ -124,6 +126,15 @@ def write_journal(
         for sequence, one in enumerate(records):
             file.write(encode_record({**one, "sequence": sequence}))
     return path
+
+
+def describe(directory: Path, cells: Iterable[Mapping[str, Any]], host: str = "alpha") -> Path:
+    """Write what cells are into the journal of a host, as the runner does before their first records."""
+    file = CellsFile(directory / "journal" / host, "made-up", host)
+    for one in cells:
+        file.describe(one)
+    file.close()
+    return directory / "journal" / host / CELLS
 
 
 def write_plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -86,6 +87,22 @@ def test_another_modifier_measures_its_cells_alone(small: SmallExperiment) -> No
     assert len(new) == 3 * ROUNDS
     labels = {c["cell_id"]: c["modifiers"] for c in small.header()["cells"]}
     assert {labels[r["cell_id"]] for r in new} == {"quiet"}
+
+
+def test_cells_that_were_taken_out_of_the_spec_are_still_named(small: SmallExperiment) -> None:
+    def take_out(s: SmallExperiment) -> None:
+        s.spec.pop("modifiers")
+
+    loud = {c["label"] for c in small.header()["cells"] if c["modifiers"] == "loud"}
+    assert new_records(small, take_out) == []
+    lines = small.regatta("records", small.folder.name, "--json").stdout.splitlines()
+    cells = [json.loads(line)["cell"] for line in lines]
+    assert {cell["label"] for cell in cells if not cell["planned"]} == loud
+    assert len(cells) == 6 * ROUNDS
+    answer = json.loads(small.regatta("analyze", small.folder.name, "--json").stdout)
+    (warning,) = [one for one in answer["warnings"] if "no longer planned" in one]
+    assert all(label in warning for label in loud)
+    assert {cell["modifiers"] for cell in answer["cells"]} == {"none"}
 
 
 def test_another_benchmark_measures_its_cells_alone(small: SmallExperiment) -> None:

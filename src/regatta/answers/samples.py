@@ -140,6 +140,16 @@ class PlannedCell:
 
 
 @dataclass(frozen=True)
+class UnplannedCell:
+    """A cell that has records, and that the plan has no longer."""
+
+    host: str
+    #: as the journal describes it; "" where nothing does
+    label: str
+    invocations: int
+
+
+@dataclass(frozen=True)
 class Series:
     """All samples of one cell, metric and set of parameters, in order of time."""
 
@@ -179,8 +189,8 @@ class Samples:
     failures: list[Failure] = field(default_factory=list)
     #: invocations of planned cells that have a record
     recorded: int = 0
-    #: recorded but no longer planned: cells, invocations
-    unplanned: tuple[int, int] = (0, 0)
+    #: recorded but no longer planned
+    unplanned: list[UnplannedCell] = field(default_factory=list)
     #: by cell number, where the steady state is looked for: valid invocations that reach none, and that were looked at
     unsteady: dict[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -265,10 +275,13 @@ def _read_statuses(connection: duckdb.DuckDBPyConnection, result: Samples) -> No
     ).fetchall():
         result.statuses[number][status] = count
         result.recorded += count
-    unplanned = connection.execute(
-        "select count(distinct (host, cell_id)), count(*) from last anti join planned using (host, cell_id)"
-    ).fetchone()
-    result.unplanned = unplanned if unplanned is not None else (0, 0)
+    result.unplanned = [
+        UnplannedCell(*row)
+        for row in connection.execute(
+            "select host, coalesce(any_value(label), ''), count(*) from last anti join planned using (host, cell_id)"
+            " left join unplanned_cells using (host, cell_id) group by host, cell_id order by host, 2, cell_id"
+        ).fetchall()
+    ]
     for number, status, reason, count, ids in connection.execute(
         "select cell, status, reason, count(*), list(invocation_id order by started_utc_ns, invocation_id)"
         " from last join planned using (host, cell_id) where list_contains($failures, status)"

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 
 import duckdb
 
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.samples import PlannedCell, Samples, Series, UnplannedCell
 from regatta.answers.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.values.experiment import SteadyState
+
+#: of the cells that are planned no longer
+_NAMED = 5
 
 
 def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
@@ -43,12 +46,7 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
     if silent:
         warmup = f" after {counted(steady.warmup, 'warm-up iteration')}" if steady.method == "fixed" else ""
         warnings.append(f"{counted(silent, 'valid invocation')} gave no value of the cell's metric{warmup}")
-    unplanned_cells, unplanned = samples.unplanned
-    if unplanned_cells:
-        warnings.append(
-            f"{counted(unplanned_cells, 'cell')} ({counted(unplanned, 'invocation')}) recorded but no longer planned: left out"
-        )
-    return warnings
+    return [*warnings, *_unplanned(samples)]
 
 
 def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -57,6 +55,27 @@ def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
         f"{host}: {counted(lines, 'damaged line')} of its journal excluded; the first: {first} (`regatta verify` lists them)"
         for host, lines, first in connection.execute("from damage order by host").fetchall()
     ]
+
+
+def _unplanned(samples: Samples) -> list[str]:
+    """Records of cells that the plan has no longer: how many, and of which cells as far as the journal says it."""
+    cells = samples.unplanned
+    if not cells:
+        return []
+    by_label: dict[str, list[UnplannedCell]] = {}
+    for cell in cells:
+        if cell.label:
+            by_label.setdefault(cell.label, []).append(cell)
+    named = []
+    for label, own in by_label.items():
+        hosts = {cell.host for cell in own}
+        where = own[0].host if len(hosts) == 1 else counted(len(hosts), "host")
+        named.append(f"{label} ({counted(sum(cell.invocations for cell in own), 'invocation')} on {where})")
+    if len(named) > _NAMED:
+        named[_NAMED:] = [f"and {len(named) - _NAMED} more, which `regatta records` names"]
+    invocations = counted(sum(cell.invocations for cell in cells), "invocation")
+    sentence = f"{counted(len(cells), 'cell')} ({invocations}) recorded but no longer planned: left out"
+    return [": ".join([sentence, *([", ".join(named)] if named else [])])]
 
 
 def _discarded(samples: Samples, steady: SteadyState) -> list[str]:

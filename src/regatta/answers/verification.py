@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,13 @@ import numpy.typing as npt
 
 from regatta.host.errors import Problem, VerificationError
 from regatta.host.journal.decisions import planned_rounds, read_decisions, undecided_groups
-from regatta.host.journal.journal import Damage, journal_files, read_file
+from regatta.host.journal.journal import (
+    Damage,
+    damaged_descriptions,
+    described_cells,
+    journal_files,
+    read_file,
+)
 from regatta.host.journal.record_shape import STATUSES
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
@@ -55,8 +62,10 @@ class Verdict:
     damage: list[str]
     #: attempts that are recorded twice, as sentences
     doubled: list[str]
-    #: records of cells that are planned no more
+    #: records of cells that are planned no more, or of rounds beyond the plan
     unplanned: int
+    #: host and label of each cell that is planned no more -> its records
+    unplanned_cells: dict[str, int]
     #: attempts beyond the first
     reruns: int
     #: host -> segments in which something planned has no record
@@ -186,6 +195,7 @@ def verify_experiment(folder: Folder) -> Verdict:
     damage: list[str] = []
     doubled: list[str] = []
     seen: set[tuple[str, str, int]] = set()
+    unplanned_ids: Counter[tuple[str, str]] = Counter()
     recorded = unplanned = reruns = 0
     heard: set[str] = set()
     for path, line, item in _numbered_lines(folder):
@@ -205,6 +215,8 @@ def verify_experiment(folder: Folder) -> Verdict:
         cell = ledger.index.get(item["cell_id"]) if ledger else None
         if ledger is None or cell is None or not 0 <= item["round"] < ledger.rounds[cell]:
             unplanned += 1
+            if cell is None:
+                unplanned_ids[item["host"], item["cell_id"]] += 1
             continue
         place = (cell, item["round"])
         reruns += int(item["attempt"] > 0)
@@ -226,6 +238,7 @@ def verify_experiment(folder: Folder) -> Verdict:
         damage=damage,
         doubled=doubled,
         unplanned=unplanned,
+        unplanned_cells=_named(folder, unplanned_ids),
         reruns=reruns,
         incomplete={
             host: found for host, ledger in ledgers.items() if (found := ledger.incomplete_segments())
@@ -239,9 +252,21 @@ def verify_experiment(folder: Folder) -> Verdict:
 
 
 def _numbered_lines(folder: Folder) -> Iterator[tuple[Path, int, Record | Damage]]:
+    for damage in damaged_descriptions(folder.path):
+        yield damage.path, damage.line, damage
     for path in journal_files(folder.path):
         for number, item in enumerate(read_file(path), start=1):
             yield path, number, item
+
+
+def _named(folder: Folder, records: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    """Count by host and label; by id where the journal does not say what the cell is."""
+    found: Counter[str] = Counter()
+    known = {host: described_cells(folder.journal / host) for host, _ in records}
+    for (host, cell_id), count in sorted(records.items()):
+        cell = known[host].get(cell_id)
+        found[f"{host}: {cell_id if cell is None else cell.get('label') or cell_id}"] += count
+    return dict(found)
 
 
 def raise_if_failed(problems: list[str], experiment: str) -> None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from regatta.cli.options import json_option, results_option
 from regatta.host.printable import printable
 from regatta.host.values.record import Record
-from regatta.store.folder import find_folder
+from regatta.store.cells import known_cells, planned_cells
+from regatta.store.folder import Folder, find_folder
 
-_HEADER = ("host", "invocation", "try", "round", "block", "pos", "status", "elapsed s", "reason")
-_WIDTHS = (12, 24, 3, 5, 5, 3, 9, 11, 0)
+_HEADER = ("host", "invocation", "try", "round", "block", "pos", "status", "elapsed s", "cell", "reason")
+_WIDTHS = (12, 24, 3, 5, 5, 3, 9, 11, 48, 0)
+#: of a cell, what names it
+_NAMES = ("label", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib")
 
 
 @click.command()
@@ -22,10 +26,14 @@ _WIDTHS = (12, 24, 3, 5, 5, 3, 9, 11, 0)
 @results_option
 @json_option
 def records(experiment: str, results: Path, as_json: bool) -> None:
-    """Stream the records of EXPERIMENT (a name or a folder), a line each, in the order in which each file was written."""
+    """Stream the records of EXPERIMENT (a name or a folder), a line each, in the order in which each file was written.
+
+    Each names its cell as it was when it was first recorded, whether or not the plan still has it.
+    """
     from regatta.host.journal.journal import Damage, read_journal
 
     folder = find_folder(experiment, results)
+    cells = _Cells(folder)
     write = sys.stdout.write
     damaged = 0
     if not as_json:
@@ -33,17 +41,39 @@ def records(experiment: str, results: Path, as_json: bool) -> None:
     for item in read_journal(folder.path):
         if isinstance(item, Damage):
             damaged += 1
+        elif as_json:
+            write(json.dumps({**item, "cell": cells.of(item)}, separators=(",", ":")) + "\n")
         else:
-            write(json.dumps(item, separators=(",", ":")) + "\n" if as_json else _line(_cells(item)))
+            write(_line(_columns(item, cells.of(item))))
     sys.stdout.flush()
     if damaged:
         click.echo(f"{damaged} torn or damaged lines are no records; `regatta verify` names them", err=True)
 
 
-def _cells(record: Record) -> tuple[str, ...]:
+class _Cells:
+    """What the cells of each host are called, and whether its plan has them."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._hosts: dict[str, dict[str, dict[str, Any]]] = {}
+
+    def of(self, record: Record) -> dict[str, Any]:
+        """The names of a record's cell, and `planned`; names are null where neither journal nor plan has them."""
+        host, cell_id = record["host"], record["cell_id"]
+        if host not in self._hosts:
+            planned = planned_cells(self._folder, host)
+            self._hosts[host] = {
+                one: {name: cell.get(name) for name in _NAMES} | {"planned": one in planned}
+                for one, cell in known_cells(self._folder, host).items()
+            }
+        return self._hosts[host].setdefault(cell_id, dict.fromkeys(_NAMES) | {"planned": False})
+
+
+def _columns(record: Record, cell: dict[str, Any]) -> tuple[str, ...]:
     where = (record["host"], record["invocation_id"], record["attempt"], record["round"], record["block"])
     told = (*where, record["position"], record["status"], f"{record['elapsed_ns'] / 1e9:.6f}")
-    return (*(printable(str(part)) for part in told), printable(record.get("reason") or ""))
+    name = str(cell["label"] or record["cell_id"]) + ("" if cell["planned"] else " (no longer planned)")
+    return (*(printable(str(part)) for part in (*told, name)), printable(record.get("reason") or ""))
 
 
 def _line(cells: tuple[str, ...]) -> str:

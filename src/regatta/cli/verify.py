@@ -12,6 +12,9 @@ import click
 from regatta.cli.options import json_option, results_option
 from regatta.host.printable import printable
 
+#: of the cells that are planned no more
+_NAMED = 5
+
 
 @click.command()
 @click.argument("experiment", required=False)
@@ -63,6 +66,12 @@ def _show(value: dict[str, Any]) -> None:
         click.echo(
             f"  {value['unplanned']} records belong to cells that are planned no more, or to rounds beyond the plan; they are kept"
         )
+        # A verdict may have been written by an older version.
+        cells = list(value.get("unplanned_cells", {}).items())
+        for name, count in cells[:_NAMED]:
+            click.echo(f"    {printable(name)}: {count}")
+        if len(cells) > _NAMED:
+            click.echo(f"    and {len(cells) - _NAMED} more cells, which `regatta records` names")
     lost_nothing = [] if value.get("incomplete") else value["damage"]
     for sentence in lost_nothing:
         click.echo(f"  {printable(sentence)}; what it held is recorded elsewhere")

@@ -30,8 +30,16 @@ import pyarrow.parquet as pq
 from regatta.host.errors import StoreError
 from regatta.host.files import locked, parse_object, sync
 from regatta.host.journal.decisions import DECISIONS, groups_of, planned_rounds, read_decisions
-from regatta.host.journal.journal import Damage, journal_files, read_file
+from regatta.host.journal.journal import (
+    Damage,
+    cell_files,
+    damaged_descriptions,
+    journal_files,
+    read_file,
+)
 from regatta.host.values.record import Record
+from regatta.store.cells import unplanned_cells
+from regatta.store.folder import Folder
 from regatta.store.seal import seal, sealed_marks
 from regatta.store.tables import (
     CELLS,
@@ -39,20 +47,23 @@ from regatta.store.tables import (
     INVOCATIONS,
     ITERATIONS,
     TABLES_VERSION,
+    UNPLANNED_CELLS,
     cell_rows,
     invocation_rows,
     iteration_rows,
+    unplanned_cell_rows,
 )
 from regatta.store.vector_table import VECTORS, vector_rows, vectors_fingerprint
 
 DATABASE = "regatta.duckdb"
-TABLES = ("invocations", "iterations", "cells", "damage")
+TABLES = ("invocations", "iterations", "cells", "unplanned_cells", "damage")
 #: of the vectors beside the journal; it is made again alone where they alone change
 VECTOR_TABLE = "vectors"
 _SCHEMAS = {
     "invocations": INVOCATIONS,
     "iterations": ITERATIONS,
     "cells": CELLS,
+    "unplanned_cells": UNPLANNED_CELLS,
     "damage": DAMAGE,
     VECTOR_TABLE: VECTORS,
 }
@@ -347,7 +358,7 @@ def _write_vectors(experiment_dir: Path, new: _New) -> int:
 def fingerprint(experiment_dir: Path) -> str:
     """What the journal (names, sizes, times), the plans and the decisions (contents) are, with the version of the tables."""
     digest = hashlib.sha256(f"tables {TABLES_VERSION}\n".encode())
-    for path in journal_files(experiment_dir):
+    for path in [*journal_files(experiment_dir), *cell_files(experiment_dir)]:
         stat = path.stat()
         digest.update(f"{path.relative_to(experiment_dir)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
     decisions = sorted((experiment_dir / "journal").glob(f"*/{DECISIONS}"))
@@ -401,6 +412,7 @@ def _journal(experiment_dir: Path, progress: Progress | None) -> Iterator[Record
     files = journal_files(experiment_dir)
     sizes = [path.stat().st_size for path in files]
     done, total = 0, sum(sizes)
+    yield from damaged_descriptions(experiment_dir)
     for path, size in zip(files, sizes, strict=True):
         yield from read_file(path)
         done += size
@@ -428,6 +440,10 @@ def _write_cells(experiment_dir: Path, new: _New) -> int:
                 ) from error
             writer.write_table(rows)
             count += rows.num_rows
+    folder = Folder(experiment_dir)
+    with new.table("unplanned_cells") as writer:
+        for path in cell_files(experiment_dir):
+            writer.write_table(unplanned_cell_rows(unplanned_cells(folder, path.parent.name)))
     return count
 
 

@@ -13,7 +13,7 @@ from regatta.host.values.record import Record
 from regatta.store.columns import INVOCATION_COLUMNS, canonical_json
 
 #: part of the database's fingerprint: raise it when a column changes, and old databases are made again
-TABLES_VERSION = 5
+TABLES_VERSION = 6
 
 _TEXT, _INT, _FLOAT = pa.string(), pa.int64(), pa.float64()
 _TYPES: dict[Kind, pa.DataType] = {
@@ -68,6 +68,15 @@ CELLS = pa.schema(
     ]
 )
 
+#: one row a cell that the journal describes (`cells.jsonl`) and that the plan has no longer
+UNPLANNED_CELLS = pa.schema(
+    [
+        column
+        for column in CELLS
+        if column.name not in ("plan_id", "place", "summary", "adapter", "planned", "discarded_rounds")
+    ]
+)
+
 #: one row a host in whose journal whole lines are no records: how many, and the first of them
 DAMAGE = pa.schema([("host", _TEXT), ("lines", _INT), ("first", _TEXT)])
 
@@ -118,20 +127,9 @@ def cell_rows(plan: Mapping[str, Any], planned: Iterable[int]) -> pa.Table:
     rows = [
         {
             "host": plan["host"],
-            "platform": cell.get("platform") or plan.get("platform", ""),
             "plan_id": plan["plan_id"],
             "place": place,
-            "cell_id": cell["cell_id"],
-            "twin_of": cell.get("twin_of") or "",
-            "label": cell.get("label", cell["cell_id"]),
-            "benchmark": cell["benchmark"],
-            "runtime": cell.get("runtime", ""),
-            "collector": cell.get("collector") or "",
-            "modifiers": cell.get("modifiers") or "none",
-            "heap_factor": cell.get("heap_factor"),
-            "heap_mib": cell.get("heap_mib"),
-            "metric": cell.get("metric", "elapsed"),
-            "better": cell.get("better", "lower"),
+            **_described(cell, plan.get("platform", "")),
             "summary": _summary(cell.get("summary", "mean")),
             "adapter": _adapter_name(cell.get("adapter")),
             "planned": count,
@@ -140,6 +138,30 @@ def cell_rows(plan: Mapping[str, Any], planned: Iterable[int]) -> pa.Table:
         for place, (cell, count) in enumerate(zip(plan["cells"], planned, strict=True))
     ]
     return pa.Table.from_pylist(rows, schema=CELLS)
+
+
+def unplanned_cell_rows(cells: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows of `UNPLANNED_CELLS` for descriptions of cells (`regatta.store.cells.unplanned_cells`)."""
+    rows = [{"host": cell["host"], **_described(cell, "")} for cell in cells]
+    return pa.Table.from_pylist(rows, schema=UNPLANNED_CELLS)
+
+
+def _described(cell: Mapping[str, Any], platform: str) -> dict[str, Any]:
+    """What a cell is, of its plan or its description; older ones lack some of it."""
+    return {
+        "platform": cell.get("platform") or platform,
+        "cell_id": cell["cell_id"],
+        "twin_of": cell.get("twin_of") or "",
+        "label": cell.get("label", cell["cell_id"]),
+        "benchmark": cell["benchmark"],
+        "runtime": cell.get("runtime", ""),
+        "collector": cell.get("collector") or "",
+        "modifiers": cell.get("modifiers") or "none",
+        "heap_factor": cell.get("heap_factor"),
+        "heap_mib": cell.get("heap_mib"),
+        "metric": cell.get("metric", "elapsed"),
+        "better": cell.get("better", "lower"),
+    }
 
 
 def _summary(name: Any) -> str:

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_journal import cell, native, record, write_experiment, write_facts, write_journal, write_plan
+from synthetic_journal import (
+    cell,
+    describe,
+    native,
+    record,
+    write_experiment,
+    write_facts,
+    write_journal,
+    write_plan,
+)
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
@@ -336,6 +346,22 @@ def test_cells_that_are_no_longer_planned_are_left_out_and_counted(tmp_path: Pat
     assert [c.place.collector for c in answer.cells] == ["serial"]
     assert "2 cells (6 invocations) recorded but no longer planned: left out" in answer.warnings
     assert answer.recorded == 3
+
+
+def test_cells_that_are_no_longer_planned_are_named_as_the_journal_describes_them(tmp_path: Path) -> None:
+    write_experiment(tmp_path, [SERIAL], interleaved(COLLECTORS, times([1.0, 0.9, 0.8], rounds=3)), 3)
+    before = answer_experiment(tmp_path)
+    for described in (COLLECTORS[1:2], COLLECTORS):
+        describe(tmp_path, described)
+        answer = answer_experiment(tmp_path)
+        named = ", ".join(
+            f"{label} (3 invocations on alpha)"
+            for label in sorted(one["label"] for one in described if one["cell_id"] != SERIAL["cell_id"])
+        )
+        warning = f"2 cells (6 invocations) recorded but no longer planned: left out: {named}"
+        assert warning in answer.warnings
+        # Nothing else of the answer depends on it.
+        assert replace(answer, warnings=before.warnings) == before
 
 
 def test_hosts_are_answered_apart_even_for_one_cell_id(tmp_path: Path) -> None:

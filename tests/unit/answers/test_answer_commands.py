@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import cell, record, write_experiment
+from synthetic_journal import cell, describe, record, write_experiment, write_plan
 
 from regatta.cli.analyze import analyze
 from regatta.cli.records import records
 from regatta.cli.store import store
-from regatta.host.errors import SpecError, StoreError
+from regatta.cli.verify import verify
+from regatta.host.errors import SpecError, StoreError, VerificationError
 from regatta.host.printable import printable
 
 
@@ -121,6 +122,48 @@ def test_records_tell_of_damaged_lines(results: str) -> None:
     done = CliRunner().invoke(records, ["made-up", "--results", results, "--json"], catch_exceptions=False)
     assert len(done.stdout.splitlines()) == 10
     assert "1 torn or damaged line" in done.stderr
+
+
+def test_records_name_their_cells_whatever_happens_to_the_plan(results: str) -> None:
+    def of(*options: str) -> str:
+        command = ["made-up", "--results", results, *options]
+        return CliRunner().invoke(records, command, catch_exceptions=False).stdout
+
+    folder, cells = Path(results) / "made-up", [cell("serial"), cell("g1")]
+    named = [json.loads(line)["cell"] for line in of("--json").splitlines()]
+    assert {name["collector"] for name in named} == {"serial", "g1"}
+    describe(folder, cells)
+    # The spec was edited: one is gone, the other has another name.
+    write_plan(folder, [{**cells[1], "runtime": "renamed", "label": "renamed"}], 6)
+    again = [json.loads(line)["cell"] for line in of("--json").splitlines()]
+    assert again == [{**name, "planned": name["collector"] == "g1"} for name in named]
+    assert again[0] == {
+        "label": cells[0]["label"], "benchmark": "apps/h2:small", "runtime": "jdk-21", "collector": "serial",
+        "modifiers": "none", "heap_factor": 2.0, "heap_mib": 64, "planned": False,
+    }  # fmt: skip
+    table = of().splitlines()
+    assert f"{cells[0]['label']} (no longer planned)" in table[1]
+    assert cells[1]["label"] in table[2]
+    assert "no longer" not in table[2]
+    told = CliRunner().invoke(verify, ["made-up", "--results", results])
+    assert f"alpha: {cells[0]['label']}: 5\n" in told.output
+    found = CliRunner().invoke(analyze, ["made-up", "--results", results, "--json"], catch_exceptions=False)
+    warnings = json.loads(found.stdout)["warnings"]
+    assert any(f"left out: {cells[0]['label']} (5 invocations on alpha)" in warning for warning in warnings)
+
+
+def test_a_damaged_description_counts_as_a_damaged_line(results: str) -> None:
+    path = describe(Path(results) / "made-up", [cell("serial"), cell("g1")])
+    path.write_bytes(path.read_bytes().replace(b"jdk-21", b"jdk-22", 1))
+    done = CliRunner().invoke(records, ["made-up", "--results", results, "--json"], catch_exceptions=False)
+    assert len(done.stdout.splitlines()) == 11
+    assert "1 torn or damaged line" in done.stderr
+    told = CliRunner().invoke(verify, ["made-up", "--results", results])
+    assert isinstance(told.exception, VerificationError)
+    assert "cells.jsonl:1: damaged line: its checksum differs" in told.exception.problems[-1].got
+    found = CliRunner().invoke(analyze, ["made-up", "--results", results, "--json"], catch_exceptions=False)
+    warnings = json.loads(found.stdout)["warnings"]
+    assert any(w.startswith("alpha: 1 damaged line") and "cells.jsonl:1" in w for w in warnings)
 
 
 def test_store_rebuild_says_what_it_made(results: str) -> None:
