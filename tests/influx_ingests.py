@@ -18,6 +18,7 @@ from influx_server import InfluxServer
 from synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 
 from regatta.cli.main import main
+from regatta.host.journal.journal import journal_files
 
 #: host, segment, sequence and line of a value: where it is in the journal
 Place = tuple[str, int, int, int]
@@ -99,7 +100,7 @@ def ingest(folder: Path, settings: Path, *options: str, estimates: bool = False)
 def journal_values(folder: Path) -> dict[Place, float]:
     """Every value of the journal by its place."""
     found = {}
-    for path in (folder / "journal").glob("*/*.jsonl"):
+    for path in journal_files(folder):
         for line in path.read_bytes().split(b"\n")[:-1]:
             one = json.loads(line)
             for number, row in enumerate(one["iterations"]):
@@ -123,7 +124,7 @@ def database_values(server: InfluxServer, database: str) -> dict[Place, float]:
 def journal_statuses(folder: Path) -> Counter[tuple[str, str]]:
     """How many records each host and status have."""
     found: Counter[tuple[str, str]] = Counter()
-    for path in (folder / "journal").glob("*/*.jsonl"):
+    for path in journal_files(folder):
         for line in path.read_bytes().split(b"\n")[:-1]:
             one = json.loads(line)
             found[one["host"], one["status"]] += 1

@@ -16,6 +16,7 @@ import click
 
 from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.host.errors import RegattaError, StoreError, VerificationError
+from regatta.host.journal.journal import journal_files
 from regatta.host.printable import printable
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, find_folder, write_json
@@ -324,7 +325,7 @@ def _count_refused(done: _Done, refusals: Refusals, kept: tuple[int, str]) -> No
 
 
 def _journal_size(folder: Folder, hosts: list[str] | None) -> int:
-    files = folder.journal.glob("*/*.jsonl")
+    files = journal_files(folder.path)
     return sum(path.stat().st_size for path in files if hosts is None or path.parent.name in hosts)
 
 
@@ -341,8 +342,8 @@ def _show(done: _Done) -> None:
     if done.renamed:
         shown = ", ".join(done.renamed[:3]) + (", ..." if len(done.renamed) > 3 else "")
         _warn(
-            f"{len(done.renamed)} cells are named otherwise in the plan now and keep the names under which they were"
-            f" written ({shown}); `regatta ingest {done.experiment} --rebuild` renames them"
+            f"{len(done.renamed)} cells are named otherwise in the plan now; their points keep the names under which they"
+            f" were first recorded ({shown})"
         )
     for one in done.refusals:
         line = one["line"] if len(one["line"]) <= _SHORT_LINE else one["line"][:_SHORT_LINE] + "..."

@@ -1,9 +1,8 @@
 """How far a host's journal is in the database: durable, and moved only when the database has acknowledged the points.
 
 In `results/<experiment>/influx/<which database>/`: `<host>.json` says of each journal file up to where it is written, with
-a checksum of the last line before, so that a journal that was replaced is found; `<host>.cells.json` keeps the names under
-which cells were written, so that a plan that names them otherwise later does not scatter their points over two series;
-`<host>.series` keeps digests of the host's series. `_events` stands for the events. All of it may be deleted: then everything
+a checksum of the last line before, so that a journal that was replaced is found; `<host>.series` keeps digests of the host's
+series. `_events` stands for the events. All of it may be deleted: then everything
 is written again, which changes nothing.
 """
 
@@ -19,7 +18,6 @@ from pathlib import Path
 
 from regatta.host.errors import StoreError
 from regatta.host.files import read_object, sync, take_lock, write_whole
-from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
 
@@ -93,25 +91,17 @@ class Cursor:
         self.lacking = 0
         #: records before this had expired when all was written again, and were left out; 0: none
         self.since_ns = 0
-        #: the names under which cells were written, by their ids
-        self.cells: dict[str, CellLabel] = {}
         self._read()
 
     def _read(self) -> None:
         """One that cannot be read is as none: everything is written again, which changes nothing."""
-        kept, cells = read_object(self.path), read_object(self._cells_path)
-        with suppress(KeyError, TypeError, ValueError, AttributeError):
-            self.cells = {cell_id: CellLabel(*label) for cell_id, label in cells.items()}
+        kept = read_object(self.path)
         with suppress(KeyError, TypeError, ValueError, AttributeError):
             if kept["v"] == _VERSION:
                 positions = {name: Position(**one) for name, one in kept["files"].items()}
                 self.refused, self.refusal = int(kept["refused"]), str(kept["refusal"])
                 self.lacking, self.since_ns = int(kept.get("lacking", 0)), int(kept.get("since_ns", 0))
                 self.positions = positions
-
-    @property
-    def _cells_path(self) -> Path:
-        return self.directory / f"{self.name}.cells.json"
 
     @property
     def _series_path(self) -> Path:
@@ -133,14 +123,6 @@ class Cursor:
         }
         _write(self.path, json.dumps(value, separators=(",", ":")).encode())
 
-    def keep_cells(self, cells: dict[str, CellLabel]) -> None:
-        """Write down under which names cells are written, durably, before they are."""
-        if not cells:
-            return
-        self.cells.update(cells)
-        value = {cell_id: list(label) for cell_id, label in sorted(self.cells.items())}
-        _write(self._cells_path, json.dumps(value, separators=(",", ":")).encode())
-
     def series(self) -> Iterable[int]:
         """Digests of the series that were written; fewer where a kill came before they were kept."""
         kept = array.array("Q")
@@ -153,7 +135,7 @@ class Cursor:
         _write(self._series_path, array.array("Q", sorted(digests)).tobytes())
 
     def forget(self) -> None:
-        """Begin again: nothing is in the database. Names of cells that no plan knows any more are kept."""
+        """Begin again: nothing is in the database."""
         self.positions, self.refused, self.refusal = {}, 0, ""
         self.lacking = self.since_ns = 0
         try:
@@ -176,6 +158,7 @@ class Cursors:
         return sorted(
             path.name.removesuffix(".json")
             for path in self.directory.glob("*.json")
+            # An older version kept names of cells beside them.
             if not path.name.endswith(".cells.json")
         )
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 
 from regatta.host.errors import StoreError
+from regatta.host.journal.journal import segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client, NotAllowed, Say
 from regatta.influx.cursor import EVENTS, Cursor, Position
@@ -157,7 +158,7 @@ class Held:
 
     def _times(self, host: str, cursor: Cursor | None = None) -> Iterator[int]:
         """The times of a host's records; with `cursor`, of those that were written."""
-        for path in sorted((self._folder.journal / host).glob("*.jsonl")):
+        for path in segment_files(self._folder.journal / host):
             encoder = RecordLines(HostLabels(), segment_of(path))
             left = cursor.positions.get(path.name, Position()).offset if cursor else None
             for line in new_lines(path, 0):

@@ -16,14 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regatta.host.errors import StoreError
+from regatta.host.journal.journal import segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.values.record import Record
 from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.event_points import event_point
 from regatta.influx.held import Held
-from regatta.influx.journal import new_lines, segment_of
-from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels, read_labels
+from regatta.influx.journal import journal_hosts, new_lines, segment_of
+from regatta.influx.labels import HostLabels, read_labels
 from regatta.influx.lines import encode
 from regatta.influx.points import Point
 from regatta.influx.records import Piece, RecordLines
@@ -54,7 +55,7 @@ class Written:
     #: lines that are no records
     damaged: int = 0
     events: int = 0
-    #: cells that the plan names otherwise than they were written
+    #: cells that the plan names otherwise than they were first recorded
     renamed: set[str] = field(default_factory=set)
 
 
@@ -66,8 +67,6 @@ class _Batch:
     points: int = 0
     size: int = 0
     positions: dict[str, Position] = field(default_factory=dict)
-    #: whose points are in it for the first time
-    cells: dict[str, CellLabel] = field(default_factory=dict)
 
 
 class _Sender:
@@ -106,8 +105,6 @@ class _Sender:
                     self.failure = error
 
     def _send(self, batch: _Batch) -> None:
-        if batch.cells:
-            self._cursor.keep_cells(batch.cells)
         refused = self._client.refusals.count
         self._client.write(batch.blocks)
         refused = self._client.refusals.count - refused
@@ -169,7 +166,7 @@ class Ingest:
     def hosts(self) -> list[str]:
         """Hosts that have a journal, or had one when it was last ingested."""
         kept = [name for name in self.cursors.names() if name != EVENTS]
-        return sorted({path.parent.name for path in self.folder.journal.glob("*/*.jsonl")} | set(kept))
+        return sorted({*journal_hosts(self.folder), *kept})
 
     def waiting(self, hosts: Iterable[str] | None = None) -> int:
         """Bytes of the journal that are not in the database yet."""
@@ -183,7 +180,7 @@ class Ingest:
 
     def files(self, host: str) -> list[Path]:
         """The journal files of a host, by segment."""
-        return sorted((self.folder.journal / host).glob("*.jsonl"))
+        return segment_files(self.folder.journal / host)
 
     def host(self, host: str) -> None:
         """Write what is new of a host.
@@ -319,22 +316,18 @@ class Ingest:
 
 
 class _HostEncoding:
-    """Batches of one host's journal files, under the names that its cells had when they were first written."""
+    """Batches of one host's journal files, under the names that its cells had when they were first recorded."""
 
     def __init__(self, folder: Folder, host: str, cursor: Cursor, series: SeriesCount) -> None:
-        #: labels of cells that the plan names otherwise than they were written
+        #: labels of cells with new records that the plan names otherwise than they were first recorded
         self.renamed: set[str] = set()
         self._folder = folder
         self._host = host
         self._cursor = cursor
         self._series = series
-        self._kept = dict(cursor.cells)
-        self._new: dict[str, CellLabel] = {}
         labels = read_labels(folder, host)
-        self._planned = dict(labels.cells)
-        #: by which points are made: those of the plan and, before them, those that were written
-        self._cells = {**self._planned, **self._kept}
-        self._labels = HostLabels(self._cells, labels.cpus)
+        self._cells = dict(labels.cells)
+        self._labels = HostLabels(self._cells, labels.cpus, labels.renamed)
 
     def batches(self, path: Path, at_most: int, progress: Progress) -> Iterator[_Batch]:
         """What is new in a file."""
@@ -345,13 +338,13 @@ class _HostEncoding:
             points = 0
             carry = None
             if (record := _record(line)) is not None:
-                self._name(str(record.get("cell_id")))
+                self._name(record)
                 for piece in self._pieces(encoder, record):
                     for block in smaller(piece, at_most):
                         if batch.points and (
                             batch.points + block.points > at_most or batch.size > _BATCH_BYTES
                         ):
-                            yield self._closed(batch)
+                            yield batch
                             batch = _Batch()
                         batch.blocks.append(block.data)
                         batch.points += block.points
@@ -362,7 +355,7 @@ class _HostEncoding:
             batch.positions[path.name] = position
             progress(len(line))
         if batch.positions:
-            yield self._closed(batch)
+            yield batch
 
     def _pieces(self, encoder: RecordLines, record: Record) -> Iterator[Piece]:
         """The lines of the next record; none where it had expired when all was written again."""
@@ -372,23 +365,15 @@ class _HostEncoding:
             return iter(())
         return encoder.of(record)
 
-    def _closed(self, batch: _Batch) -> _Batch:
-        batch.cells, self._new = self._new, {}
-        return batch
-
-    def _name(self, cell_id: str) -> None:
-        """Settle under which name a cell is written, from its first record on."""
-        kept = self._kept.get(cell_id)
-        planned = self._planned.get(cell_id)
-        if kept is not None:
-            if planned is not None and planned.tags != kept.tags:
-                self.renamed.add(kept.label)
-            return
-        if planned is None:
-            # The plan may be younger than what we have read of it.
-            self._planned.update(read_labels(self._folder, self._host).cells)
-            planned = self._planned.get(cell_id, NOT_PLANNED)
-        self._kept[cell_id] = self._new[cell_id] = self._cells[cell_id] = planned
+    def _name(self, record: Record) -> None:
+        """Know the name of a record's cell, and note whether the plan has another."""
+        cell_id = str(record.get("cell_id"))
+        if cell_id not in self._cells:
+            # The journal has grown since its cells were read. One that it does not describe is looked for once.
+            self._cells.update({**read_labels(self._folder, self._host).cells, **self._cells})
+            self._cells.setdefault(cell_id, self._labels.of(record))
+        if cell_id in self._labels.renamed:
+            self.renamed.add(self._cells[cell_id].label)
 
 
 def _record(line: bytes) -> Record | None:

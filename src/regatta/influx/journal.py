@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from regatta.host.journal.journal import MAXIMUM_LINE_BYTES
+from regatta.host.journal.journal import MAXIMUM_LINE_BYTES, journal_files, segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.lines import identifier, quoted, tag_text
 from regatta.store.folder import Folder
@@ -30,13 +30,13 @@ def segment_of(path: Path) -> int:
 
 def journal_hosts(folder: Folder) -> list[str]:
     """Hosts that have a journal."""
-    return sorted({path.parent.name for path in folder.journal.glob("*/*.jsonl")})
+    return sorted({path.parent.name for path in journal_files(folder.path)})
 
 
 def experiment_names(folder: Folder, host: str = "*") -> list[str]:
     """What the records of a host, or of all, call their experiment: the folder's name, unless somebody renamed it."""
     names = {folder.name}
-    for path in folder.journal.glob("*/*.jsonl") if host == "*" else (folder.journal / host).glob("*.jsonl"):
+    for path in journal_files(folder.path) if host == "*" else segment_files(folder.journal / host):
         for line in new_lines(path, 0):
             with suppress(DamagedLine):
                 names.add(str(decode_record(line).get("experiment")))

@@ -1,4 +1,4 @@
-"""What a host's plan says of its records: the tags of each cell, and how many CPUs the host has."""
+"""What is known of a host's records beside them: the tags of each cell, and how many CPUs the host has."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from regatta.host.files import read_object
 from regatta.host.values.cell import heap_text
+from regatta.store.cells import known_cells, planned_cells
 from regatta.store.folder import Folder
 
-#: the parts of a cell that no plan knows any more
+#: the parts of a cell that neither journal nor plan describe
 UNKNOWN = "unknown"
-_UNPLANNED = "unplanned"
 
 
 class CellLabel(NamedTuple):
@@ -38,9 +38,6 @@ class CellLabel(NamedTuple):
         return {"heap_factor": self.heap_factor, "heap_mib": self.heap_mib, "label": self.label}
 
 
-NOT_PLANNED = CellLabel(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, _UNPLANNED, None, None)
-
-
 @dataclass(frozen=True)
 class HostLabels:
     """One host: its cells by id, and its CPUs."""
@@ -48,10 +45,19 @@ class HostLabels:
     cells: Mapping[str, CellLabel] = field(default_factory=dict)
     #: None where nothing says it
     cpus: int | None = None
+    #: ids of cells that the plan names otherwise now than they were first recorded
+    renamed: frozenset[str] = frozenset()
+
+    def of(self, record: Mapping[str, Any]) -> CellLabel:
+        """The label of a record's cell."""
+        cell_id = str(record.get("cell_id"))
+        return self.cells.get(cell_id) or CellLabel(
+            UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, cell_id, None, None
+        )
 
 
 def cell_label(cell: Mapping[str, Any]) -> CellLabel:
-    """Of a cell as `plan.json` holds it; older plans lack some of it."""
+    """Of a cell as plan or journal hold it; older ones lack some of it."""
     factor, mib = (_number(cell.get(name)) for name in ("heap_factor", "heap_mib"))
     return CellLabel(
         str(cell.get("benchmark") or UNKNOWN),
@@ -73,15 +79,11 @@ def experiment_name(folder: Folder) -> str:
 
 
 def read_labels(folder: Folder, host: str) -> HostLabels:
-    """The labels of a host; none where it has no plan that can be read."""
-    plan = read_object(folder.host_plan(host) / "plan.json")
-    cells = plan.get("cells")
-    found = {
-        str(cell.get("cell_id")): cell_label(cell)
-        for cell in (cells if isinstance(cells, list) else ())
-        if isinstance(cell, dict)
-    }
-    return HostLabels(found, _cpus(folder, host, plan))
+    """The labels of a host's cells: the names under which they were first recorded, whatever the plan calls them now."""
+    found = {one: cell_label(cell) for one, cell in known_cells(folder, host).items()}
+    planned = {one: cell_label(cell).tags for one, cell in planned_cells(folder, host).items()}
+    renamed = frozenset(one for one, tags in planned.items() if tags != found[one].tags)
+    return HostLabels(found, _cpus(folder, host, read_object(folder.host_plan(host) / "plan.json")), renamed)
 
 
 def _cpus(folder: Folder, host: str, plan: Mapping[str, Any]) -> int | None:

@@ -1,38 +1,34 @@
-"""What an answer needs beside the records, in the database too: the plans, what was decided on the hosts, and how much there is.
+"""What an answer needs beside the records, in the database too: the experiment, the plans of its hosts, and what each cell is.
 
-Each document is one JSON object, compressed and cut into parts that a field of a point can hold. That of the experiment
-names those of its hosts.
+Measurement `plan` holds the experiment and the plan of each host without its cells, each as a JSON document; measurement `cell`
+has a point a cell, with the cell's JSON in `description`. Text that is longer than a field holds is cut into parts. The
+experiment names the documents of its hosts, and these the descriptions of their cells.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 
 from regatta.host.errors import StoreError
-from regatta.influx.labels import experiment_name
-from regatta.influx.lines import clean_bytes, identifier, quoted, tag_text
-from regatta.influx.points import EVENT, Point, make_point
+from regatta.influx.labels import cell_label, experiment_name, read_labels
+from regatta.influx.lines import identifier, quoted, tag_text
+from regatta.influx.points import CELL, PLAN, Point, apart, make_point
+from regatta.store.cells import unplanned_cells
 from regatta.store.database import open_database
 from regatta.store.folder import Folder, read_json
 from regatta.store.left_out import LEFT_OUT, hosts_left_out
 
-PLAN = "plan"
-DOCUMENT_VERSION = 1
+DOCUMENT_VERSION = 2
 #: bytes of a part: a string field has at most 64 KiB in InfluxDB
 PART_BYTES = 60_000
 #: Parts of the hosts come so much later than those of the experiment: a host may be called as no host is.
 _HOSTS_LATER_NS = 1_000_000
-
-#: bytes of a document's text: the plan of 10,000 cells has some 30 MB
-_LONGEST_DOCUMENT = 64 << 20
 #: bytes of a file's name
 _LONGEST_NAME = 255
 
@@ -46,7 +42,8 @@ class PlanDocuments:
 
     #: `plan/experiment.json`
     experiment: Mapping[str, Any]
-    #: host -> `plan` (its `plan.json`), `planned` (invocations of each cell), `decisions` (or null)
+    #: host -> `plan` (its `plan.json`, or null), `planned` (invocations of each cell), `decisions` (or null), `unplanned`
+    #: (descriptions of recorded cells that the plan has no longer)
     hosts: Mapping[str, Mapping[str, Any]]
     #: host -> `records` and `lines` that the journal had when this was written
     counts: Mapping[str, Mapping[str, int]]
@@ -64,7 +61,7 @@ def newest_record_ns(folder: Folder) -> int | None:
 
 
 def plan_points(folder: Folder, as_of_ns: int) -> Iterator[Point]:
-    """The points of an experiment's documents.
+    """The points of an experiment, its plans and its cells.
 
     Args:
         folder: of the experiment.
@@ -81,22 +78,40 @@ def plan_points(folder: Folder, as_of_ns: int) -> Iterator[Point]:
         planned = _planned(connection)
         counts = _counts(connection)
     hosts = {}
-    for host in folder.planned_hosts():
-        document = _compressed(_host_document(folder, host, planned.get(host, [])))
+    for host in sorted({*folder.planned_hosts(), *counts}):
+        plan = folder.host_header(host) if host in folder.planned_hosts() else None
+        cells = [*(plan.pop("cells") if plan else ()), *unplanned_cells(folder, host)]
+        texts = [_json(cell) for cell in cells]
+        decisions = folder.decisions(host)
+        document = _json(
+            {
+                "v": DOCUMENT_VERSION,
+                "plan": plan,
+                "planned": planned.get(host, []),
+                "decisions": read_json(decisions, "run `regatta run` again") if decisions.exists() else None,
+                "cells": _id("\n".join(texts)),
+            }
+        )
         hosts[host] = _id(document)
+        yield from apart(
+            _cell_points(folder, host, hosts[host], list(zip(cells, texts, strict=True)), as_of_ns)
+        )
         yield from _parts(name, host, document, as_of_ns + _HOSTS_LATER_NS)
     whole = {"v": DOCUMENT_VERSION, "experiment": experiment, "hosts": hosts, "counts": counts}
-    yield from _parts(name, "", _compressed(whole), as_of_ns)
+    yield from _parts(name, "", _json(whole), as_of_ns)
 
 
-def _host_document(folder: Folder, host: str, planned: list[int]) -> dict[str, Any]:
-    decisions = folder.decisions(host)
-    return {
-        "v": DOCUMENT_VERSION,
-        "plan": folder.host_header(host),
-        "planned": planned,
-        "decisions": read_json(decisions, "run `regatta run` again") if decisions.exists() else None,
-    }
+def _cell_points(
+    folder: Folder, host: str, document: str, cells: Sequence[tuple[Mapping[str, Any], str]], time_ns: int
+) -> Iterator[Point]:
+    """A point a cell, more where its description is long, under the names that its other points have."""
+    labels, experiment = read_labels(folder, host), experiment_name(folder)
+    for number, (cell, text) in enumerate(cells):
+        label = labels.cells.get(str(cell["cell_id"])) or cell_label(cell)
+        own = {"label": label.label, "cell_id": cell["cell_id"], "document": document, "number": number}
+        tags = (experiment, host, cell.get("platform"), *label.tags)
+        for piece, counted in _cut(text):
+            yield make_point(CELL, tags, {**own, "description": piece, **counted}, time_ns)
 
 
 def _planned(connection: duckdb.DuckDBPyConnection) -> dict[str, list[int]]:
@@ -115,20 +130,26 @@ def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, int]]:
     return {str(host): {"records": int(records), "lines": int(lines or 0)} for host, records, lines in rows}
 
 
-def _compressed(value: Mapping[str, Any]) -> str:
-    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    return base64.b64encode(zlib.compress(clean_bytes(text), 6)).decode("ascii")
+def _json(value: Any) -> str:
+    """One line of ASCII: it can be cut anywhere, and its characters are its bytes."""
+    return json.dumps(value, separators=(",", ":"))
 
 
-def _id(document: str) -> str:
-    return hashlib.sha256(document.encode()).hexdigest()[:16]
+def _id(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _cut(text: str) -> Iterator[tuple[str, dict[str, int]]]:
+    """Parts of a text that a field can hold, and the fields that count them."""
+    pieces = [text[start : start + PART_BYTES] for start in range(0, len(text), PART_BYTES)]
+    for number, piece in enumerate(pieces):
+        yield piece, {"part": number, "parts": len(pieces)}
 
 
 def _parts(experiment: str, host: str, document: str, time_ns: int) -> Iterator[Point]:
-    pieces = [document[start : start + PART_BYTES] for start in range(0, len(document), PART_BYTES)]
-    for number, piece in enumerate(pieces):
-        fields = {"text": piece, "document": _id(document), "part": number, "parts": len(pieces)}
-        yield make_point(EVENT, (experiment, host, PLAN), fields, time_ns + number)
+    for piece, counted in _cut(document):
+        fields = {"text": piece, "document": _id(document), **counted}
+        yield make_point(PLAN, (experiment, host), fields, time_ns + counted["part"])
 
 
 def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
@@ -142,7 +163,7 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
         StoreError: there are none, or a part is missing or is another one.
     """
     told = _where(experiment, "")
-    for document in _newest_first(ask(f"SELECT document, part, parts FROM {identifier(EVENT)} WHERE {told}")):
+    for document in _newest_first(ask(f"SELECT document, part, parts FROM {identifier(PLAN)} WHERE {told}")):
         whole = _read(ask, experiment, "", document)
         # A host may be called as no host is: then its own documents are here, too.
         if "hosts" in whole:
@@ -153,11 +174,28 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
             "run `regatta ingest` where its results are",
         )  # fmt: skip
     _check(experiment, whole)
-    hosts = {host: _read(ask, experiment, host, one) for host, one in whole["hosts"].items()}
-    for host, own in hosts.items():
-        if not {"plan", "planned", "decisions"} <= own.keys():
-            raise StoreError(_place(experiment, host), "the plan of a host", f"{sorted(own)}")
+    hosts = {host: _read_host(ask, experiment, host, one) for host, one in whole["hosts"].items()}
     return PlanDocuments(whole["experiment"], hosts, whole["counts"])
+
+
+def _read_host(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]:
+    """A host's document, with the cells in their places."""
+    own = _read(ask, experiment, host, document)
+    place = _place(experiment, host)
+    if not {"plan", "planned", "decisions", "cells"} <= own.keys():
+        raise StoreError(place, "the plan of a host", f"{sorted(own)}")
+    told = f"{_where(experiment, host)} AND document = {quoted(document)}"
+    query = f"SELECT number, part, description FROM {identifier(CELL)} WHERE {told}"
+    parts = {(row["number"], row["part"]): row["description"] for row in ask(query)}
+    texts: dict[int, str] = {}
+    for number, part in sorted(parts):
+        texts[number] = texts.get(number, "") + parts[number, part]
+    if _id("\n".join(texts.values())) != own["cells"]:
+        raise StoreError(place, "a description of each cell", "others", "run `regatta ingest` again")
+    cells = [_object(place, text) for text in texts.values()]
+    planned = len(own["planned"])
+    plan = None if own["plan"] is None else {**own["plan"], "cells": cells[:planned]}
+    return {**own, "plan": plan, "unplanned": cells[planned:]}
 
 
 def _newest_first(rows: Iterator[dict[str, Any]]) -> list[str]:
@@ -175,16 +213,13 @@ def _newest_first(rows: Iterator[dict[str, Any]]) -> list[str]:
 def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]:
     told = f"{_where(experiment, host)} AND document = {quoted(document)}"
     parts = {
-        row["part"]: row["text"] for row in ask(f"SELECT part, text FROM {identifier(EVENT)} WHERE {told}")
+        row["part"]: row["text"] for row in ask(f"SELECT part, text FROM {identifier(PLAN)} WHERE {told}")
     }
     text = "".join(parts[number] for number in sorted(parts))
     place = _place(experiment, host)
     if _id(text) != document:
         raise StoreError(place, f"document {document}", "other contents", "run `regatta ingest` again")
-    try:
-        value = dict(json.loads(_decompressed(base64.b64decode(text))))
-    except (ValueError, TypeError, RecursionError, zlib.error) as error:
-        raise StoreError(place, "a document that Regatta wrote", str(error)) from error
+    value = _object(place, text)
     if value.get("v") != DOCUMENT_VERSION:
         raise StoreError(
             place, f"version {DOCUMENT_VERSION}", str(value.get("v")), "take the Regatta that wrote it"
@@ -192,13 +227,11 @@ def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]
     return value
 
 
-def _decompressed(data: bytes) -> bytes:
-    """The text of a document. Raises ValueError where it is longer than `_LONGEST_DOCUMENT`: 1 MB of zlib can hold 1 GB."""
-    stream = zlib.decompressobj()
-    text = stream.decompress(data, _LONGEST_DOCUMENT)
-    if stream.unconsumed_tail or not stream.eof:
-        raise ValueError(f"a document that is cut off, or longer than {_LONGEST_DOCUMENT >> 20} MiB")
-    return text
+def _object(place: str, text: str) -> dict[str, Any]:
+    try:
+        return dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise StoreError(place, "a document that Regatta wrote", str(error)) from error
 
 
 def _check(experiment: str, whole: Mapping[str, Any]) -> None:
@@ -229,5 +262,5 @@ def _place(experiment: str, host: str) -> str:
 
 
 def _where(experiment: str, host: str) -> str:
-    tags = {"experiment": experiment, "host": host, "kind": PLAN}
+    tags = {"experiment": experiment, "host": host}
     return " AND ".join(f"{identifier(name)} = {quoted(tag_text(value))}" for name, value in tags.items())

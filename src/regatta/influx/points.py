@@ -15,6 +15,7 @@ Field = bool | int | float | str
 
 ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
 ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
+PLAN, CELL = "plan", "cell"
 
 _CELL = ("experiment", "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
 
@@ -37,6 +38,8 @@ TAGS: dict[str, tuple[str, ...]] = {
         "application",
     ),
     EVENT: ("experiment", "host", "kind"),
+    PLAN: ("experiment", "host"),
+    CELL: _CELL,
 }
 
 #: A series' key has at most 65,535 bytes in InfluxDB. A tag that is longer than this is cut, ends in a digest, and is whole in `unheld`.
@@ -83,8 +86,13 @@ FIELDS: dict[str, dict[str, type]] = {
         "measured_high": float, "error": float, UNHELD: str,
     },
     EVENT: {
-        "text": str, "document": str, "part": int, "parts": int, "segment": int, "planned": int, "recorded": int,
+        "text": str, "segment": int, "planned": int, "recorded": int,
         "failed": int, "perturbed": int, "remaining_s": float, "cell": str, "log": str, UNHELD: str,
+    },
+    PLAN: {"text": str, "document": str, "part": int, "parts": int, UNHELD: str},
+    CELL: {
+        "description": str, "label": str, "cell_id": str, "document": str, "number": int, "part": int, "parts": int,
+        UNHELD: str,
     },
 }  # fmt: skip
 
@@ -96,6 +104,8 @@ COUNTED: dict[str, str] = {
     ESTIMATE: "n",
     VECTOR: "n",
     EVENT: "text",
+    PLAN: "text",
+    CELL: "description",
 }
 
 _INT64 = range(-(2**63), 2**63)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from regatta.influx.points import FIELDS, INVOCATION, ITERATION, UNHELD
 from regatta.influx.records import STEP_NS
 from regatta.store.database import Progress, make_database
 from regatta.store.folder import Folder, write_json
-from regatta.store.tables import INVOCATIONS, ITERATIONS, cell_rows
+from regatta.store.tables import INVOCATIONS, ITERATIONS, cell_rows, unplanned_cell_rows
 
 Say = Callable[[str], None]
 
@@ -117,7 +117,8 @@ def _asking(client: Client) -> Ask:
 def _write_plan(folder: Folder, documents: PlanDocuments) -> None:
     write_json(folder.experiment, documents.experiment)
     for host, document in documents.hosts.items():
-        write_json(folder.host_plan(host) / "plan.json", document["plan"], indent=None)
+        if document["plan"] is not None:
+            write_json(folder.host_plan(host) / "plan.json", document["plan"], indent=None)
         if document["decisions"] is not None:
             write_json(folder.decisions(host), document["decisions"])
 
@@ -168,7 +169,10 @@ class _Reading:
                             ITERATIONS,
                             scratch / "iterations.parquet",
                         ),
-                        "cells": self._cells(),
+                        "cells": self._cells("plan", lambda own: cell_rows(own["plan"], own["planned"])),
+                        "unplanned_cells": self._cells(
+                            "unplanned", lambda own: unplanned_cell_rows(own["unplanned"])
+                        ),
                     },
                 )
         except duckdb.Error as error:
@@ -289,10 +293,11 @@ class _Reading:
                     f" was written: `regatta ingest {self._experiment}` writes that of now"
                 )
 
-    def _cells(self) -> Iterator[pa.Table]:
+    def _cells(self, key: str, rows: Callable[[Mapping[str, Any]], pa.Table]) -> Iterator[pa.Table]:
         for host, document in sorted(self._documents.hosts.items()):
             try:
-                yield cell_rows(document["plan"], document["planned"])
+                if document[key]:
+                    yield rows(document)
             except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
                 raise StoreError(
                     f"the plan of {host} in the database",

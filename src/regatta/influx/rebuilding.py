@@ -9,10 +9,8 @@ from regatta.host.errors import StoreError
 from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import any_of, experiment_names, journal_hosts
-from regatta.influx.labels import read_labels
 from regatta.influx.lines import identifier, quoted
-from regatta.influx.plan_documents import PLAN
-from regatta.influx.points import ESTIMATE, EVENT, VECTOR
+from regatta.influx.points import CELL, ESTIMATE, EVENT, PLAN, VECTOR
 from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
@@ -28,13 +26,13 @@ def drop(
     say: Say = lambda text: None,
     lock_patience_s: float = float("inf"),
 ) -> None:
-    """Drop an experiment's points, cursors first: killed in between, everything is written again. Cells are then named as planned.
+    """Drop an experiment's points, cursors first: killed in between, everything is written again.
 
     Args:
         folder: of the experiment.
         client: who may write.
         hosts: the journals of these alone; None: everything of the experiment.
-        estimates: estimates, vectors and plans too; they are of no single host.
+        estimates: estimates, vectors, plans and descriptions of cells too; they are of no single host.
         say: told when another process is waited for.
         lock_patience_s: how long to wait for another process that ingests the same.
 
@@ -49,8 +47,6 @@ def drop(
         for name in sorted(names, key=lambda name: (name == EVENTS, name)):
             cursor = held.enter_context(cursors.locked(name, patience_s=lock_patience_s, say=say))
             cursor.forget()
-            planned = read_labels(folder, name).cells
-            cursor.keep_cells({one: planned[one] for one in cursor.cells if one in planned})
         _delete_all(folder, client, hosts, estimates)
 
 
@@ -63,9 +59,8 @@ def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, est
     if hosts is not None:
         return
     # Shifts come from several experiments, and `regatta history --ingest` replaces its own.
-    kept = [_SHIFT] if estimates else [_SHIFT, PLAN]
-    delete(client, EVENT, [*conditions, *(f"{identifier('kind')} != {quoted(kind)}" for kind in kept)])
-    for measurement in (ESTIMATE, VECTOR) if estimates else ():
+    delete(client, EVENT, [*conditions, f"{identifier('kind')} != {quoted(_SHIFT)}"])
+    for measurement in (ESTIMATE, VECTOR, PLAN, CELL) if estimates else ():
         delete(client, measurement, conditions)
 
 

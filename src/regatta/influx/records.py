@@ -13,7 +13,7 @@ from math import copysign
 from typing import Any, NamedTuple
 
 from regatta.host.errors import StoreError
-from regatta.influx.labels import NOT_PLANNED, CellLabel, HostLabels
+from regatta.influx.labels import HostLabels
 from regatta.influx.lines import clean_bytes, encode_text, field_text, plain_fields, series_key
 from regatta.influx.points import FIELDS, HOST_STATE, INVOCATION, ITERATION, TAGS, make_point
 from regatta.influx.series import SeriesCount
@@ -195,7 +195,7 @@ class RecordLines:
             if self._kept > _KEPT_KEYS:
                 self._same.clear()
                 self._kept = 0
-            label = self._label(record)
+            label = self._labels.of(record)
             host = tuple(record.get(name) for name in TAGS[HOST_STATE])
             tags = {INVOCATION: (*host, *label.tags, record.get("status")), HOST_STATE: host}
             known = self._same[same] = _Known(tags, label.fields)
@@ -221,10 +221,7 @@ class RecordLines:
     def _tags(self, record: Record, metric: Any, unit: Any, parameters: Any) -> tuple[object, ...]:
         host = (record.get("experiment"), record.get("host"), record.get("platform"))
         text = canonical_json(parameters) if parameters else ""
-        return (*host, *self._label(record).tags, metric, unit, text, record.get("status"))
-
-    def _label(self, record: Record) -> CellLabel:
-        return self._labels.cells.get(str(record.get("cell_id")), NOT_PLANNED)
+        return (*host, *self._labels.of(record).tags, metric, unit, text, record.get("status"))
 
 
 def _place(record: Record) -> str:

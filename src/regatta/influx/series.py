@@ -6,15 +6,16 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from regatta.host.journal.journal import journal_files
 from regatta.host.values.cell import Cell
 from regatta.store.folder import Folder
 
 #: What programs usually report: elapsed, user, system and memory of a process; metrics of the Java harness with their kinds of
 #: pauses and beans (17 to 45 with collectors of OpenJDK 11 to 25); sets of parameters of the C programs (1 to 30).
 _OF_PROCESS, _OF_JAVA, _OF_NATIVE = 4, 30, 10
-#: beside iterations and their means: the invocations, a ratio, and two overheads
-_OF_CELL = 4
-#: its state, and one of each kind of event
+#: beside iterations and their means: the invocations, what the cell is, a ratio, and two overheads
+_OF_CELL = 5
+#: its state, its plan, and one of each kind of event
 _OF_HOST = 12
 
 _MEASURED = """
@@ -77,7 +78,7 @@ def measured_series(folder: Folder) -> dict[tuple[str, str], int]:
     Raises:
         StoreError: the embedded database cannot be made.
     """
-    if not any(folder.journal.glob("*/*.jsonl")):
+    if not journal_files(folder.path):
         return {}
     from regatta.store.database import open_database
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from regatta.influx.labels import NOT_PLANNED, HostLabels
+from regatta.influx.labels import HostLabels
 from regatta.influx.lines import series_key
 from regatta.influx.points import COUNTED, HOST_STATE, INVOCATION, ITERATION
 from regatta.influx.records import PIECE_POINTS, STEP_NS, RecordLines, foreign_record
@@ -130,7 +130,7 @@ class HostSums:
         """
         base = times.pass_over(record)
         host = (record.get("experiment"), record.get("host"), record.get("platform"))
-        tags = (*host, *labels.cells.get(str(record.get("cell_id")), NOT_PLANNED).tags)
+        tags = (*host, *labels.of(record).tags)
         status = record.get("status")
         try:
             one = self._of(INVOCATION, (*tags, status))

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from regatta.host.journal.journal import segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client
 from regatta.influx.cursor import Cursor, Cursors
 from regatta.influx.event_points import event_point
 from regatta.influx.ingesting import Progress
 from regatta.influx.journal import any_of, experiment_names, journal_hosts, new_lines, segment_of
-from regatta.influx.labels import HostLabels, read_labels
+from regatta.influx.labels import read_labels
 from regatta.influx.lines import escaped, identifier, series_key
 from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point
 from regatta.influx.records import RecordLines
@@ -180,10 +181,9 @@ class _Scope:
 
 def _sum_host(folder: Folder, host: str, cursor: Cursor, sums: HostSums, progress: Progress) -> None:
     labels = read_labels(folder, host)
-    labels = HostLabels({**labels.cells, **cursor.cells}, labels.cpus)
     for name, position in cursor.positions.items():
         position.check(folder.journal / host / name)
-    for path in sorted((folder.journal / host).glob("*.jsonl")):
+    for path in segment_files(folder.journal / host):
         times = RecordLines(labels, segment_of(path))
         for line in new_lines(path, 0):
             progress(len(line))

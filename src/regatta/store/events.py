@@ -38,17 +38,13 @@ KINDS = {
     "job_failed": "a step of the workflow has failed: `text` is its rule, and why",
     "progress": "how far a host is",
     "verified": "the verdict over all that is recorded",
-    "plan": "a part of the plan",
 }
 #: what an event may tell beside kind, host and time
 FIELDS: dict[str, type] = {
     "text": str,
     #: of a step that failed: its file in `logs/`
     "log": str,
-    "document": str,
     "cell": str,
-    "part": int,
-    "parts": int,
     "segment": int,
     "planned": int,
     "recorded": int,

@@ -56,7 +56,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=2
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=8))
 def test_lines_are_told_apart_whatever_is_in_tags_and_strings(texts: list[tuple[str, str, str]]) -> None:
     lines = [
-        encode(Point(EVENT, (experiment, host, "plan"), {"text": text, "part": number}, number))
+        encode(Point(EVENT, (experiment, host, "plan"), {"text": text, "segment": number}, number))
         for number, (experiment, host, text) in enumerate(texts)
     ]
     assert split_lines(b"".join(lines)) == lines

@@ -9,11 +9,8 @@ import pytest
 
 from regatta.host.errors import StoreError
 from regatta.influx.cursor import Cursor, Cursors, Position
-from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
-
-LABEL = CellLabel("apps/h2:small", "jdk", "g1", "none", "2x", "a label", 2.0, 64)
 
 
 @pytest.fixture
@@ -33,12 +30,10 @@ def test_a_cursor_reads_what_it_has_saved(cursors: Cursors) -> None:
         cursor.positions["0.jsonl"] = Position(10, 4, 77, 1_700_000_000_000_000_000, 2, 20, 1)
         cursor.refused, cursor.refusal = 3, "another type"
         cursor.save()
-        cursor.keep_cells({"c1": LABEL})
         cursor.keep_series([2**64 - 1, 5])
     with cursors.locked("alpha") as again:
         assert again.positions == {"0.jsonl": Position(10, 4, 77, 1_700_000_000_000_000_000, 2, 20, 1)}
         assert (again.refused, again.refusal) == (3, "another type")
-        assert again.cells == {"c1": LABEL}
         assert list(again.series()) == [5, 2**64 - 1]
     assert cursors.names() == ["alpha"]
     assert cursors.series_elsewhere("alpha") == 0
@@ -46,16 +41,14 @@ def test_a_cursor_reads_what_it_has_saved(cursors: Cursors) -> None:
     assert cursors.refused() == (3, "another type")
 
 
-def test_forgetting_keeps_only_the_names_of_cells(cursors: Cursors) -> None:
+def test_forgetting_begins_again(cursors: Cursors) -> None:
     with cursors.locked("alpha") as cursor:
         cursor.positions["0.jsonl"] = Position(10)
         cursor.save()
-        cursor.keep_cells({"c1": LABEL})
         cursor.keep_series([5])
         cursor.forget()
     with cursors.locked("alpha") as again:
         assert again.positions == {}
-        assert again.cells == {"c1": LABEL}
         assert list(again.series()) == []
 
 

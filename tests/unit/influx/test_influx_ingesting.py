@@ -20,7 +20,7 @@ from influx_ingests import (
     write_big_experiment,
 )
 from influx_server import InfluxServer
-from synthetic_journal import START_NS, cell, record, write_experiment, write_journal, write_plan
+from synthetic_journal import START_NS, cell, describe, record, write_experiment, write_journal, write_plan
 
 from regatta.host.journal.record import encode_record
 from regatta.store.events import append_event
@@ -219,10 +219,11 @@ def renamed(cells: list[dict[str, object]], name: str) -> list[dict[str, object]
     return [{**one, "runtime": name} for one in cells]
 
 
-def test_cells_keep_the_names_under_which_they_were_written_until_they_are_rebuilt(place: Place) -> None:
+def test_cells_keep_the_names_under_which_they_were_first_recorded(place: Place) -> None:
     cells = [cell("g1"), cell("serial")]
     records = [record(cells[number % 2], number, [1.0 + number]) for number in range(8)]
     write_experiment(place.folder, cells, records[:4], 8)
+    describe(place.folder, cells)
     assert place.ingest().code == 0
     # The same cells: an id is a hash of what is measured, not of its name.
     write_plan(place.folder, renamed(cells, "jdk-twenty-one"), 8)
@@ -230,25 +231,58 @@ def test_cells_keep_the_names_under_which_they_were_written_until_they_are_rebui
     said = place.ingest()
     assert said.code == 0
     assert "2 cells are named otherwise in the plan now" in said.err
-    assert place.tags("runtime") == {"jdk-21"}
-    place.all_there()
-    assert place.ingest("--rebuild").code == 0
-    assert place.tags("runtime") == {"jdk-twenty-one"}
-    place.all_there()
+    for option in ((), ("--rebuild",)):
+        assert place.ingest(*option).code == 0
+        assert place.tags("runtime") == {"jdk-21"}
+        place.all_there()
 
 
-def test_records_of_cells_that_are_planned_no_more_stay_where_they_are(place: Place) -> None:
+def test_records_of_cells_that_are_planned_no_more_keep_their_names(place: Place) -> None:
     cells = [cell("g1"), cell("serial")]
     records = [record(cells[number % 2], number, [1.0 + number]) for number in range(8)]
     write_experiment(place.folder, cells, records[:6], 8)
+    describe(place.folder, cells)
     assert place.ingest().code == 0
     write_plan(place.folder, cells[:1], 8)
     write_journal(place.folder, records)
+    for option in ((), ("--rebuild",)):
+        assert place.ingest(*option).code == 0
+        assert place.tags("collector") == {"g1", "serial"}
+        place.all_there()
+
+
+def test_an_older_journal_takes_names_from_the_plan(place: Place) -> None:
+    cells = [cell("g1"), cell("serial")]
+    write_experiment(place.folder, cells, [record(one, 0, [1.0]) for one in cells], 1)
+    write_plan(place.folder, cells[:1], 1)
     assert place.ingest().code == 0
+    assert place.tags("collector") == {"g1", "unknown"}
     place.all_there()
-    assert place.ingest("--rebuild").code == 0
-    assert place.tags("collector") == {"g1", "serial"}
-    place.all_there()
+
+
+def test_what_each_cell_is_lies_in_the_database_and_is_verified(place: Place) -> None:
+    cells = [cell("g1"), cell("serial")]
+    records = [record(cells[number % 2], number // 2, [1e9 + number]) for number in range(8)]
+    write_experiment(place.folder, cells, records, 4)
+    describe(place.folder, cells)
+    assert ingest(place.folder, place.settings, estimates=True).code == 0
+    write_plan(place.folder, cells[:1], 4)
+    for _ in range(2):
+        assert ingest(place.folder, place.settings, estimates=True).code == 0
+        said = ingest(place.folder, place.settings, "--verify", estimates=True)
+        assert said.code == 0, said.out
+    described = place.server.query(
+        "SELECT description FROM cell GROUP BY collector, benchmark, heap", place.database
+    )
+    found = {one["tags"]["collector"]: json.loads(one["values"][0][1]) for one in described}
+    assert found == {
+        "g1": cells[0], "serial": {"v": 1, "experiment": "made-up", "host": "alpha", **cells[1]},
+    }  # fmt: skip
+    place.server.query("DELETE FROM cell", place.database)
+    gone = ingest(place.folder, place.settings, "--verify", estimates=True)
+    assert gone.code == 1
+    assert "cell," in gone.out
+    assert ingest(place.folder, place.settings, "--rebuild", "--verify", estimates=True).code == 0
 
 
 def test_verify_names_the_series_that_lost_or_gained_points(place: Place) -> None:
@@ -343,14 +377,14 @@ def test_rebuilding_leaves_what_it_cannot_write_again(place: Place) -> None:
     write_big_experiment(place.folder)
     append_event(place.folder, "experiment_started")
     assert place.ingest().code == 0
-    for kind in ("shift", "plan", "stage"):
+    for kind in ("shift", "stage"):
         place.server.write(f'event,experiment=made-up,host=none,kind={kind} text="x" 5', place.database)
     place.server.write('event,experiment=another,host=none,kind=stage text="x" 5', place.database)
     place.server.write("invocation,experiment=another,host=alpha elapsed_ns=1i 5", place.database)
     assert place.ingest("--rebuild").code == 0
     kinds = place.server.query("SELECT count(text) FROM event GROUP BY experiment, kind", place.database)
     assert {(one["tags"]["experiment"], one["tags"]["kind"]): one["values"][0][1] for one in kinds} == {
-        ("made-up", "experiment_started"): 1, ("made-up", "shift"): 1, ("made-up", "plan"): 1, ("another", "stage"): 1,
+        ("made-up", "experiment_started"): 1, ("made-up", "shift"): 1, ("another", "stage"): 1,
     }  # fmt: skip
     assert place.tags("experiment", "invocation") == {"made-up", "another"}
 

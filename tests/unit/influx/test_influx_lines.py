@@ -58,7 +58,7 @@ def test_tags_that_are_too_long_are_cut_and_stay_different():
 
 @given(st.tuples(texts, texts, texts), texts, integers, floats, st.integers(0, 2**62))
 def test_a_line_says_what_its_point_says(tags, text, integer, number, time_ns):
-    point = make_point(EVENT, tags, {"text": text, "part": integer, "remaining_s": number}, time_ns)
+    point = make_point(EVENT, tags, {"text": text, "segment": integer, "remaining_s": number}, time_ns)
     measurement, found, fields, time = split_line(encode(point))
     assert (measurement, fields, time) == (EVENT, dict(point.fields), time_ns)
     assert list(found) == list(TAGS[EVENT])
@@ -68,7 +68,7 @@ def test_a_line_says_what_its_point_says(tags, text, integer, number, time_ns):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (1, b"part=1i"),
+        (1, b"segment=1i"),
         (0.1, b"remaining_s=0.1"),
         (1e22, b"remaining_s=1e+22"),
         (5e-324, b"remaining_s=5e-324"),
@@ -103,16 +103,16 @@ def test_influxdb_gives_back_every_name_text_and_number(influx_server, rows):
     wanted = []
     lines = []
     for number, (experiment, kind, text, value, integer) in enumerate(rows, start):
-        fields = {"text": text, "remaining_s": value, "part": integer}
+        fields = {"text": text, "remaining_s": value, "segment": integer}
         point = make_point(EVENT, (experiment, "h", kind), fields, number)
         lines.append(encode(point))
         # An answer has no sign of 0.0: that is why `unheld` has it.
-        held = [point.fields.get(name) for name in ("text", "part", "unheld")]
+        held = [point.fields.get(name) for name in ("text", "segment", "unheld")]
         wanted.append([number, tag_text(experiment), tag_text(kind), *held, _bits(value or 0.0)])
         assert (value != 0 or math.copysign(1, value) > 0) or "-0.0" in point.fields["unheld"]
     influx_server.write(b"".join(lines), "regatta")
     found = influx_server.query(
-        "SELECT experiment, kind, text, part, unheld, remaining_s FROM event "
+        "SELECT experiment, kind, text, segment, unheld, remaining_s FROM event "
         f"WHERE time >= {start} AND time < {start + len(rows)}", "regatta",
     )  # fmt: skip
     got = [[*row[:-1], _bits(float(row[-1]))] for one in found for row in one["values"]]

@@ -8,14 +8,14 @@ from chat_experiment import write_chat_experiment
 from click.testing import CliRunner
 from rich_experiment import write_rich_experiment
 from scaling_experiment import write_scaling_experiment
-from synthetic_journal import START_NS, cell, record, write_facts, write_journal, write_plan
+from synthetic_journal import START_NS, cell, describe, record, write_facts, write_journal, write_plan
 
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.cli.main import cli
 from regatta.host.errors import StoreError
 from regatta.influx.client import Client
-from regatta.influx.plan_documents import _compressed, _id, _parts, newest_record_ns, plan_points, read_plan
+from regatta.influx.plan_documents import _id, _json, _parts, newest_record_ns, plan_points, read_plan
 from regatta.influx.reading import experiment_from_influx
 from regatta.influx.settings import read_settings
 from regatta.store.database import open_database
@@ -25,6 +25,7 @@ TABLES = {
     "invocations": "select * from invocations order by record",
     "iterations": "select * from iterations order by record, rowid",
     "cells": "select * from cells order by host, place",
+    "unplanned_cells": "select * from unplanned_cells order by host, cell_id",
 }
 
 
@@ -59,6 +60,8 @@ def write_troubled_experiment(folder):
         cell("parallel", modifiers="a, b=c"),
         cell("serial", benchmark='apps/h2:small text="ü %"'),
     ]
+    # Longer than a field holds.
+    cells[0]["environment"] = {"LONG": '"ü' * 30_000}
     gone = cell("z")
     numbers = count()
     for host in ("alpha", "beta gamma"):
@@ -90,6 +93,7 @@ def write_troubled_experiment(folder):
                 host,
                 segment,
             )
+        describe(folder, [cells[0], gone], host)
     write_plan(folder, cells, 6, host="silent")
     write_facts(
         folder, method="fixed", warmup=1, baseline={"collector": "g1"}, impossible=[["x", "why", "alpha"]]
@@ -162,9 +166,10 @@ def asking(points):
     """Answers the queries of `read_plan` of these points, as InfluxQL would."""
 
     def ask(query):
-        own = [p for p in points if (p.tags[1] or "none") in query.split('"host" = ')[1].split(" AND ")[0]]
-        for point in own:
-            if "document =" not in query or point.fields["document"] in query:
+        wanted = query.split('"host" = ')[1].split(" AND ")[0]
+        for point in reversed(points):
+            own = f'FROM "{point.measurement}"' in query and (point.tags[1] or "none") in wanted
+            if own and ("document =" not in query or point.fields["document"] in query):
                 yield {"time": point.time_ns, **point.fields}
 
     return ask
@@ -172,9 +177,10 @@ def asking(points):
 
 def documents_of(hosts, counts=None, own=None):
     """Points of an experiment's documents as somebody wrote them, with these names of hosts."""
-    host = _compressed({"v": 1, "plan": {"cells": []}, "planned": [], "decisions": None, **(own or {})})
-    whole = {"v": 1, "experiment": {}, "hosts": {name: _id(host) for name in hosts}, "counts": counts or {}}
-    points = [*_parts("made-up", "", _compressed(whole), START_NS)]
+    plan = {"v": 2, "plan": {}, "planned": [], "decisions": None, "cells": _id(""), **(own or {})}
+    host = _json(plan)
+    whole = {"v": 2, "experiment": {}, "hosts": {name: _id(host) for name in hosts}, "counts": counts or {}}
+    points = [*_parts("made-up", "", _json(whole), START_NS)]
     for name in hosts:
         points += _parts("made-up", name, host, START_NS + 1_000_000)
     return points
@@ -197,24 +203,18 @@ def test_no_host_of_the_database_becomes_another_folder_than_one_below_the_plan(
     [
         documents_of(["alpha"], {"alpha": {"records": "many", "lines": 1}}),
         documents_of(["alpha"], {"alpha": 3}),
-        documents_of(["alpha"], own={"v": 2}),
-        [*_parts("made-up", "", _compressed({"v": 1, "hosts": [], "counts": {}, "experiment": {}}), 1)],
-        [*_parts("made-up", "", _compressed({"v": 1, "hosts": {"alpha": 3}, "counts": {}, "experiment": {}}), 1)],
-        [*_parts("made-up", "", _compressed({"v": 1, "hosts": {}}), 1)],
-        [*_parts("made-up", "", "bm8gemxpYg==", 1)],
-        [*_parts("made-up", "", "no base64", 1)],
+        documents_of(["alpha"], own={"v": 1}),
+        documents_of(["alpha"], own={"cells": "another"}),
+        [*_parts("made-up", "", _json({"v": 2, "hosts": [], "counts": {}, "experiment": {}}), 1)],
+        [*_parts("made-up", "", _json({"v": 2, "hosts": {"alpha": 3}, "counts": {}, "experiment": {}}), 1)],
+        [*_parts("made-up", "", _json({"v": 2, "hosts": {}}), 1)],
+        [*_parts("made-up", "", "[3]", 1)],
+        [*_parts("made-up", "", "no JSON", 1)],
     ],
 )  # fmt: skip
 def test_documents_that_are_none_of_ours_are_told(points):
     with pytest.raises(StoreError, match="the plan of"):
         read_plan(asking(points), "made-up")
-
-
-def test_a_document_that_grows_without_bound_when_it_is_decompressed_is_refused():
-    bomb = _compressed({"v": 1, "experiment": {"pad": " " * (64 << 20)}, "hosts": {}, "counts": {}})
-    assert len(bomb) < 200_000
-    with pytest.raises(StoreError, match="longer than 64 MiB"):
-        read_plan(asking([*_parts("made-up", "", bomb, 1)]), "made-up")
 
 
 def test_the_plan_of_a_host_called_none_is_not_taken_for_that_of_the_experiment(settings, tmp_path):
@@ -300,36 +300,46 @@ def hash_of(number):
 def test_a_large_plan_is_cut_into_parts_and_read_back_whole(tmp_path):
     folder = Folder(tmp_path)
     cells = [cell(benchmark=f"apps/h2:{hash_of(n)}", runtime=hash_of(-n)) for n in range(1500)]
+    cells[7]["environment"] = {"LONG": "ü\n" * 30_000}
     write_plan(tmp_path, cells, 2)
-    write_facts(tmp_path)
+    write_facts(tmp_path, labels={str(n): hash_of(n) for n in range(2000)})
     write_journal(tmp_path, [record(cells[0], 0, [1.0])])
     points = list(plan_points(folder, newest_record_ns(folder)))
-    assert max(len(point.fields["text"]) for point in points) <= 60_000
-    assert max(point.fields["parts"] for point in points) > 2
-
-    def ask(query):
-        own = [p for p in points if (p.tags[1] or "none") in query.split('"host" = ')[1].split(" AND ")[0]]
-        for point in reversed([p for p in own if "document =" not in query or p.fields["document"] in query]):
-            yield {"time": point.time_ns, **point.fields}
-
-    documents = read_plan(ask, "made-up")
+    texts = [point.fields.get("text") or point.fields["description"] for point in points]
+    assert max(map(len, texts)) <= 60_000
+    assert {point.measurement for point in points if point.fields["parts"] > 2} == {"plan", "cell"}
+    assert len({(point.measurement, point.tags, point.time_ns) for point in points}) == len(points)
+    documents = read_plan(asking(points), "made-up")
     assert documents.hosts["alpha"]["plan"] == folder.host_header("alpha")
     assert documents.hosts["alpha"]["planned"] == [2] * 1500
     assert documents.counts == {"alpha": {"records": 1, "lines": 1}}
-    points.pop(next(i for i, p in enumerate(points) if p.fields["part"] == 1 and p.tags[1] == "alpha"))
+    of_cells = [n for n, point in enumerate(points) if point.measurement == "cell"]
+    for lacking in (of_cells[3], of_cells[8]):
+        with pytest.raises(StoreError, match="a description of each cell"):
+            read_plan(asking(points[:lacking] + points[lacking + 1 :]), "made-up")
+    own = next(n for n, point in enumerate(points) if point.measurement == "plan" and point.tags[1])
     with pytest.raises(StoreError, match="other contents"):
-        read_plan(ask, "made-up")
-    points[:] = [p for p in points if p.tags[1] == "alpha"]
+        read_plan(asking(points[:own] + points[own + 1 :]), "made-up")
     with pytest.raises(StoreError, match="its plan, whole"):
-        read_plan(ask, "made-up")
+        read_plan(asking([point for point in points if point.tags[1]]), "made-up")
+
+
+def test_what_an_older_version_wrote_asks_for_another_ingest(settings):
+    line = 'event,experiment=made-up,host=none,kind=plan text="eJyrVg==",document="x",part=0i,parts=1i 1\n'
+    Client(read_settings(settings)).write([line.encode()])
+    with (
+        pytest.raises(StoreError, match=r"its plan, whole · got none .*run `regatta ingest`"),
+        read_back(settings),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        'event,experiment=hostile,host=none,kind=plan document="x",part="one",parts="many"',
-        'event,experiment=hostile,host=none,kind=plan document=1,part=0i,parts=1i',
-        'event,experiment=hostile,host=none,kind=plan part=0i,parts=1i',
+        'plan,experiment=hostile,host=none document="x",part="one",parts="many"',
+        'plan,experiment=hostile,host=none document=1,part=0i,parts=1i',
+        'plan,experiment=hostile,host=none part=0i,parts=1i',
     ],
 )  # fmt: skip
 def test_points_of_other_types_than_ours_are_told(settings, line):

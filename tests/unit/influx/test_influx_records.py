@@ -13,7 +13,7 @@ from regatta.host.errors import StoreError
 from regatta.host.journal.record import decode_record, encode_record
 from regatta.host.journal.record_shape import STATUSES
 from regatta.host.values.cell import heap_text
-from regatta.influx.labels import NOT_PLANNED, HostLabels, cell_label, read_labels
+from regatta.influx.labels import HostLabels, cell_label, read_labels
 from regatta.influx.lines import encode, tag_text
 from regatta.influx.points import ITERATION, make_point
 from regatta.influx.records import PIECE_POINTS, RecordLines
@@ -87,7 +87,7 @@ def test_whatever_its_status_a_record_is_never_left_out(status):
 def test_a_cell_that_no_plan_knows_is_written_as_unknown():
     one = as_written(record(cell("z"), 0, [1.0]))
     invocation, _, iteration = split(lines_of([one]))
-    assert invocation[2]["label"] == NOT_PLANNED.label
+    assert invocation[2]["label"] == invocation[2]["cell_id"]
     for name in ("benchmark", "runtime", "collector", "modifiers", "heap"):
         assert iteration[1][name] == "unknown"
     assert invocation[2]["cell_id"] == one["cell_id"]
