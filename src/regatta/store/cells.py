@@ -7,7 +7,7 @@ from typing import Any
 
 from regatta.host.files import read_object
 from regatta.host.journal.journal import described_cells
-from regatta.host.values.cell import CellDescription
+from regatta.host.values.plan_cell import CellDescription
 from regatta.store.folder import Folder
 
 
