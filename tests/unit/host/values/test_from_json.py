@@ -74,7 +74,7 @@ def test_what_is_sent_arrives(value: Any) -> None:
         (Benchmark, {"adapter_options": {"a": []}}, "v.adapter_options.a"),
         (Benchmark, {"environment": []}, "v.environment"),
         (Heap, {"factor": "1"}, "v.factor"),
-        (Heap, {"size_mib": 1.5}, "v.size_mib"),
+        (Heap, {"mib": 1.5}, "v.mib"),
     ],
 )
 def test_another_shape_is_named_with_its_place(kind: type[Any], changes: dict[str, Any], where: str) -> None:
@@ -90,7 +90,7 @@ def test_what_is_no_object_of_the_fields_is_refused(value: Any) -> None:
 
 
 def test_a_whole_number_may_stand_for_a_float_and_stays_as_it_is() -> None:
-    made = value_from_json(Heap, {"factor": 2, "size_mib": None}, "v")
+    made = value_from_json(Heap, {"factor": 2, "mib": None}, "v")
     assert repr(made.factor) == "2"
 
 
