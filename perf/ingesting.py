@@ -25,7 +25,7 @@ from rows import Row, say
 from turns import take_turns
 
 sys.path.insert(0, str(HOME / "tests"))
-from synthetic_journal import cell, record, write_experiment
+from helpers.synthetic_journal import cell, record, write_experiment
 
 ITERATIONS = 500
 COLLECTORS = ("serial", "parallel", "g1", "shenandoah", "z")

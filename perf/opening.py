@@ -18,8 +18,9 @@ sys.path.insert(0, str(HOME))
 sys.path.insert(0, str(HOME / "tests"))
 from dashboards.asking import Board, Range, full_range
 from dashboards.boards import documents
-from influx_server import READER, InfluxServer, influxd_program
-from synthetic_journal import cell, record, write_experiment
+
+from helpers.influx_server import READER, InfluxServer, influxd_program
+from helpers.synthetic_journal import cell, record, write_experiment
 
 BENCHMARKS, COLLECTORS, FACTORS = (
     range(5),

@@ -3,12 +3,12 @@
 import os
 import signal
 
-import in_parallel
 import pytest
-import tiers
-from docker_engine import docker_engine
 from hypothesis import settings
-from influx_server import influx_server, own_influx_server
+
+from helpers import in_parallel, tiers
+from helpers.docker_engine import docker_engine
+from helpers.influx_server import influx_server, own_influx_server
 
 __all__ = ["docker_engine", "influx_server", "own_influx_server"]  # fixtures for all of them
 

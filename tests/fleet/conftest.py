@@ -15,9 +15,10 @@ from pathlib import Path
 
 import host_images
 import pytest
-from docker_engine import DockerEngine
 from host_containers import HostMaker, TestHost, host_maker
 from slurm_cluster import CannotStartError, SlurmCluster, slurm
+
+from helpers.docker_engine import DockerEngine
 
 HERE = Path(__file__).parent
 IMAGES_S = 2400

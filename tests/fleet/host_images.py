@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shared_locks import alone, shared_file, shared_with_others
+from helpers.shared_locks import alone, shared_file, shared_with_others
 
 SUITE = "bookworm"
 REPOSITORY = "regatta-test-host"

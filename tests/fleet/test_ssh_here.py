@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from influx_server import free_port
-from runner_plans import Runner, cell, write_plan
 
+from helpers.influx_server import free_port
+from helpers.runner_plans import Runner, cell, write_plan
 from regatta.fleet.remote.ssh import Ssh
 from regatta.host.values.host import Host, SshPlace
 

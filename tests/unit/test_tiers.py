@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import tiers
+
+from helpers import tiers
 
 
 class Item:

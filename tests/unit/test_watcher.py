@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from synthetic_journal import cell, write_facts, write_plan
 
+from helpers.synthetic_journal import cell, write_facts, write_plan
 from regatta.cli.watcher import Watcher
 from regatta.fleet.controller_side import show_state
 from regatta.host.journal.record_shape import STATUSES

@@ -8,8 +8,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import in_process
 from ruamel.yaml import YAML
+
+from helpers import in_process
 
 HOME = Path(__file__).resolve().parents[2]
 NEVER_PERTURBED = dict.fromkeys(

@@ -12,10 +12,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import in_process
-from in_process import PROGRAM
-from runner_plans import measured_processes, wait_until
-
+from helpers import in_process
+from helpers.in_process import PROGRAM
+from helpers.runner_plans import measured_processes, wait_until
 from regatta.host.journal.journal import Damage, read_journal, segment_files
 from regatta.host.measure.scratch import results_of
 from regatta.store.folder import Folder

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import end
 from small_experiments import HOST, SmallExperiment
 
+from helpers.runner_plans import end
 from regatta.answers.answer import answer_experiment
 from regatta.answers.topics.stopping.topic import STOPPING
 from regatta.host.journal.decisions import read_decisions

@@ -16,18 +16,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from board_experiments import write_board_experiments
-from boards import ROOT
 from click.testing import CliRunner
 from dashboards.asking import Answer, Ask, Board, Range, full_range
 from dashboards.boards import documents
 from dashboards.frames import frame_of, series_of
 from dashboards.preview import bar_texts, page
-from influx_server import READER, InfluxServer
 from ruamel.yaml import YAML
-from served_experiment import as_home, write_served_experiment
 from small_experiments import SmallExperiment
 
+from helpers.board_experiments import write_board_experiments
+from helpers.boards import ROOT
+from helpers.influx_server import READER, InfluxServer
+from helpers.served_experiment import as_home, write_served_experiment
 from regatta.cli.history import history
 from regatta.cli.ingest import ingest
 from regatta.cli.predict import predict

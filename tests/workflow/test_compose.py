@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from docker_engine import DockerEngine
-from influx_server import free_port
 from ruamel.yaml import YAML
 from user_services import HOME, POINT, asked, run_here
 
+from helpers.docker_engine import DockerEngine
+from helpers.influx_server import free_port
 from regatta.host.errors import HostError
 from regatta.services.compose import compose_command
 

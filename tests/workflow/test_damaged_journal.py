@@ -11,9 +11,9 @@ from statistics import fmean
 
 import duckdb
 import pytest
-from runner_plans import HOST, Runner, cell, write_plan
 from small_experiments import SmallExperiment
 
+from helpers.runner_plans import HOST, Runner, cell, write_plan
 from regatta.answers.verification import verify_experiment
 from regatta.host.journal.record import encode_record
 from regatta.store.folder import Folder

@@ -8,8 +8,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import in_process
 import pytest
+
+from helpers import in_process
 
 HOME = Path(__file__).parents[2]
 

@@ -9,9 +9,10 @@ import signal
 import subprocess
 
 import pytest
-from contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
-from runner_plans import Runner, cell, end, printed, wait_until, write_plan
 from small_experiments import SmallExperiment
+
+from helpers.contained import BASE, EngineDoor, base_image, contained, containers_of, is_told
+from helpers.runner_plans import Runner, cell, end, printed, wait_until, write_plan
 
 CPU = max(os.sched_getaffinity(0))
 RLIMITS = {"address_space_mib": 4096, "open_files": 777, "processes": None, "core_mib": 0}

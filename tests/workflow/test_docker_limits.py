@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from contained import base_image, contained, containers_of
-from runner_plans import Runner, printed
+
+from helpers.contained import base_image, contained, containers_of
+from helpers.runner_plans import Runner, printed
 
 LAST = max(os.sched_getaffinity(0))
 LOOK = "grep -E '^(Cpus_allowed_list|CapEff):' /proc/self/status; nproc"

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import synthetic_journal
-from runner_plans import HOST, Runner, sh, write_plan
 from small_experiments import SmallExperiment
 
+from helpers import synthetic_journal
+from helpers.runner_plans import HOST, Runner, sh, write_plan
 from regatta.host.errors import StoreError
 from regatta.host.journal.journal import Damage, read_file
 from regatta.store.database import open_database

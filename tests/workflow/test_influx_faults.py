@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faulty_proxy import FAULTS, faulty_proxy
-from influx_ingests import (
+
+from helpers.faulty_proxy import FAULTS, faulty_proxy
+from helpers.influx_ingests import (
     assert_all_there,
     database_values,
     ingest,
@@ -21,8 +22,7 @@ from influx_ingests import (
     some_records,
     write_big_experiment,
 )
-from influx_server import InfluxServer, need_influxd, running
-
+from helpers.influx_server import InfluxServer, need_influxd, running
 from regatta.host.journal.record import encode_record
 from regatta.influx.client import Client
 from regatta.influx.following import follow

@@ -8,11 +8,11 @@ from itertools import repeat
 from pathlib import Path
 
 import pytest
-from faulty_proxy import faulty_proxy
-from influx_server import InfluxServer
-from runner_plans import wait_until
 from small_experiments import HOST, SmallExperiment
 
+from helpers.faulty_proxy import faulty_proxy
+from helpers.influx_server import InfluxServer
+from helpers.runner_plans import wait_until
 from regatta.host.measure.host_lock import HostLock
 from regatta.store.receipts import sent_receipt
 

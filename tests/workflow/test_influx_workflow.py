@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from influx_server import WRITER, InfluxServer
-from runner_plans import wait_until
 from small_experiments import HOME, HOST, SmallExperiment
 
+from helpers.influx_server import WRITER, InfluxServer
+from helpers.runner_plans import wait_until
 from regatta.store.events import append_event, events_path, read_events
 from regatta.store.folder import Folder, write_json
 from regatta.store.receipts import sending_hindrance, sent_receipt, unsent, withdraw_unsent

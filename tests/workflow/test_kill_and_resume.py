@@ -12,8 +12,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from runner_plans import end, is_gone, measured_processes, wait_until
 from small_experiments import HOME, HOST, SmallExperiment
+
+from helpers.runner_plans import end, is_gone, measured_processes, wait_until
 
 #: kills of the runner, and a campaign of them
 KILLED_RUNNERS = [6, pytest.param(26, marks=pytest.mark.long)]

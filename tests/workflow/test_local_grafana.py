@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from influx_server import free_port, need_influxd
 from ruamel.yaml import YAML
 from user_services import run_here
+
+from helpers.influx_server import free_port, need_influxd
 
 PROGRAM = """#!{python}
 import http.server, json, os, sys

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import wait_until
 from small_experiments import SmallExperiment
 
+from helpers.runner_plans import wait_until
 from regatta.host.processes import process_start
 
 PROGRAM = "#!/bin/sh\nexit 0\n"

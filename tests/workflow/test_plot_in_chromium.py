@@ -20,8 +20,8 @@ from regatta.host.errors import HostError, StoreError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from synthetic_answers import curve_answer, hostile_answer, java_answer
-from synthetic_journal import cell, record, write_experiment
+from helpers.synthetic_answers import curve_answer, hostile_answer, java_answer
+from helpers.synthetic_journal import cell, record, write_experiment
 
 try:
     BROWSER = find_browser()

@@ -6,8 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from served_experiment import as_home, write_served_experiment
-
+from helpers.served_experiment import as_home, write_served_experiment
 from regatta.predict.page import write_predictions
 from regatta.predict.prediction_request import Asked, Replaced, Request
 from regatta.predict.predictions import forecast_of

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import measured_processes, wait_until
-from small_experiments import REGATTA, SmallExperiment, read_terminal
+from small_experiments import SmallExperiment, read_terminal
 
+from helpers.in_process import PROGRAM
+from helpers.runner_plans import measured_processes, wait_until
 from regatta.host.journal.runner_state import read_state
 
 
@@ -95,7 +96,7 @@ def test_a_terminal_sees_a_bar(tmp_path: Path) -> None:
     small.write()
     own, theirs = pty.openpty()
     process = subprocess.Popen(
-        [REGATTA, "run", "spec.yml"],
+        [PROGRAM, "run", "spec.yml"],
         cwd=small.root,
         env={**small.environment, "TERM": "xterm", "COLUMNS": "200"},
         stdin=subprocess.DEVNULL,

@@ -9,9 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import in_process
 import pytest
 from ruamel.yaml import YAML
+
+from helpers import in_process
 
 HOME = Path(__file__).parents[2]
 README = (HOME / "README.md").read_text(encoding="utf-8")

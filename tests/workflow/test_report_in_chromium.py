@@ -15,8 +15,8 @@ from regatta.answers.page.page import write_report
 from regatta.answers.result import Answer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
-from synthetic_answers import curve_answer, hostile_answer, java_answer
-from synthetic_collectors import collector_answer
+from helpers.synthetic_answers import curve_answer, hostile_answer, java_answer
+from helpers.synthetic_collectors import collector_answer
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(

@@ -22,9 +22,10 @@ from regatta.figures.browser import find_browser
 from regatta.host.errors import HostError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from rich_experiment import write_rich_experiment
-from scaling_experiment import write_scaling_experiment
 from test_report_in_chromium import FLAGS, facts
+
+from helpers.rich_experiment import write_rich_experiment
+from helpers.scaling_experiment import write_scaling_experiment
 
 try:
     BROWSER = find_browser()

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import click
 import pytest
-from influx_server import free_port, influxd_program, need_influxd
 from user_services import HOME, REGATTA, Services
 
+from helpers.influx_server import free_port, influxd_program, need_influxd
 from regatta.host.errors import VerificationError
 from regatta.services.local_influx import LocalInflux
 from regatta.services.places import Places

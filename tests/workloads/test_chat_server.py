@@ -12,9 +12,9 @@ import chat_runs
 import java_runs
 import pytest
 from chat_runs import RELEASES, SUITE
-from marked_processes import processes_with
-from runner_plans import wait_until
 
+from helpers.marked_processes import processes_with
+from helpers.runner_plans import wait_until
 from regatta.host.units import UNITS
 
 MODES = sorted(RELEASES)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from lm_runs import Run, run
-from marked_processes import processes_with
-from runner_plans import wait_until as wait_until_or_fail
+
+from helpers.marked_processes import processes_with
+from helpers.runner_plans import wait_until as wait_until_or_fail
 
 # ---- children in step ----
 

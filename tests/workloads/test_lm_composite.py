@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from lm_runs import Run, assert_conforms, command_of, in_a_group, run
-from marked_processes import processes_with
 
+from helpers.marked_processes import processes_with
 from regatta.host.measure.cgroup import open_accounting
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="NOT TESTED: strace is not on PATH")

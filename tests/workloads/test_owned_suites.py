@@ -9,9 +9,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import in_process
 import pytest
 from ruamel.yaml import YAML
+
+from helpers import in_process
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = (

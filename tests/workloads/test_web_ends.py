@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 import web_runs
-from runner_plans import wait_until
 from web_runs import processes_of, reachable_directory, web
+
+from helpers.runner_plans import wait_until
 
 CAPABILITIES = ["setpriv", "--bounding-set=-all,+setuid,+setgid", "--inh-caps=-all"]
 

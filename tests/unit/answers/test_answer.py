@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_journal import (
+
+from helpers.synthetic_journal import (
     cell,
     describe,
     native,
@@ -20,7 +21,6 @@ from synthetic_journal import (
     write_journal,
     write_plan,
 )
-
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
 from regatta.answers.result import Answer, CellAnswer

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import cell, describe, record, write_experiment, write_plan
 
+from helpers.synthetic_journal import cell, describe, record, write_experiment, write_plan
 from regatta.cli.analyze import analyze
 from regatta.cli.records import records
 from regatta.cli.store import store

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 
+from helpers.synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 
+from helpers.synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.topics.hosts.topic import HOSTS

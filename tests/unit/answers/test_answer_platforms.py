@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 
 import pytest
-from fleet_experiment import HOSTS as ALL_HOSTS
-from fleet_experiment import Fleet, write_fleet
 
+from helpers.fleet_experiment import HOSTS as ALL_HOSTS
+from helpers.fleet_experiment import Fleet, write_fleet
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of
 from regatta.answers.result import Answer

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import cell, record, write_facts, write_journal, write_plan
 
+from helpers.synthetic_journal import cell, record, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.page import render
 from regatta.cli.main import cli

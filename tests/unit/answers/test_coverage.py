@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from synthetic_journal import cell, record, write_experiment
-
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
 from regatta.answers.topics.coverage.words import coverage_words

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from synthetic_journal import cell, record, write_experiment, write_journal
 
+from helpers.synthetic_journal import cell, record, write_experiment, write_journal
 from regatta.answers.answer import answer_experiment
 from regatta.answers.verification import verify_experiment
 from regatta.fleet.taking_over import Acceptance

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 
 

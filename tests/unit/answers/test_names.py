@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from synthetic_journal import native, record, write_experiment
-
+from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.names import Names
 from regatta.answers.parts import Place

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.page.cell_table import tables_of

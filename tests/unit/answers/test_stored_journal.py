@@ -6,8 +6,9 @@ import json
 import shutil
 from pathlib import Path
 
-import in_process
 import pytest
+
+from helpers import in_process
 
 REFERENCE = Path(__file__).parents[2] / "reference" / "stored"
 

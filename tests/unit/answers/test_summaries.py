@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_journal import native, record, write_experiment
 
+from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.facts import read_facts

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fleet_experiment import Fleet, write_fleet
 
+from helpers.fleet_experiment import Fleet, write_fleet
 from regatta.cli.main import cli
 from regatta.store.folder import Folder
 from regatta.store.left_out import hosts_left_out

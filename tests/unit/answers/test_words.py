@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 
 import regatta
+from helpers.synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
 from regatta.answers.topics.hosts.topic import HOSTS

@@ -7,13 +7,13 @@ import re
 from itertools import combinations
 
 import pytest
-from boards import ROOT
 from dashboards.asking import ALL, Range, interpolated
 from dashboards.boards import documents, files
 from dashboards.influxql import FAILED
 from grafana_foundation_sdk.models.dashboard import Dashboard
 from ruamel.yaml import YAML
 
+from helpers.boards import ROOT
 from regatta.host.journal.record_shape import STATUSES
 from regatta.influx.points import TAGS
 from regatta.store.events import FAILED as FAILURES_OF_EVENTS

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from marked_processes import processes_with
 
+from helpers.marked_processes import processes_with
 from regatta.fleet import ansible
 from regatta.fleet.ansible import run_playbook
 from regatta.host.errors import HostError

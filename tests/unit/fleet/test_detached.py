@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import HOST, cell, sh, wait_until, write_plan
 
+from helpers.runner_plans import HOST, cell, sh, wait_until, write_plan
 from regatta.fleet import detached
 from regatta.fleet.agent import Agent
 from regatta.fleet.controller_side import show_state

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from quiet_machines import AMD, ARM, INTEL, FakeKernel, Machine, build
 
+from helpers.quiet_machines import AMD, ARM, INTEL, FakeKernel, Machine, build
 from regatta.fleet.fitness import fitness, overall
 from regatta.host.quiet.engine import KEYS, apply, status
 from regatta.host.quiet.host import CPU

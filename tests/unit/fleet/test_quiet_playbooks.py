@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quiet_machines import INTEL, build, snapshot
 
 import regatta
+from helpers.quiet_machines import INTEL, build, snapshot
 from regatta.fleet.ansible import HostOutcome, run_playbook
 from regatta.fleet.zipapp import zipapp_bytes
 

@@ -17,9 +17,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from runner_plans import HOST, sh, write_plan
 
 import regatta
+from helpers.runner_plans import HOST, sh, write_plan
 from regatta.fleet.agent import Agent
 from regatta.fleet.detached import DetachedSegment
 from regatta.fleet.remote.here import Here

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runner_plans import Runner
+
+from helpers.runner_plans import Runner
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import cell, record, write_journal, write_plan
 
+from helpers.synthetic_journal import cell, record, write_journal, write_plan
 from regatta.cli.main import cli, main
 from regatta.fleet.controller_side import show_state
 from regatta.fleet.remote.base import Answer

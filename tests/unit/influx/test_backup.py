@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from influx_server import READER, InfluxServer
 
+from helpers.influx_server import READER, InfluxServer
 from regatta.cli.main import cli
 from regatta.host.errors import SpecError, StoreError, VerificationError
 from regatta.influx.backup import back_up

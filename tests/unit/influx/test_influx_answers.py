@@ -3,9 +3,17 @@ import json
 import math
 
 import pytest
-from rich_experiment import write_rich_experiment
-from synthetic_journal import cell, native, record, write_experiment, write_facts, write_journal, write_plan
 
+from helpers.rich_experiment import write_rich_experiment
+from helpers.synthetic_journal import (
+    cell,
+    native,
+    record,
+    write_experiment,
+    write_facts,
+    write_journal,
+    write_plan,
+)
 from regatta.answers.answer import answer_experiment
 from regatta.answers.topics.aa.topic import AA
 from regatta.answers.topics.collectors.topic import COLLECTORS

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from influx_ingests import Said, ingest, write_big_experiment
 
+from helpers.influx_ingests import Said, ingest, write_big_experiment
 from regatta.influx.attempts import HELD_S, attempt, forget_attempts
 from regatta.influx.client import Unreachable
 from regatta.store.folder import Folder

@@ -13,11 +13,11 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from faulty_proxy import FaultyProxy, faulty_proxy
 from hypothesis import given
 from hypothesis import strategies as st
-from influx_server import InfluxServer
 
+from helpers.faulty_proxy import FaultyProxy, faulty_proxy
+from helpers.influx_server import InfluxServer
 from regatta.host.errors import RegattaError, StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.lines import encode

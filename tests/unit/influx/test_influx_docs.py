@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from rich_experiment import write_rich_experiment
 
+from helpers.rich_experiment import write_rich_experiment
 from regatta.cli.main import cli
 from regatta.influx.points import FIELDS, TAGS
 from regatta.store.events import KINDS

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from influx_ingests import (
+
+from helpers.influx_ingests import (
     Said,
     assert_all_there,
     database_values,
@@ -17,9 +18,8 @@ from influx_ingests import (
     some_records,
     write_big_experiment,
 )
-from influx_server import InfluxServer
-from synthetic_journal import START_NS, write_journal
-
+from helpers.influx_server import InfluxServer
+from helpers.synthetic_journal import START_NS, write_journal
 from regatta.host.journal.record import encode_record
 from regatta.influx import held
 from regatta.influx.client import Client

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from influx_ingests import (
+
+from helpers.influx_ingests import (
     CELLS,
     Said,
     assert_all_there,
@@ -19,9 +20,16 @@ from influx_ingests import (
     some_records,
     write_big_experiment,
 )
-from influx_server import InfluxServer
-from synthetic_journal import START_NS, cell, describe, record, write_experiment, write_journal, write_plan
-
+from helpers.influx_server import InfluxServer
+from helpers.synthetic_journal import (
+    START_NS,
+    cell,
+    describe,
+    record,
+    write_experiment,
+    write_journal,
+    write_plan,
+)
 from regatta.host.journal.record import encode_record
 from regatta.store.events import append_event
 

@@ -5,8 +5,8 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from line_protocol import split_line
 
+from helpers.line_protocol import split_line
 from regatta.influx.lines import encode, identifier, quoted, series_key, tag_text, tag_value
 from regatta.influx.points import EVENT, FIELDS, ITERATION, LONGEST_TAG_BYTES, TAGS, Point, make_point
 

@@ -12,11 +12,11 @@ from itertools import repeat
 from pathlib import Path
 
 import pytest
-from faulty_proxy import faulty_proxy
-from influx_ingests import database_values, journal_values, write_big_experiment
-from influx_server import InfluxServer
-from runner_plans import HOST, sh, wait_until, write_plan
 
+from helpers.faulty_proxy import faulty_proxy
+from helpers.influx_ingests import database_values, journal_values, write_big_experiment
+from helpers.influx_server import InfluxServer
+from helpers.runner_plans import HOST, sh, wait_until, write_plan
 from regatta.cli.segment import _measure_elsewhere
 from regatta.host.processes import process_start
 from regatta.host.values.host import Host

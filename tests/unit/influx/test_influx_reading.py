@@ -4,12 +4,12 @@ import shutil
 from itertools import count
 
 import pytest
-from chat_experiment import write_chat_experiment
 from click.testing import CliRunner
-from rich_experiment import write_rich_experiment
-from scaling_experiment import write_scaling_experiment
-from synthetic_journal import START_NS, cell, describe, record, write_facts, write_journal, write_plan
 
+from helpers.chat_experiment import write_chat_experiment
+from helpers.rich_experiment import write_rich_experiment
+from helpers.scaling_experiment import write_scaling_experiment
+from helpers.synthetic_journal import START_NS, cell, describe, record, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.cli.main import cli

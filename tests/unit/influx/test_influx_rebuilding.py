@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from influx_ingests import assert_all_there, ingest, write_big_experiment
-from influx_server import InfluxServer
 
+from helpers.influx_ingests import assert_all_there, ingest, write_big_experiment
+from helpers.influx_server import InfluxServer
 from regatta.influx import rebuilding
 from regatta.influx.client import Client
 from regatta.influx.ingesting import Ingest

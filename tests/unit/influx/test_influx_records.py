@@ -6,9 +6,9 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from line_protocol import split_line
-from synthetic_journal import START_NS, cell, native, record
 
+from helpers.line_protocol import split_line
+from helpers.synthetic_journal import START_NS, cell, native, record
 from regatta.host.errors import StoreError
 from regatta.host.journal.record import decode_record, encode_record
 from regatta.host.journal.record_shape import STATUSES

@@ -2,8 +2,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.cli.plan import series_of
 from regatta.host.errors import SpecError
 from regatta.influx.series import SeriesCount, estimate_series, measured_series

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from influx_ingests import Said, ingest, some_records, write_big_experiment
-from influx_server import InfluxServer
-from synthetic_journal import cell, record, write_experiment, write_journal
 
+from helpers.influx_ingests import Said, ingest, some_records, write_big_experiment
+from helpers.influx_server import InfluxServer
+from helpers.synthetic_journal import cell, record, write_experiment, write_journal
 from regatta.influx.lines import escaped
 from regatta.influx.points import TAGS
 

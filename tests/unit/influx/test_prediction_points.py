@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from influx_server import InfluxServer
-from served_experiment import as_home, write_served_experiment
-from vector_examples import application_of, constant, count_of, system_of
 
+from helpers.influx_server import InfluxServer
+from helpers.served_experiment import as_home, write_served_experiment
+from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.cli.main import cli
 from regatta.influx.lines import encode
 from regatta.influx.points import TAGS, VECTOR, Point

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faulty_proxy import faulty_proxy
-from influx_ingests import ingest
-from influx_server import InfluxServer
-from synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 
+from helpers.faulty_proxy import faulty_proxy
+from helpers.influx_ingests import ingest
+from helpers.influx_server import InfluxServer
+from helpers.synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 from regatta.host.errors import StoreError
 from regatta.influx.client import Client, Unreachable
 from regatta.influx.reanswering import drop_answer

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from influx_server import InfluxServer
 
+from helpers.influx_server import InfluxServer
 from regatta.answers.history.result import History, LevelShift, PastExperiment, SeriesHistory
 from regatta.answers.parts import Place
 from regatta.cli.history import _ingest as write

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from vector_examples import application_of, constant, system_of
-
+from helpers.vector_examples import application_of, constant, system_of
 from regatta.predict.mixing import mixed
 from regatta.predict.prediction_request import Asked, Request
 from regatta.predict.predictions import forecast_of

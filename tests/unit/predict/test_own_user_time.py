@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from vector_examples import application_of, constant, count_of, system_of
 
+from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.predict.speedup import as_mix, speedup
 from regatta.predict.times import TracedOn, brings_user_time, quantity
 from regatta.predict.what_if import changed, effect, parse_change

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from served_experiment import as_home, refused, regatta, write_served_experiment
-from synthetic_journal import native, record, write_experiment
 
+from helpers.served_experiment import as_home, refused, regatta, write_served_experiment
+from helpers.synthetic_journal import native, record, write_experiment
 from regatta.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vector_examples import application_of, constant, count_of, system_of
-
+from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.predict.forecast import Change, Forecast
 from regatta.predict.prediction_request import Asked, Request
 from regatta.predict.predictions import forecast_of

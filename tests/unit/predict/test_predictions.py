@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from served_experiment import PLACES, as_home, regatta, write_served_experiment
-from synthetic_journal import native, record, write_experiment
-from thesis_vectors import write_thesis_vectors
 
+from helpers.served_experiment import PLACES, as_home, regatta, write_served_experiment
+from helpers.synthetic_journal import native, record, write_experiment
+from helpers.thesis_vectors import write_thesis_vectors
 from regatta.predict.forecast import Change, Forecast
 from regatta.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted
 from regatta.predict.mixing import mixed

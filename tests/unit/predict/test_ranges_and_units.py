@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from vector_examples import application_of, constant, count_of, system_of
 
+from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
 from regatta.predict.grid import predict_many
 from regatta.predict.optimise import optimise

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import t
-from synthetic_journal import cell, native, record, write_experiment
 
+from helpers.synthetic_journal import cell, native, record, write_experiment
 from regatta.cli.vector import _files
 from regatta.host.errors import SpecError
 from regatta.predict.system_vectors import SystemKey, summary_named, system_names, system_vectors

@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
+from helpers.vector_examples import (
+    application_of,
+    application_vectors,
+    constant,
+    count_of,
+    system_of,
+    system_vectors,
+)
 from regatta.host.errors import RegattaError
 from regatta.predict.grid import predict_many
 from regatta.predict.prediction import predict

@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from vector_examples import application_of, constant, count_of, system_of
 
+from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
 from regatta.predict.compared import compared
 from regatta.predict.coverage import coverage, shared_processor

@@ -8,8 +8,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
+from helpers.vector_examples import (
+    application_of,
+    application_vectors,
+    constant,
+    count_of,
+    system_of,
+    system_vectors,
+)
 from regatta.host.errors import RegattaError
 from regatta.predict.mixing import averaged, connections_per_request, mixed, normalized, replaced
 from regatta.predict.prediction import has_intervals, predict

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
+from helpers.vector_examples import (
+    application_of,
+    application_vectors,
+    constant,
+    count_of,
+    system_of,
+    system_vectors,
+)
 from regatta.host.errors import RegattaError
 from regatta.predict.prediction import predict
 from regatta.predict.what_if import Change, changed

@@ -6,8 +6,15 @@ import math
 
 import pytest
 from hypothesis import assume, given, settings
-from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
+from helpers.vector_examples import (
+    application_of,
+    application_vectors,
+    constant,
+    count_of,
+    system_of,
+    system_vectors,
+)
 from regatta.host.errors import RegattaError
 from regatta.predict.prediction import predict
 from regatta.predict.ranking import rank

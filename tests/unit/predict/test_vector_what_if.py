@@ -7,8 +7,15 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_examples import application_of, application_vectors, constant, count_of, system_of, system_vectors
 
+from helpers.vector_examples import (
+    application_of,
+    application_vectors,
+    constant,
+    count_of,
+    system_of,
+    system_vectors,
+)
 from regatta.host.errors import RegattaError
 from regatta.predict.optimise import optimise
 from regatta.predict.prediction import predict

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_examples import application_vectors, system_vectors
 
+from helpers.vector_examples import application_vectors, system_vectors
 from regatta.host.errors import RegattaError, SpecError
 from regatta.spec.vector_files import parse_vector, read_vector, vector_text, write_vector
 from regatta.spec.vectors import (

@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from synthetic_journal import cell, native, record, write_experiment, write_journal, write_plan
 
+from helpers.synthetic_journal import cell, native, record, write_experiment, write_journal, write_plan
 from regatta.host.errors import StoreError
 from regatta.store import database
 from regatta.store.database import ensure_database, open_database, rebuild

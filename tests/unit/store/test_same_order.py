@@ -1,5 +1,4 @@
-from synthetic_journal import cell, record, write_experiment
-
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.store.database import open_database
 
 #: more rows than DuckDB gives to one thread at a time

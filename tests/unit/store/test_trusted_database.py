@@ -16,8 +16,8 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 import pytest
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.host.cache import cache_dir
 from regatta.host.errors import HostError, StoreError
 from regatta.store import database, seal

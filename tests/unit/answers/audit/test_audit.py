@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regatta.answers.audit.compute import DRAWS, audit_experiment
-from regatta.answers.audit.result import Audit, Tally
-from regatta.stats.prevalent import CLASSES
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from synthetic_journal import (
+from helpers.synthetic_journal import (
     cell,
     native,
     record,
@@ -24,6 +18,9 @@ from synthetic_journal import (
     write_journal,
     write_plan,
 )
+from regatta.answers.audit.compute import DRAWS, audit_experiment
+from regatta.answers.audit.result import Audit, Tally
+from regatta.stats.prevalent import CLASSES
 
 MS = 1_000_000
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.audit.compute import audit_experiment
 from regatta.answers.audit.page import sections_of_audit, write_audit
 from regatta.cli.audit import audit as verb
 from regatta.stats.prevalent import CLASSES
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from synthetic_journal import cell, record, write_experiment
 
 HOSTILE = "</script><img src=x onerror=alert(1)>$x^2$"
 

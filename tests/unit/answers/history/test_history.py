@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import START_NS, cell, record, write_experiment
 
+from helpers.synthetic_journal import START_NS, cell, record, write_experiment
 from regatta.answers.history.compute import history_document, history_of
 from regatta.cli.history import history as command
 from regatta.host.errors import StoreError

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from synthetic_journal import cell, record, write_facts, write_journal, write_plan
 
+from helpers.synthetic_journal import cell, record, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.page import render
 from regatta.answers.page.view import View

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from rich_experiment import write_rich_experiment
 
+from helpers.boards import ROOT
+from helpers.rich_experiment import write_rich_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.boards import board_links
 from regatta.answers.page.page import render
-
-sys.path.insert(0, str(Path(__file__).parents[3]))
-from boards import ROOT
 
 
 @pytest.fixture(scope="module")

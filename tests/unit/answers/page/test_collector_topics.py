@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from synthetic_answers import curve_answer, empty_answer, failed_answer, java_answer
-from synthetic_collectors import COLLECTORS as NAMES
-from synthetic_collectors import SWEEP, collector_answer
 
+from helpers.synthetic_answers import curve_answer, empty_answer, failed_answer, java_answer
+from helpers.synthetic_collectors import COLLECTORS as NAMES
+from helpers.synthetic_collectors import SWEEP, collector_answer
 from regatta.answers.page.page import render
 from regatta.answers.page.panels import PERCENTILE, panels_of
 from regatta.answers.page.view import View

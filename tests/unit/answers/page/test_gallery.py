@@ -8,8 +8,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from synthetic_answers import curve_answer, empty_answer, hostile_answer, java_answer
 
+from helpers.synthetic_answers import curve_answer, empty_answer, hostile_answer, java_answer
 from regatta.answers.page.gallery import Picture, gallery, standalone
 from regatta.answers.result import Answer
 from regatta.figures.looks import in_light, light_colours

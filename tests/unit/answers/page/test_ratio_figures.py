@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from synthetic_answers import curve_answer, failed_answer, java_answer, shared_cells_answer, undefined
 
+from helpers.synthetic_answers import curve_answer, failed_answer, java_answer, shared_cells_answer, undefined
 from regatta.answers.page.cell_table import tables_of
 from regatta.answers.page.page import render
 from regatta.answers.page.ratio_rows import ratio_span

@@ -12,7 +12,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from synthetic_answers import (
+
+from helpers.synthetic_answers import (
     HOSTILE,
     curve_answer,
     empty_answer,
@@ -21,7 +22,6 @@ from synthetic_answers import (
     java_answer,
     undefined,
 )
-
 from regatta.answers.page.page import render, write_report
 from regatta.answers.result import Answer
 from regatta.figures.html import json_in_html

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from synthetic_answers import curve_answer, java_answer, undefined
 
+from helpers.synthetic_answers import curve_answer, java_answer, undefined
 from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import panels_of
 from regatta.figures.axes import log_ticks, parameter_axis

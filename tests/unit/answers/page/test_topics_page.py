@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from synthetic_answers import HOSTILE, java_answer
-
+from helpers.synthetic_answers import HOSTILE, java_answer
 from regatta.answers.page.page import render_sections, write_sections_page
 from regatta.answers.page.view import View
 from regatta.answers.topics.ratios.topic import RATIOS

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from rich_experiment import write_rich_experiment
 
+from helpers.rich_experiment import write_rich_experiment
 from regatta.answers import topics
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import COLUMNS, document_of, rows_of

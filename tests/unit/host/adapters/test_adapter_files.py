@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import Runner, sh, write_plan
 
+from helpers.runner_plans import Runner, sh, write_plan
 from regatta.host.contents import contents_sha256
 
 RENAISSANCE: dict[str, Any] = {

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from runner_plans import Runner, cell
 
+from helpers.runner_plans import Runner, cell
 from regatta.host.adapters.bounded import LIMIT_S, OverLimit, bounded
 
 SLOW = r"(?P<value>(a+)+)$"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import HOST, Runner, end, sh, wait_until, write_plan
-from synthetic_journal import cell
 
+from helpers.runner_plans import HOST, Runner, end, sh, wait_until, write_plan
+from helpers.synthetic_journal import cell
 from regatta.host.errors import StoreError
 from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.journal import (

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import HOST, Runner, python, write_plan
 
+from helpers.runner_plans import HOST, Runner, python, write_plan
 from regatta.host.journal.decisions import DECISIONS, planned_rounds, read_decisions, undecided_groups
 from regatta.host.journal.journal import read_records
 from regatta.planner.stopping import t_quantiles

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import HOST, Runner, end, python, sh, wait_until, write_plan
 
+from helpers.runner_plans import HOST, Runner, end, python, sh, wait_until, write_plan
 from regatta.fleet.taking_over import Acceptance
 from regatta.host.journal.decisions import read_decisions
 from regatta.host.journal.record import encode_record

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_journal import cell
-from synthetic_journal import record as made_up
 
+from helpers.synthetic_journal import cell
+from helpers.synthetic_journal import record as made_up
 from regatta.host.journal import journal
 from regatta.host.journal.journal import read_records_of
 from regatta.host.journal.record import encode_record, id_in_line

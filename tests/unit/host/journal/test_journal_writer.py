@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_journal import cell
-from synthetic_journal import record as made_up
 
+from helpers.synthetic_journal import cell
+from helpers.synthetic_journal import record as made_up
 from regatta.host.errors import StoreError
 from regatta.host.journal.journal import Damage, read_file
 from regatta.host.journal.journal_writer import JournalWriter

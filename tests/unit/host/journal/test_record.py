@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic_journal import cell, record
 
+from helpers.synthetic_journal import cell, record
 from regatta.host.journal.record import DamagedLine, check_line, decode_line, decode_record, encode_record
 from regatta.host.journal.record_shape import NEEDED
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runner_plans import groups_of, wait_until
 
+from helpers.runner_plans import groups_of, wait_until
 from regatta.host.measure import cgroup
 from regatta.host.measure.cgroup import TreeAccounting, end_stale_groups, open_accounting
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runner_plans import (
+
+from helpers.runner_plans import (
     HOST,
     NO_RLIMITS,
     Runner,
@@ -26,7 +27,6 @@ from runner_plans import (
     wait_until,
     write_plan,
 )
-
 from regatta.host.measure.process import GRACE_S
 
 pytestmark = pytest.mark.full  # each test starts runners, and waits for what they kill

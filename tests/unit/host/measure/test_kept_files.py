@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from runner_plans import HOST, Runner, cell, sh, write_plan
 
+from helpers.runner_plans import HOST, Runner, cell, sh, write_plan
 from regatta.host.measure.kept import keep_files
 from regatta.host.measure.scratch import EmptyDirectory
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from runner_plans import Runner, groups_of, printed, python, write_plan
 
+from helpers.runner_plans import Runner, groups_of, printed, python, write_plan
 from regatta.cli.explain import explain
 from regatta.host.containers.limits import ContainerLimits
 from regatta.host.errors import HostError

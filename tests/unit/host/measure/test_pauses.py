@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runner_plans import Runner, printed, sh, write_plan
 
+from helpers.runner_plans import Runner, printed, sh, write_plan
 from regatta.host.measure import pauses
 from regatta.host.measure.pauses import DONE, PAUSE, Pauses
 from regatta.host.measure.process import StopSignals

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_plans import is_gone
 
+from helpers.runner_plans import is_gone
 from regatta.host.measure.process import (
     Interrupted,
     Launch,

@@ -7,8 +7,8 @@ import resource
 from typing import Any
 
 import pytest
-from runner_plans import cell
 
+from helpers.runner_plans import cell
 from regatta.host.adapters.result import Reported
 from regatta.host.measure.capture import Capture
 from regatta.host.measure.process import Outcome

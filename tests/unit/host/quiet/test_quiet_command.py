@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quiet_machines import ARM, build, snapshot
 
+from helpers.quiet_machines import ARM, build, snapshot
 from regatta.fleet.zipapp import zipapp_file
 from regatta.host.quiet.command import main
 from regatta.host.quiet.engine import NAMES

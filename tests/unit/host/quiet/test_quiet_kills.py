@@ -15,9 +15,9 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
 
 import regatta.host.quiet.state as state_module
+from helpers.quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
 from regatta.host.quiet.engine import KEYS, apply, restore
 from regatta.host.quiet.state import StateFolder
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
 
+from helpers.quiet_machines import AMD, ARM, INTEL, MACHINES, FakeKernel, Machine, build, snapshot
 from regatta.host.quiet.engine import KEYS, NAMES, apply, restore, status
 from regatta.host.quiet.groups import partition_entry
 from regatta.host.quiet.host import CPU

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from runner_plans import Runner, cell, write_plan
-
+from helpers.runner_plans import Runner, cell, write_plan
 from regatta.host.ready.facts import fingerprint, local_facts
 
 TRUE = cell("true", ["/bin/true"])

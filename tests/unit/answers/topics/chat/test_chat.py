@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[4]))
-from chat_experiment import COST_NS, SPEED, write_chat_experiment
-from synthetic_journal import cell, record, write_experiment
-
+from helpers.chat_experiment import COST_NS, SPEED, write_chat_experiment
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[4]))
-from chat_experiment import CONNECTIONS, COST_NS, write_chat_experiment
-from synthetic_answers import java_answer
-
+from helpers.chat_experiment import CONNECTIONS, COST_NS, write_chat_experiment
+from helpers.synthetic_answers import java_answer
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.page import render
 from regatta.answers.page.view import View

@@ -7,8 +7,7 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-from synthetic_journal import cell, record, write_experiment
-
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.topics.dependence.compute import dependence_words

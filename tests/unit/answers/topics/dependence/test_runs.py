@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from synthetic_answers import curve_answer, failed_answer, java_answer
 
+from helpers.synthetic_answers import curve_answer, failed_answer, java_answer
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.dependence.compute import dependences

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.families.words import winner

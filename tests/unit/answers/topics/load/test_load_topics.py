@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from scaling_experiment import CALLS, CPUS, KERNELS, LOADS, write_scaling_experiment
-from synthetic_answers import HOSTILE, curve_answer, empty_answer, failed_answer, java_answer
 
+from helpers.scaling_experiment import CALLS, CPUS, KERNELS, LOADS, write_scaling_experiment
+from helpers.synthetic_answers import HOSTILE, curve_answer, empty_answer, failed_answer, java_answer
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.gallery import gallery
 from regatta.answers.page.page import render

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scaling_experiment import FACTS, bandwidth_rows, latency_rows, write_scaling_experiment
-from synthetic_journal import native, record, write_experiment
 
+from helpers.scaling_experiment import FACTS, bandwidth_rows, latency_rows, write_scaling_experiment
+from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scaling_experiment import FACTS, memory_ns, write_scaling_experiment
-from synthetic_journal import native, record, write_experiment
 
+from helpers.scaling_experiment import FACTS, memory_ns, write_scaling_experiment
+from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
 from regatta.answers.topics.memory.compute import memory_curves, memory_words, plateaus

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.page.page import render
 from regatta.answers.topics.outliers.topic import OUTLIERS

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.families.result import Family

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.facts import read_facts
 from regatta.answers.samples import Samples, load_samples

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from synthetic_journal import cell, record, write_experiment
 
+from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.steady.compute import _agreement

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from synthetic_answers import java_answer
-
+from helpers.synthetic_answers import java_answer
 from regatta.answers.page.page import render
 from regatta.answers.page.panels import panels_of
 from regatta.answers.page.view import View

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from synthetic_answers import HOSTILE, java_answer
-
+from helpers.synthetic_answers import HOSTILE, java_answer
 from regatta.answers.page.page import render_sections
 from regatta.answers.page.view import View
 from regatta.answers.topics.stopping.result import StoppedGroup, StoppedPair

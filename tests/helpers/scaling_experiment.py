@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from synthetic_journal import native, record, write_facts, write_journal, write_plan
 
+from helpers.synthetic_journal import native, record, write_facts, write_journal, write_plan
 from regatta.host.values.experiment import Scalar
 
 LOADS = (1, 2, 3, 4)

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from synthetic_journal import planned_cell
-
+from helpers.synthetic_journal import planned_cell
 from regatta.fleet.plans import write_runner
 from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.measure.scratch import results_of

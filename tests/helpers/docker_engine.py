@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from shared_locks import alone, shared_file, shared_with_others
+
+from helpers.shared_locks import alone, shared_file, shared_with_others
 
 START_S = 60.0
 STOP_S = 30.0

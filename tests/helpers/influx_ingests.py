@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from influx_server import InfluxServer
-from synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
-
+from helpers.influx_server import InfluxServer
+from helpers.synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 from regatta.cli.main import main
 from regatta.host.journal.journal import journal_files
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from chat_experiment import write_chat_experiment
-from rich_experiment import write_rich_experiment
-from synthetic_journal import (
+
+from helpers.chat_experiment import write_chat_experiment
+from helpers.rich_experiment import write_rich_experiment
+from helpers.synthetic_journal import (
     START_NS,
     cell,
     record,
@@ -21,7 +22,6 @@ from synthetic_journal import (
     write_journal,
     write_plan,
 )
-
 from regatta.host.journal.record import decode_record, encode_record
 from regatta.store.events import append_event
 
@@ -170,9 +170,9 @@ def _told(path: Path, name: str, start_ns: int) -> Iterator[dict[str, Any]]:
         elapsed_ns = 2 * 10**9 + 10**7 * number
         before, after = _states(number)
         if name == "collectors" and number % 20 == 3:
-            one.update(status="perturbed", reason="other_cpu_percent 31 > 30")
+            one.update({"status": "perturbed", "reason": "other_cpu_percent 31 > 30"})
         if name == "collectors" and number % 40 == 4:
-            one.update(status="crashed", reason="signal 11", iterations=[])
+            one.update({"status": "crashed", "reason": "signal 11", "iterations": []})
         if one["iterations"]:
             one["iterations"] += _more(name, one["iterations"][0][5])
         yield {

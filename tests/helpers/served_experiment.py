@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from click.testing import CliRunner, Result
-from synthetic_journal import native, record, write_facts, write_journal, write_plan
-from thesis_vectors import write_thesis_vectors
 
+from helpers.synthetic_journal import native, record, write_facts, write_journal, write_plan
+from helpers.thesis_vectors import write_thesis_vectors
 from regatta.cli.main import cli
 from regatta.host.errors import SpecError
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from docker_engine import DockerEngine
-from runner_plans import cell
+from helpers.docker_engine import DockerEngine
+from helpers.runner_plans import cell
 
-HOME = Path(__file__).resolve().parents[1]
+HOME = Path(__file__).resolve().parents[2]
 BASE = "regatta-base:bookworm"
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from synthetic_journal import cell, record, write_experiment
+
+from helpers.synthetic_journal import cell, record, write_experiment
 
 CONNECTIONS = (20, 200, 800)
 MODES = ("platform", "virtual", "selector")

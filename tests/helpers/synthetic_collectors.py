@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from synthetic_answers import estimate, java_answer, undefined
 
+from helpers.synthetic_answers import estimate, java_answer, undefined
 from regatta.answers.result import Answer, CellAnswer
 from regatta.answers.topics.collectors.result import DistilledCost, Overhead, Overheads
 from regatta.host.values.experiment import Heap, Scalar
@@ -60,6 +60,7 @@ def collector_answer(*, heaps: Sequence[float] = SWEEP, n: int = 10, seed: int =
             )  # fmt: skip
         if fails:
             continue
+        percentile: float
         for percentile, share in ((50, 0.2), (90, 0.5), (99, 0.8), (100, 1.0)):
             value = longest * share * (1 + 1 / heap) * 1e6
             more.append(_series(cell, "gc_pause", {"percentile": percentile}, value, rng, n))

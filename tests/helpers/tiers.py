@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 #: seconds; a test that needs more is marked `full`
 FIRST_TIER_S = 20
 #: folders of the second tier
@@ -39,7 +39,7 @@ REST = "workflow"
 
 def add_options(parser: pytest.Parser) -> None:
     """Add the options that choose a tier or a part."""
-    group = parser.getgroup("tiers", "which tests run (see tests/tiers.py)").addoption
+    group = parser.getgroup("tiers", "which tests run (see tests/helpers/tiers.py)").addoption
     group("--full", action="store_true", help="everything except the campaigns")
     group("--long", action="store_true", help="the campaigns")
     group("--only", choices=(*PARTS, REST), help="one part of the second tier")

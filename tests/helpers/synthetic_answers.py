@@ -68,7 +68,7 @@ def java_answer(
                             * (1 - 0.05 * r)
                             * (1 + 0.5 / heap**2)
                         )
-                        values = base * np.exp(rng.normal(0, 0.02, n))
+                        values = (base * np.exp(rng.normal(0, 0.02, n))).tolist()
                         mib = int(24 * (b + 1) * heap)
                         cell_id = f"{len(cells):04d}c0ffee"
                         group.append(
@@ -248,12 +248,7 @@ def _cell(
 def _comparison(cell: CellAnswer, base: CellAnswer) -> Comparison:
     logs = np.log([a.value / b.value for a, b in zip(cell.samples, base.samples, strict=True)])
     log = estimate([float(v) for v in logs])
-    ratio = Interval(
-        log.n,
-        *(math.exp(v) for v in (log.point, log.low, log.high)),
-        0.95,
-        "t on log ratios, paired by block",
-    )
+    ratio = replace(log.mapped(math.exp), level=0.95, method="t on log ratios, paired by block")
     p = float(stats.ttest_1samp(logs, 0).pvalue) if len(logs) > 1 else _NOTHING
     return Comparison(
         cell.cell_id, base.cell_id, cell.place.configuration, base.place.configuration, cell.place, cell.metric, {}, ratio, p, "", practical=practical(ratio, 1.0),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 #: files of a minute and more, the longest first; the others follow as they are
 LONG_FILES = (
     # The first of a group stands for all of it: the Slurm, then the hosts, which are slow to make.

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from synthetic_journal import cell, record, write_facts, write_journal, write_plan
+
+from helpers.synthetic_journal import cell, record, write_facts, write_journal, write_plan
 
 _SLOWNESS = {"serial": 1.0, "parallel": 0.9, "g1": 0.96, "z": 1.25}
 _HEAPS = ((1.5, 48), (3.0, 96))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
+
+from helpers.synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 
 #: host -> platform and how slow it is
 HOSTS = {"xeon": ("x86", 1.0), "ryzen": ("x86", 0.8), "graviton": ("arm", 1.3)}

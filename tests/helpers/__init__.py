@@ -1,0 +1,1 @@
+"""What tests share: servers, made-up experiments, tiers, and how processes share the tests."""
