@@ -202,7 +202,9 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     from rich.console import Console
     from rich.table import Table
 
+    from regatta.figures.text import show_heap
     from regatta.host.values.cell import configuration_name
+    from regatta.host.values.experiment import Heap
 
     console = Console(highlight=False)
     table = Table(title=f"{value['experiment']}: {len(value['cells'])} cells", title_justify="left")
@@ -210,14 +212,12 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
         table.add_column(name, overflow="fold")
     table.add_column("recorded", justify="right")
     for cell in value["cells"]:
-        heap = "" if cell["heap_mib"] is None else f"{cell['heap_mib']} MiB"
-        heap += f" ({cell['heap_factor']:g}x)" if cell["heap_factor"] else ""
         configuration = configuration_name(cell["runtime"], cell["collector"], cell["modifiers"])
         table.add_row(
             cell["cell_id"],
             printable(cell["benchmark"]),
             printable(configuration),
-            heap,
+            show_heap(Heap(cell["heap_factor"], cell["heap_mib"])),
             f"{cell['recorded']}/{cell['planned']}",
         )
     console.print(table)
