@@ -88,7 +88,7 @@ def test_no_trouble_with_influxdb_stops_measuring_and_all_arrives_later(
     small.spec["invocations"] = {"fixed": 4}
     small.suite["benchmarks"]["nap"]["command"] = [
         "sh", "-c",
-        f'while [ -e {hold} ] && [ "$(cat {journal}/*.jsonl | wc -l)" -ge {measured + 3} ]; do sleep 0.02; done',
+        f'while [ -e {hold} ] && [ "$(cat {journal}/[0-9]*.jsonl | wc -l)" -ge {measured + 3} ]; do sleep 0.02; done',
     ]  # fmt: skip
     small.write()
     process = small.start_run()
