@@ -155,7 +155,7 @@ def _show(answer: Answer, all_metrics: bool, asked: Collection[str]) -> None:
     if not answer.headline:
         console.print("Nothing has been measured yet, so there is no answer.")
     view = View(answer)
-    show(console, texts_of(tables_of(view, None if all_metrics else view.compared)))
+    show(console, texts_of(tables_of(view, None if all_metrics else view.compared), answer.level))
     for topic in registry.TOPICS:
         if topic.terminal or topic.key in asked:
             tables = [table for table in topic.tables_of(view) if not table.detail]

@@ -20,6 +20,7 @@ from regatta.figures.text import (
     shorten,
     show_ends,
     show_heap,
+    show_percent,
     show_ratio,
 )
 from regatta.host.values.experiment import Better
@@ -110,7 +111,7 @@ def tables_of(view: View, panels: Sequence[Panel] | None = None) -> list[CellTab
     ]
 
 
-def texts_of(tables: Sequence[CellTable]) -> Table:
+def texts_of(tables: Sequence[CellTable], level: float) -> Table:
     """The same means as one table of texts, for a terminal; the ratios are in that of the comparisons."""
     several = len({row.place[0] for table in tables for row in table.rows}) > 1
     rows = [
@@ -122,7 +123,8 @@ def texts_of(tables: Sequence[CellTable]) -> Table:
         for row in table.rows
     ]  # fmt: skip
     columns = (
-        "host", "benchmark", "heap", "configuration", "metric", "n", "perturbed", "mean", "interval", "unit", "note",
+        "host", "benchmark", "heap", "configuration", "metric", "n", "perturbed", "mean",
+        f"{show_percent(level)} interval", "unit", "note",
     )  # fmt: skip
     return Table("Cells", columns, rows, frozenset({5, 6, 7, 8})).without_empty()
 

@@ -41,7 +41,8 @@ def comparisons_tables(_: None, view: View) -> list[Table]:
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
     several = len({one.place.host for one in comparisons}) > 1
     rows = [_row(one, several) for one in comparisons[:_ROWS_AT_MOST]]
-    columns = tuple(f"matters (±{theta:g} %)" if name == "matters" else name for name in _COLUMNS)
+    named = {"interval": f"{show_percent(view.answer.level)} interval", "matters": f"matters (±{theta:g} %)"}
+    columns = tuple(named.get(name, name) for name in _COLUMNS)
     return [Table("", columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()] if rows else []
 
 
