@@ -40,13 +40,14 @@ def comparisons_tables(_: None, view: View) -> list[Table]:
     """Every comparison by itself, among its siblings, and among all."""
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
     several = len({one.place.host for one in comparisons}) > 1
-    rows = [_row(one, several) for one in comparisons[:_ROWS_AT_MOST]]
+    methods = len({one.ratio.method for one in comparisons}) > 1
+    rows = [_row(one, several, methods) for one in comparisons[:_ROWS_AT_MOST]]
     named = {"interval": f"{show_percent(view.answer.level)} interval", "matters": f"matters (±{theta:g} %)"}
     columns = tuple(named.get(name, name) for name in _COLUMNS)
     return [Table("", columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()] if rows else []
 
 
-def _row(one: Comparison, several_hosts: bool) -> tuple[str, ...]:
+def _row(one: Comparison, several_hosts: bool, several_methods: bool) -> tuple[str, ...]:
     metric, given = one.metric, parameters_text(one.parameters)
     return (
         one.place.host if several_hosts else "",
@@ -61,6 +62,6 @@ def _row(one: Comparison, several_hosts: bool) -> tuple[str, ...]:
         show_p(one.p_holm),
         "" if one.simultaneous is None else reading(one.simultaneous),
         one.practical,
-        one.ratio.method,
+        one.ratio.method if several_methods else "",
         one.ratio.reason,
     )
