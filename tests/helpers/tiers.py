@@ -20,6 +20,8 @@ import pytest
 TESTS = Path(__file__).parents[1]
 #: seconds; a test that needs more is marked `full`
 FIRST_TIER_S = 20
+#: options by which pytest itself chooses among all tests: those that failed, or by marker
+CHOSEN_BY_PYTEST = ("lf", "failedfirst", "markexpr")
 #: folders of the second tier
 FULL_FOLDERS = ("fleet", "workloads", "workflow")
 #: fixtures that need a server, and the part that their tests belong to
@@ -74,7 +76,7 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         if only:
             smoke = [item for item in chosen if item.get_closest_marker("smoke") is not None]
             chosen = [item for item in chosen if part_of(item) == only and (is_full(item) or item in smoke)]
-        elif not config.option.full:
+        elif not any(getattr(config.option, name, None) for name in ("full", *CHOSEN_BY_PYTEST)):
             first_tier = not named.paths
             chosen = [item for item in chosen if named.path(item) or not is_full(item)]
     if first_tier:

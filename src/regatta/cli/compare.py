@@ -205,6 +205,10 @@ def _number(value: float) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    from regatta.figures.text import choose_scale, show_ends
-
-    return show_ends(interval, choose_scale([interval], "").show)
+    """Both ends, with as many decimals as three digits of the half-width have."""
+    low, high = interval.low, interval.high
+    half = (high - low) / 2
+    if not (half > 0.0 and math.isfinite(half)) or max(abs(low), abs(high)) >= 10**9:
+        return "" if math.isnan(low) else f"{_number(low)} to {_number(high)}"
+    decimals = max(0, 2 - math.floor(math.log10(half)))
+    return f"{low:.{decimals}f} to {high:.{decimals}f}" if decimals <= 9 else f"{low:.9g} to {high:.9g}"

@@ -154,6 +154,11 @@ def show_percent(share: float, digits: int = 6) -> str:
     return f"{show_brief(100 * share, digits)} %" if math.isfinite(share) else ABSENT
 
 
+def show_share(share: float) -> str:
+    """A share of a whole in per cent with one decimal, so that a column of them lines up."""
+    return f"{100 * share:.1f} %" if math.isfinite(share) else ABSENT
+
+
 def show_unit(unit: str) -> str:
     """A unit as a person writes it; nothing for a count and a ratio."""
     return _SPELLED.get(unit, unit)
@@ -229,7 +234,7 @@ def parameter_text(name: str, value: Scalar) -> str:
     """The value of one parameter; a size in bytes in the unit in which a person says it."""
     if name.endswith("bytes") and isinstance(value, int) and not isinstance(value, bool):
         return show_quantity(value, "bytes", 6)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def parameters_key(parameters: Mapping[str, Scalar]) -> tuple[tuple[str, str], ...]:

@@ -19,6 +19,7 @@ from typing import Any
 
 _BUSY = (errno.EAGAIN, errno.EACCES)
 _PAUSE_S = 0.05
+_CHUNK_BYTES = 1 << 20
 #: of a JSON object of ours: a plan's header or a receipt of the largest experiment stays far below
 LARGEST_OBJECT_BYTES = 1 << 30
 
@@ -77,6 +78,7 @@ def write_first(path: Path, data: bytes, mode: int = 0o666) -> None:
     try:
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)
+            sync(path.parent)
     finally:
         temporary.unlink()
 
@@ -149,10 +151,13 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "no regular file", str(path))
-        data = file.read(most_bytes + 1)
+        data = bytearray()
+        # Not all at once: that many bytes would be allocated for the smallest file.
+        while len(data) <= most_bytes and (chunk := file.read(_CHUNK_BYTES)):
+            data += chunk
     if len(data) > most_bytes:
         raise OSError(errno.EFBIG, f"more than {most_bytes} bytes", str(path))
-    return data
+    return bytes(data)
 
 
 def parse_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from regatta.host.errors import StoreError
 from regatta.host.files import read_object, sync, take_lock, write_whole
+from regatta.influx.labels import CellLabel
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder
 
@@ -87,6 +88,8 @@ class Cursor:
         #: points that the database refused for good, and why the last of them
         self.refused = 0
         self.refusal = ""
+        #: the names under which a version before 0.2 wrote cells, by their ids; their points have them still
+        self.former_cells: dict[str, CellLabel] = {}
         #: records that the database lacks although all were written again, so that this is not done for ever
         self.lacking = 0
         #: records before this had expired when all was written again, and were left out; 0: none
@@ -96,6 +99,9 @@ class Cursor:
     def _read(self) -> None:
         """One that cannot be read is as none: everything is written again, which changes nothing."""
         kept = read_object(self.path)
+        with suppress(TypeError):
+            former = read_object(self.directory / f"{self.name}.cells.json")
+            self.former_cells = {cell_id: CellLabel(*label) for cell_id, label in former.items()}
         with suppress(KeyError, TypeError, ValueError, AttributeError):
             if kept["v"] == _VERSION:
                 positions = {name: Position(**one) for name, one in kept["files"].items()}

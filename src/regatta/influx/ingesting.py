@@ -326,7 +326,7 @@ class _HostEncoding:
         self._cursor = cursor
         self._series = series
         labels = read_labels(folder, host)
-        self._cells = dict(labels.cells)
+        self._cells = {**labels.cells, **cursor.former_cells}
         self._labels = HostLabels(self._cells, labels.cpus, labels.renamed)
 
     def batches(self, path: Path, at_most: int, progress: Progress) -> Iterator[_Batch]:

@@ -163,8 +163,8 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
         StoreError: there are none, or a part is missing or is another one.
     """
     told = _where(experiment, "")
-    for document in _newest_first(ask(f"SELECT document, part, parts FROM {identifier(PLAN)} WHERE {told}")):
-        whole = _read(ask, experiment, "", document)
+    for newest in _newest_first(ask(f"SELECT document, part, parts FROM {identifier(PLAN)} WHERE {told}")):
+        whole = _read(ask, experiment, "", newest[0])
         # A host may be called as no host is: then its own documents are here, too.
         if "hosts" in whole:
             break
@@ -174,19 +174,23 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
             "run `regatta ingest` where its results are",
         )  # fmt: skip
     _check(experiment, whole)
-    hosts = {host: _read_host(ask, experiment, host, one) for host, one in whole["hosts"].items()}
+    hosts = {host: _read_host(ask, experiment, host, one, newest[1]) for host, one in whole["hosts"].items()}
     return PlanDocuments(whole["experiment"], hosts, whole["counts"])
 
 
-def _read_host(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]:
-    """A host's document, with the cells in their places."""
+def _read_host(ask: Ask, experiment: str, host: str, document: str, as_of_ns: int) -> dict[str, Any]:
+    """A host's document, with the cells in their places, as they were written last."""
     own = _read(ask, experiment, host, document)
     place = _place(experiment, host)
     if not {"plan", "planned", "decisions", "cells"} <= own.keys():
         raise StoreError(place, "the plan of a host", f"{sorted(own)}")
-    told = f"{_where(experiment, host)} AND document = {quoted(document)}"
+    if not isinstance(own["planned"], list) or not isinstance(own["plan"], dict | None):
+        raise StoreError(place, "the plan of a host and how much is planned", f"{sorted(own)}")
+    told = f"{_where(experiment, host)} AND document = {quoted(document)} AND time >= {as_of_ns}"
     query = f"SELECT number, part, description FROM {identifier(CELL)} WHERE {told}"
     parts = {(row["number"], row["part"]): row["description"] for row in ask(query)}
+    if not all((type(n), type(p), type(text)) == (int, int, str) for (n, p), text in parts.items()):
+        raise StoreError(place, "numbered descriptions of cells", "others", "run `regatta ingest` again")
     texts: dict[int, str] = {}
     for number, part in sorted(parts):
         texts[number] = texts.get(number, "") + parts[number, part]
@@ -198,16 +202,18 @@ def _read_host(ask: Ask, experiment: str, host: str, document: str) -> dict[str,
     return {**own, "plan": plan, "unplanned": cells[planned:]}
 
 
-def _newest_first(rows: Iterator[dict[str, Any]]) -> list[str]:
-    """The documents of which all parts are there."""
+def _newest_first(rows: Iterator[dict[str, Any]]) -> list[tuple[str, int]]:
+    """The documents of which all parts are there, each with the time (ns, UTC) from which on it and its cells were written."""
     parts: dict[str, set[int]] = {}
     whole: dict[str, int] = {}
     for row in rows:
         own = parts.setdefault(row["document"], set())
         own.add(row["part"])
         if len(own) == row["parts"]:
-            whole[row["document"]] = max(row["time"], whole.get(row["document"], row["time"]))
-    return sorted(whole, key=lambda one: whole[one], reverse=True)
+            # A part comes as many ns after the first as its number says.
+            since = row["time"] - row["part"]
+            whole[row["document"]] = max(since, whole.get(row["document"], since))
+    return sorted(whole.items(), key=lambda one: one[1], reverse=True)
 
 
 def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]:

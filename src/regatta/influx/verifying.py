@@ -181,6 +181,7 @@ class _Scope:
 
 def _sum_host(folder: Folder, host: str, cursor: Cursor, sums: HostSums, progress: Progress) -> None:
     labels = read_labels(folder, host)
+    labels = replace(labels, cells={**labels.cells, **cursor.former_cells})
     for name, position in cursor.positions.items():
         position.check(folder.journal / host / name)
     for path in segment_files(folder.journal / host):

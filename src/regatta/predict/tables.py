@@ -12,8 +12,8 @@ from regatta.figures.text import (
     choose_scale,
     show_brief,
     show_ends,
-    show_percent,
     show_ratio,
+    show_share,
     significant,
 )
 from regatta.predict.forecast import ApplicationForecast, Saving, SpeedUp, SystemForecast
@@ -86,7 +86,7 @@ def ranking_table(one: ApplicationForecast, title: str, level: float) -> Table:
                 scale.show(measured.value) if there else "",
                 show_ends(measured, scale.show) if there else "",
                 show_ratio(system.ratios[what].value) if what in system.ratios else "",
-                show_percent(system.explained, 3) if there else "",
+                show_share(system.explained) if there else "",
             )
         )
     return _without_empty(
@@ -136,7 +136,7 @@ def contribution_row(row: Contribution, scale: Scale) -> tuple[str, ...]:
         show_brief(row.count.value, 6),
         scale.show(row.time.value),
         show_ends(row.time, scale.show),
-        show_percent(row.share, 3),
+        show_share(row.share),
         stands_for_text(row),
     )
 
@@ -229,9 +229,9 @@ def saving_row(saving: Saving, scale: Scale) -> tuple[str, ...]:
         saving.primitive,
         scale.show(saving.time.value),
         show_ends(saving.time, scale.show),
-        show_percent(saving.share / 2, 3),
-        show_percent(saving.share, 3),
-        show_percent(saving.as_best_share, 3) if saving.best else "",
+        show_share(saving.share / 2),
+        show_share(saving.share),
+        show_share(saving.as_best_share) if saving.best else "",
         saving.best,
     )
 

@@ -8,7 +8,9 @@ from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
+from regatta.host.cache import bytes_sha256
 from regatta.host.errors import Problem, SpecError
+from regatta.host.journal.journal import journal_files
 from regatta.predict.system_vectors import system_vectors
 from regatta.spec.primitives import OS, PrimitiveTable, find_primitives, read_primitives
 from regatta.spec.vector_files import read_vector
@@ -137,7 +139,7 @@ class Sources:
         return [SystemSource(vector, folder) for vector in vectors]
 
     def _warn_of_older(self, folder: Path, files: Sequence[Path]) -> None:
-        newest = max((path.stat().st_mtime for path in (folder / "journal").glob("*/*.jsonl")), default=0.0)
+        newest = max((path.stat().st_mtime for path in journal_files(folder)), default=0.0)
         if newest > min(path.stat().st_mtime for path in files):
             option = "" if self._table_name == OS else f" --primitives {self._table_name}"
             self.notes.append(
@@ -182,9 +184,15 @@ class Sources:
 
 
 def vectors_folder(experiment: Path, primitives: str) -> Path:
-    """Where an experiment's system vectors lie: `vectors`, and those of another table than `os` in a folder of its name there."""
-    table = Path(primitives).stem
-    return experiment / VECTORS if table == OS else experiment / VECTORS / table
+    """Where an experiment's system vectors lie: `vectors`, and those of another table than `os` in a folder of its name there.
+
+    A table in a file of the user's own is named by its contents, too: vectors of two tables are never taken for each other.
+    """
+    if primitives == OS:
+        return experiment / VECTORS
+    path = Path(primitives)
+    own = f"-{bytes_sha256(path)[:8]}" if path.is_file() else ""
+    return experiment / VECTORS / f"{path.stem}{own}"
 
 
 def no_primitive(experiment: Path, table: PrimitiveTable) -> Problem:

@@ -443,7 +443,13 @@ def _write_cells(experiment_dir: Path, new: _New) -> int:
     folder = Folder(experiment_dir)
     with new.table("unplanned_cells") as writer:
         for path in cell_files(experiment_dir):
-            writer.write_table(unplanned_cell_rows(unplanned_cells(folder, path.parent.name)))
+            try:
+                rows = unplanned_cell_rows(unplanned_cells(folder, path.parent.name))
+            except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+                raise StoreError(
+                    str(path), "descriptions of cells", f"{type(error).__name__}: {error}"
+                ) from error
+            writer.write_table(rows)
     return count
 
 

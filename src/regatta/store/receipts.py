@@ -16,6 +16,7 @@ from typing import Any
 
 from regatta.host.files import parse_object, read_object
 from regatta.host.journal.decisions import groups_of
+from regatta.host.journal.journal import journal_files
 from regatta.store.events import events_path
 from regatta.store.folder import Folder, write_json
 
@@ -193,9 +194,7 @@ def is_sent(folder: Folder) -> bool:
     return (
         told is not None
         and not _waits(told)
-        and not any(
-            _newer(path, receipt) for path in (events_path(folder.path), *folder.journal.glob("*/*.jsonl"))
-        )
+        and not any(_newer(path, receipt) for path in (events_path(folder.path), *journal_files(folder.path)))
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,3 +100,15 @@ def test_a_pipe_in_the_place_of_a_file_blocks_nobody(tmp_path: Path) -> None:
     assert read_object(tmp_path / "plan.json") == {}
     with pytest.raises(OSError, match="no regular file"):
         read_bounded(tmp_path / "plan.json", 100)
+
+
+def test_a_small_object_is_read_where_memory_is_short(tmp_path: Path) -> None:
+    write_object(tmp_path / "plan.json", {"a": 1})
+    code = (
+        "import resource, sys; from pathlib import Path; from regatta.host.files import parse_object;"
+        "resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20));"
+        "print(parse_object(Path(sys.argv[1])))"
+    )
+    argv = [sys.executable, "-c", code, str(tmp_path / "plan.json")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("{'a': 1}\n", "")

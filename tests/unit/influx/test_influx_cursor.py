@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -123,3 +124,13 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     cursors = Cursors(Folder(tmp_path), Settings(Path("x"), "http://h:1"))
     with pytest.raises(StoreError, match="nothing is lost"), cursors.locked("alpha"):
         pass
+
+
+def test_names_that_an_older_version_kept_are_those_of_the_points_still(cursors: Cursors) -> None:
+    cursors.directory.mkdir(parents=True, exist_ok=True)
+    label = ["s/old:x", "jdk-21", "g1", "none", "2x", "s/old:x · jdk-21 g1", 2.0, 64.0]
+    (cursors.directory / "alpha.cells.json").write_text(json.dumps({"0c0ffee": label}))
+    with cursors.locked("alpha") as cursor:
+        cursor.save()
+        assert cursor.former_cells["0c0ffee"].benchmark == "s/old:x"
+    assert cursors.names() == ["alpha"]

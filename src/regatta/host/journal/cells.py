@@ -8,7 +8,7 @@ from typing import Any
 
 from regatta.host.journal.journal import CELLS, Damage, read_cells
 from regatta.host.journal.line_file import LineFile
-from regatta.host.journal.record import RECORD_VERSION, encode_record
+from regatta.host.journal.record import RECORD_VERSION, DamagedLine, decode_cell, encode_record
 
 
 class CellsFile:
@@ -49,6 +49,12 @@ class CellsFile:
             if cell_id in self._known:
                 return
             line = encode_record({"v": RECORD_VERSION, "cell_id": cell_id, **self._names, **cell})
+            try:
+                decode_cell(line.rstrip(b"\n"))
+            except DamagedLine:
+                # A number of more than 64 bits among options, say: no reader would take the line, and the plan has the cell.
+                self._known.add(cell_id)
+                return
             self._file.append(line, "make room; the records before are whole, and the same command goes on")
             self._known.add(cell_id)
             self._offset += len(line)

@@ -184,3 +184,10 @@ def test_a_journal_of_an_older_version_goes_on_and_describes_what_is_run_since(r
     runner.measure(before, after)
     assert [one["cell_id"] for one in read_cells(path) if not isinstance(one, Damage)] == [after["cell_id"]]
     assert len(runner.records()) == 2
+
+
+def test_a_cell_that_no_reader_would_take_is_not_written_down(place: Path) -> None:
+    odd = {**cell("g1"), "adapter": {"name": "regex", "options": {"limit": 2**64}}}
+    describe(place, odd, cell("serial"))
+    assert [one for one in read_cells(place / CELLS) if isinstance(one, Damage)] == []
+    assert list(described_cells(place)) == [cell("serial")["cell_id"]]

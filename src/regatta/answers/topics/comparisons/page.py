@@ -21,18 +21,13 @@ def comparisons_section(_: None, view: View) -> Section | None:
     answer = view.answer
     if len(answer.comparisons) < 2:
         return None
-    shown = min(len(answer.comparisons), _ROWS_AT_MOST)
-    left = len(answer.comparisons) - shown
-    more = (
-        f" The first {shown} of {len(answer.comparisons)}; `regatta analyze --csv` has all." if left else ""
-    )
     return Section(
         "comparisons",
         "Many",
         "Comparisons among many",
         f"Each ratio with its {show_percent(answer.level)} interval by itself; with an interval that holds together with those "
         "of all alternatives of its baseline (Dunnett); and p adjusted over all comparisons here (Holm). It matters when the "
-        f"interval by itself lies wholly beyond ±{answer.theta_percent:g} %.{more}",
+        f"interval by itself lies wholly beyond ±{answer.theta_percent:g} %.",
     )
 
 
@@ -44,7 +39,9 @@ def comparisons_tables(_: None, view: View) -> list[Table]:
     rows = [_row(one, several, methods) for one in comparisons[:_ROWS_AT_MOST]]
     named = {"interval": f"{show_percent(view.answer.level)} interval", "matters": f"matters (±{theta:g} %)"}
     columns = tuple(named.get(name, name) for name in _COLUMNS)
-    return [Table("", columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()] if rows else []
+    left_out = len(comparisons) > _ROWS_AT_MOST
+    title = f"first {_ROWS_AT_MOST} of {len(comparisons)}; all: regatta analyze --csv" if left_out else ""
+    return [Table(title, columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()] if rows else []
 
 
 def _row(one: Comparison, several_hosts: bool, several_methods: bool) -> tuple[str, ...]:
