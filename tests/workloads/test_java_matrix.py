@@ -28,7 +28,7 @@ LABELS = [f"{suite}/{name}" for suite in ("vm", "apps") for name in SUITES[suite
 ON_ZERO = ("vm/mtrt", "apps/antlr")
 NEWEST = "temurin-25"
 #: besides the newest: of as many programs as there are collectors, those after them, and so on
-OTHERS = (("temurin-11",), ("temurin-17", "openjdk-17"), ("temurin-21",))
+OTHERS = (("temurin-11",), ("temurin-17", "openjdk-17"), ("temurin-21", "temurin-11"))
 
 #: (runtime, benchmark) -> what the reason must say where it is not possible; every other pair must run
 NOT_POSSIBLE = {
