@@ -462,7 +462,7 @@ def test_a_part_of_the_tests_asks_for_what_it_needs(
 
 @pytest.mark.parametrize(
     ("words", "processes"),
-    [(["-n", "4"], "-n 2 "), (["-p", "no:xdist"], ""), (["-pno:xdist"], ""), (["--pdb"], "")],
+    [(["-n", "4"], "-n 2 "), (["-p", "no:xdist"], ""), (["-pno:xdist"], "")],
 )
 def test_the_tests_run_in_two_processes_unless_the_user_wants_otherwise(
     machine: Machine, words: list[str], processes: str
