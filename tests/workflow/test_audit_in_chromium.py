@@ -11,8 +11,9 @@ from regatta.answers.audit.compute import audit_experiment
 from regatta.answers.audit.page import write_audit
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))
-from test_audit_page import HOSTILE, experiment
 from test_report_in_chromium import CHROMIUM, FLAGS, facts, pytestmark  # noqa: F401
+
+from helpers.audited_experiment import HOSTILE, experiment
 
 
 def browse(folder: Path, collectors: tuple[str, ...]) -> str:
