@@ -224,7 +224,7 @@ def test_ratios_that_stand_side_by_side_are_of_one_quantity(tmp_path: Path) -> N
 def test_what_is_not_known_of_pairs_is_not_told_as_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("served_experiment.ROUNDS", 1)
+    monkeypatch.setattr("helpers.served_experiment.ROUNDS", 1)
     found = predicted(write_served_experiment(tmp_path), "apache-static")
     assert {pair.verdict for pair in found.applications[0].pairs} == {"unknown"}
     (told,) = [sentence for sentence in found.sentences if "held against" in sentence]

@@ -46,6 +46,7 @@ def test_no_two_topics_have_one_name_or_one_place() -> None:
     assert len(set(keys)) == len(keys)
 
 
+@pytest.mark.full  # answers once for each topic
 def test_a_topic_without_its_line_is_gone_and_nothing_else(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
