@@ -13,7 +13,7 @@ from experiments import Unfit
 from rows import Row
 from turns import row_beside, take_turns
 
-from regatta.store.tables import CELLS, INVOCATIONS
+from regatta.store.tables import CELLS, INVOCATIONS, UNPLANNED_CELLS
 
 ITERATIONS, OF_AN_INVOCATION, WARMUP = 10**7, 200, 50
 #: cells, five to a block
@@ -59,6 +59,8 @@ def _write(place: Path, iterations: int) -> int:
         connection.register("no_cells", CELLS.empty_table())
         connection.execute("create table invocations as from no_invocations")
         connection.execute("create table cells as from no_cells")
+        connection.register("no_unplanned_cells", UNPLANNED_CELLS.empty_table())
+        connection.execute("create table unplanned_cells as from no_unplanned_cells")
         connection.execute(
             f"""
             insert into cells by name

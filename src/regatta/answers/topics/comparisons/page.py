@@ -35,13 +35,18 @@ def comparisons_tables(_: None, view: View) -> list[Table]:
     """Every comparison by itself, among its siblings, and among all."""
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
     several = len({one.place.host for one in comparisons}) > 1
-    methods = len({one.ratio.method for one in comparisons}) > 1
-    rows = [_row(one, several, methods) for one in comparisons[:_ROWS_AT_MOST]]
+    methods = sorted({one.ratio.method for one in comparisons})
+    rows = [_row(one, several, len(methods) > 1) for one in comparisons[:_ROWS_AT_MOST]]
     named = {"interval": f"{show_percent(view.answer.level)} interval", "matters": f"matters (±{theta:g} %)"}
     columns = tuple(named.get(name, name) for name in _COLUMNS)
-    left_out = len(comparisons) > _ROWS_AT_MOST
-    title = f"first {_ROWS_AT_MOST} of {len(comparisons)}; all: regatta analyze --csv" if left_out else ""
-    return [Table(title, columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()] if rows else []
+    titles = methods if len(methods) == 1 else []
+    if len(comparisons) > _ROWS_AT_MOST:
+        titles = [*titles, f"first {_ROWS_AT_MOST} of {len(comparisons)}; all: regatta analyze --csv"]
+    return (
+        [Table(", ".join(titles), columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()]
+        if rows
+        else []
+    )
 
 
 def _row(one: Comparison, several_hosts: bool, several_methods: bool) -> tuple[str, ...]:
