@@ -161,7 +161,9 @@ def test_a_drained_node_is_named_with_its_reason_and_waited_for_by_a_segment(rem
     remote = remote_of()
     remote.node()
     cluster.run("scontrol", "update", "NodeName=nodeA", "State=DRAIN", "Reason=disk is full")
-    with pytest.raises(HostError, match=r"one \(node nodeA\).*got drained \(disk is full\).*State=RESUME"):
+    with pytest.raises(
+        HostError, match=r"one \(node nodeA\).*got drain(ed|ing) \(disk is full\).*State=RESUME"
+    ):
         remote.run(["true"])
     resume = threading.Timer(1.5, cluster.run, ["scontrol", "update", "NodeName=nodeA", "State=RESUME"])
     resume.start()

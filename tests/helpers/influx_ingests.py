@@ -114,8 +114,10 @@ def database_values(server: InfluxServer, database: str) -> dict[Place, float]:
         "SELECT value, segment, sequence, line FROM iteration GROUP BY host", database
     ):
         host = series["tags"]["host"]
-        for _, value, segment, sequence, line in series["values"]:
-            found.append(((host, segment, sequence, line), float(value)))
+        for _, value, *place in series["values"]:
+            # While a point is written, InfluxDB shows some of its fields before the others.
+            if value is not None and None not in place:
+                found.append(((host, *place), float(value)))
     assert len(found) == len(dict(found)), "a value is there twice"
     return dict(found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import subprocess
@@ -151,7 +152,8 @@ def test_a_restart_of_influxd_in_the_middle_is_waited_for(
         [sys.executable, "-m", "regatta", "ingest", str(folder), "--no-estimates"],
         env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    with process:
+    with process, contextlib.ExitStack() as last:
+        last.callback(process.kill)  # where the test fails before it ends
         deadline = time.monotonic() + 60
         while not list(folder.glob("influx/*/alpha.json")) and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -262,7 +264,8 @@ def test_ctrl_c_ends_following_when_all_is_written(influx_server: InfluxServer, 
         [sys.executable, "-m", "regatta", "ingest", str(folder), "--follow"],
         env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    with process:
+    with process, contextlib.ExitStack() as last:
+        last.callback(process.kill)  # where the test fails before it ends
         deadline = time.monotonic() + 60
         while len(database_values(influx_server, database)) < len(journal_values(folder)):
             assert time.monotonic() < deadline

@@ -98,11 +98,12 @@ def test_only_the_given_environment_directory_and_an_empty_input_are_there(
 
 
 def test_it_leads_a_group_of_its_own_and_has_the_signals_of_a_fresh_process(stop: StopSignals) -> None:
-    outcome = script(
-        stop, '[ "$(ps -o pgid= -p $$ | tr -d " ")" = $$ ] && grep -E "Sig(Blk|Ign)" /proc/self/status'
-    )
+    outcome = script(stop, 'cat /proc/$$/stat && grep -E "Sig(Blk|Ign)" /proc/self/status')
     assert outcome.exit_code == 0
-    blocked, ignored = (int(line.split()[1], 16) for line in outcome.stdout.kept.splitlines())
+    stat, *signals = outcome.stdout.kept.decode().splitlines()
+    pid, group = stat.split()[0], stat.rpartition(")")[2].split()[2]
+    assert pid == group
+    blocked, ignored = (int(line.split()[1], 16) for line in signals)
     assert (blocked, ignored & 0x7FFFFFFF) == (0, 0)
 
 
