@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from regatta.host.files import read_object
-from regatta.host.journal.journal import described_cells
+from regatta.host.files import read_object, write_first
+from regatta.host.journal.cells import description_line
+from regatta.host.journal.journal import CELLS, Damage, described_cells, read_file, segment_files
 from regatta.host.values.plan_cell import CellDescription
 from regatta.store.folder import Folder
 
@@ -24,6 +25,33 @@ def planned_cells(folder: Folder, host: str) -> dict[str, Mapping[str, Any]]:
 def known_cells(folder: Folder, host: str) -> dict[str, Mapping[str, Any]]:
     """Cell id -> what the cell was when it was first recorded; of cells that no line describes, what the plan says."""
     return {**planned_cells(folder, host), **described_cells(folder.journal / host)}
+
+
+def describe_older_records(folder: Folder) -> None:
+    """Describe what is recorded in journals without descriptions, as Regatta 0.1 wrote them, while plans still tell what it is.
+
+    To be called before a plan is replaced or removed: cells that the next one lacks would have no names any more.
+
+    Raises:
+        OSError: the disk is full, or a journal cannot be read.
+    """
+    for host in folder.planned_hosts():
+        path = folder.journal / host / CELLS
+        if path.exists():
+            continue
+        recorded = {
+            record["cell_id"]
+            for file in segment_files(path.parent)
+            for record in read_file(file)
+            if not isinstance(record, Damage)
+        }
+        lines = [
+            description_line(cell, folder.name, host)
+            for one, cell in planned_cells(folder, host).items()
+            if one in recorded
+        ]
+        if lines:
+            write_first(path, b"".join(lines))
 
 
 def unplanned_cells(folder: Folder, host: str) -> list[CellDescription]:

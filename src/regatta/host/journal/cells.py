@@ -11,6 +11,20 @@ from regatta.host.journal.line_file import LineFile
 from regatta.host.journal.record import RECORD_VERSION, DamagedLine, decode_cell, encode_record
 
 
+def description_line(cell: Mapping[str, Any], experiment: str, host: str) -> bytes:
+    """A line of `cells.jsonl` that says what a cell is; empty for a cell of which no reader would take it.
+
+    A number of more than 64 bits among options, say: the plan alone has such a cell.
+    """
+    names = {"experiment": experiment, "host": host}
+    line = encode_record({"v": RECORD_VERSION, "cell_id": cell["cell_id"], **names, **cell})
+    try:
+        decode_cell(line.rstrip(b"\n"))
+    except DamagedLine:
+        return b""
+    return line
+
+
 class CellsFile:
     """The descriptions of one host's cells, to which new ones are appended."""
 
@@ -23,7 +37,8 @@ class CellsFile:
             host: its name.
         """
         self._path = host_journal / CELLS
-        self._names = {"experiment": experiment, "host": host}
+        self._experiment = experiment
+        self._host = host
         self._file: LineFile | None = None
         self._known: set[str] = set()
         #: up to where the file was read
@@ -48,14 +63,9 @@ class CellsFile:
             self._read_on()
             if cell_id in self._known:
                 return
-            line = encode_record({"v": RECORD_VERSION, "cell_id": cell_id, **self._names, **cell})
-            try:
-                decode_cell(line.rstrip(b"\n"))
-            except DamagedLine:
-                # A number of more than 64 bits among options, say: no reader would take the line, and the plan has the cell.
-                self._known.add(cell_id)
-                return
-            self._file.append(line, "make room; the records before are whole, and the same command goes on")
+            line = description_line(cell, self._experiment, self._host)
+            if line:
+                self._file.append(line, "make room; the records before are whole, and the same command goes on")
             self._known.add(cell_id)
             self._offset += len(line)
 
