@@ -65,7 +65,9 @@ class CellsFile:
                 return
             line = description_line(cell, self._experiment, self._host)
             if line:
-                self._file.append(line, "make room; the records before are whole, and the same command goes on")
+                self._file.append(
+                    line, "make room; the records before are whole, and the same command goes on"
+                )
             self._known.add(cell_id)
             self._offset += len(line)
 
