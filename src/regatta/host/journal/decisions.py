@@ -14,7 +14,7 @@ from typing import Any
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, write_object
 from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
-from regatta.host.journal.plan_files import HostPlan, Row
+from regatta.host.journal.plan_files import WrittenPlan, Row
 from regatta.host.journal.round_values import read_rounds
 from regatta.host.journal.stopping import Rule, decide
 
@@ -69,7 +69,7 @@ def undecided_groups(
 class Deciding:
     """The block groups of a host's plan, and what is decided about them."""
 
-    def __init__(self, plan: HostPlan, journal: Path) -> None:
+    def __init__(self, plan: WrittenPlan, journal: Path) -> None:
         self._header = plan.header
         self._stopping = plan.header["stopping"]
         self._groups = groups_of(plan.header)

@@ -42,7 +42,7 @@ class Row:
 
 
 @dataclass
-class HostPlan:
+class WrittenPlan:
     """All of `plan.json`, and where the rows are."""
 
     header: dict[str, Any]
@@ -96,7 +96,7 @@ class HostPlan:
         return blocks
 
 
-def read_plan(directory: Path) -> HostPlan:
+def read_plan(directory: Path) -> WrittenPlan:
     """Read the plan of a host.
 
     Raises:
@@ -109,7 +109,7 @@ def read_plan(directory: Path) -> HostPlan:
         raise StoreError(str(path), "the plan of a host", str(error), "run `regatta plan`") from error
     if header.get("v") != PLAN_VERSION:
         raise StoreError(str(path), f"version {PLAN_VERSION}", str(header.get("v")), "make the plan again")
-    return HostPlan(header, directory / "rows.i32")
+    return WrittenPlan(header, directory / "rows.i32")
 
 
 def check_files(cells: list[PlanCell]) -> None:

@@ -18,7 +18,7 @@ from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.decisions import Deciding
 from regatta.host.journal.journal import read_records_of, segment_files
 from regatta.host.journal.journal_writer import JournalWriter
-from regatta.host.journal.plan_files import HostPlan, Row, check_files, invocation_id_of, read_plan
+from regatta.host.journal.plan_files import WrittenPlan, Row, check_files, invocation_id_of, read_plan
 from regatta.host.journal.round_values import InvocationsOf
 from regatta.host.journal.runner_state import StateFile, read_state
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
@@ -146,7 +146,7 @@ class SegmentRun:
         self.pauses = pauses or Pauses()
         self.segment = segment
         self.retry_failed = retry_failed
-        self.plan: HostPlan = read_plan(paths.plan)
+        self.plan: WrittenPlan = read_plan(paths.plan)
         header = self.plan.header
         self.cells = CellsFile(paths.journal, header["experiment"], header["host"])
         self.blocks = self.plan.blocks(segment)
