@@ -13,12 +13,13 @@ import regatta
 from regatta.host.errors import RegattaError
 from regatta.host.printable import printable
 
-#: verb -> what the first screen says of it; each is `regatta.cli.<verb>:<verb>`, a hyphen being an underscore there and
-#: a keyword of Python having one at its end
+#: verb -> its line in `regatta --help`; each is `regatta.cli.<verb>:<verb>`, with underscores for hyphens, and with one at the
+#: end of a name that Python uses itself
 VERBS = {
     "demo": "Run the demonstration and show its answer",
     "run": "Run an experiment from its spec to its report",
     "status": "Show what is being measured now",
+    "list": "List experiments, suites, runtimes, collectors and hosts",
     "analyze": "Show the answer: intervals, ratios, tests, failures",
     "compare": "Compare groups in a CSV file measured elsewhere",
     "report": "Write the answer as one HTML file",
@@ -59,10 +60,11 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
+        import builtins
         from importlib import import_module
         from keyword import iskeyword
 
-        module = name.replace("-", "_") + "_" * iskeyword(name)
+        module = name.replace("-", "_") + "_" * (iskeyword(name) or hasattr(builtins, name))
         command = getattr(import_module(f"regatta.cli.{module}"), module)
         assert isinstance(command, click.Command)
         return command

@@ -14,7 +14,7 @@ from typing import Any
 from regatta.host.errors import StoreError
 from regatta.host.files import parse_object, write_object
 from regatta.host.journal.comparison_rounds import pairs_of, pilots_of
-from regatta.host.journal.plan_files import WrittenPlan, Row
+from regatta.host.journal.plan_files import Row, WrittenPlan
 from regatta.host.journal.round_values import read_rounds
 from regatta.host.journal.stopping import Rule, decide
 

@@ -18,7 +18,7 @@ from regatta.host.journal.cells import CellsFile
 from regatta.host.journal.decisions import Deciding
 from regatta.host.journal.journal import read_records_of, segment_files
 from regatta.host.journal.journal_writer import JournalWriter
-from regatta.host.journal.plan_files import WrittenPlan, Row, check_files, invocation_id_of, read_plan
+from regatta.host.journal.plan_files import Row, WrittenPlan, check_files, invocation_id_of, read_plan
 from regatta.host.journal.round_values import InvocationsOf
 from regatta.host.journal.runner_state import StateFile, read_state
 from regatta.host.measure.cgroup import end_stale_groups, open_accounting
