@@ -435,7 +435,7 @@ def test_the_tests_go_on_without_chromium_where_it_cannot_be_installed(machine: 
 
 
 def test_the_first_tier_of_the_tests_needs_build_tools_alone(machine: Machine) -> None:
-    machine.has("javac", "mvn", "gcc", "make", "perl", "shellcheck")
+    machine.has("javac", "mvn", "gcc", "make", "perl", "pkg-config", "shellcheck")
     done = machine.run("test", "-k", "anything", FAKE_UID="1000")
     assert (done.returncode, done.stderr.count("apt-get")) == (0, 0), done.stderr
 
@@ -454,7 +454,7 @@ def test_the_first_tier_of_the_tests_needs_build_tools_alone(machine: Machine) -
 def test_a_part_of_the_tests_asks_for_what_it_needs(
     machine: Machine, words: list[str], package: str, other: str
 ) -> None:
-    machine.has("javac", "mvn", "gcc", "make", "perl", "shellcheck")
+    machine.has("javac", "mvn", "gcc", "make", "perl", "pkg-config", "shellcheck")
     done = machine.run("test", *words, FAKE_UID="1000")
     assert done.returncode == 3
     by_hand = done.stderr.splitlines()[-1].split()
@@ -470,7 +470,7 @@ def test_a_part_of_the_tests_asks_for_what_it_needs(
 def test_the_tests_run_in_two_processes_unless_the_user_wants_otherwise(
     machine: Machine, words: list[str], processes: str
 ) -> None:
-    machine.has("javac", "mvn", "gcc", "make", "perl", "shellcheck")
+    machine.has("javac", "mvn", "gcc", "make", "perl", "pkg-config", "shellcheck")
     assert f"python -m pytest {processes}{' '.join(words)}" in machine.run("test", *words).stdout
 
 

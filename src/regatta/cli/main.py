@@ -39,6 +39,7 @@ VERBS = {
     "build": "Build the workloads of a spec and generate their inputs",
     "hosts": "List the hosts of the inventory: facts, fitness, what changed",
     "quiesce": "Make hosts quiet before measuring, or put them back",
+    "doctor": "Show what this machine lacks, and how to install it",
     "check-host": "Ask whether this host is fit to measure on",
     "trace": "Count a program's system calls: its vector of primitives",
     "backup": "Back the InfluxDB up into one file, or restore it",

@@ -1,0 +1,114 @@
+"""`regatta doctor`: what this machine lacks, by capability."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from regatta.cli.options import json_option
+
+#: set by the launcher, which knows how to recognise each need
+_LACKS = "REGATTA_LACKS"
+_PACKAGES = Path("playbooks/roles/toolchain/files/system-packages.txt")
+
+#: capability -> its needs, by their names in the list of system packages
+CAPABILITIES: dict[str, tuple[str, ...]] = {
+    "measure Java programs": ("jdk", "maven"),
+    "measure C programs (suite lm)": ("gcc", "headers", "make", "tirpc"),
+    "measure SPEC-like programs": ("gcc", "headers", "make", "perl", "bzip2", "xz", "sqlite3"),
+    "measure web servers": ("gcc", "headers", "make", "fcgi", "servers"),
+    "isolate invocations in containers": ("docker",),
+    "measure on other hosts over SSH": ("ssh",),
+    "count system calls": ("strace",),
+    "count system calls in the kernel": ("bpftrace",),
+    "write results to InfluxDB": ("influxdb",),
+    "run the tests": ("jdk", "maven", "gcc", "headers", "make", "perl", "tirpc", "shellcheck"),
+    "run all tests": (
+        *(
+            "clang",
+            "cross",
+            "qemu",
+            "chromium",
+            "mmdebstrap",
+            "arch-test",
+            "iproute",
+            "slurm",
+            "time",
+            "compose",
+        ),
+        *("docker", "ssh", "strace", "bpftrace", "influxdb", "bzip2", "xz", "sqlite3", "fcgi", "servers"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Need:
+    packages: tuple[str, ...]
+    reason: str
+
+
+@click.command()
+@json_option
+def doctor(as_json: bool) -> int:
+    """Show what this machine can do, what it lacks, and the command that installs it.
+
+    Installs nothing. The launcher ./regatta installs what a command needs when the command needs it. For the noise,
+    clocks and pinning of this machine, see check-host.
+    """
+    from regatta.cli.tables import plain_console, show_table
+    from regatta.spec.home import find_home
+
+    home = find_home()
+    lacks = _lacks(home)
+    needs = _read_needs(home / _PACKAGES)
+    found = {name: [need for need in own if need in lacks] for name, own in CAPABILITIES.items()}
+    packages = _packages_of(needs, lacks)
+    if as_json:
+        click.echo(json.dumps({"lacks": found, "packages": packages}, indent=1))
+        return 0
+    rows = [
+        (name, ", ".join(_packages_of(needs, lacking)) or "-", "no" if lacking else "yes")
+        for name, lacking in found.items()
+    ]
+    console = plain_console()
+    header = ("capability", "packages to install", "ready")
+    show_table(console, "", header, rows, left=header)
+    if packages:
+        click.echo(
+            f"\nTo install all of them:\n  sudo apt-get install --no-install-recommends {' '.join(packages)}"
+        )
+    return 0
+
+
+def _lacks(home: Path) -> list[str]:
+    """The needs that are not met, as the launcher reports them; without it, start it in the place of this process."""
+    if _LACKS not in os.environ:
+        from regatta.host.errors import HostError
+
+        launcher = home / "regatta"
+        if not os.access(launcher, os.X_OK):
+            raise HostError(
+                str(launcher), "the launcher of a clone", "none", "run `./regatta doctor` in a clone"
+            )
+        os.execv(launcher, [str(launcher), *sys.argv[1:]])
+    return os.environ[_LACKS].split()
+
+
+def _read_needs(path: Path) -> dict[str, _Need]:
+    """The list of system packages: need -> its packages and the reason."""
+    found = {}
+    for line in path.read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, _, packages, reason = line.split(None, 3)
+            found[name] = _Need(tuple(packages.split(",")), reason)
+    return found
+
+
+def _packages_of(needs: dict[str, _Need], lacking: list[str]) -> list[str]:
+    """The packages of needs, each once."""
+    return list(dict.fromkeys(package for name in lacking for package in needs[name].packages))
