@@ -1,4 +1,4 @@
-"""The command: one file a verb, loaded when it is asked for, and the one place that prints errors and exits."""
+"""The command line: one file per command, loaded on use, and the only place that prints errors and exits."""
 
 from __future__ import annotations
 
@@ -13,50 +13,65 @@ import regatta
 from regatta.host.errors import RegattaError
 from regatta.host.printable import printable
 
-#: verb -> its line in `regatta --help`; each is `regatta.cli.<verb>:<verb>`, with underscores for hyphens, and with one at the
-#: end of a name that Python uses itself
-VERBS = {
-    "demo": "Run the demonstration and show its answer",
-    "run": "Run an experiment from its spec to its report",
-    "status": "Show what is being measured now",
-    "list": "List experiments, suites, runtimes, collectors and hosts",
-    "analyze": "Show the answer: intervals, ratios, tests, failures",
-    "compare": "Compare groups in a CSV file measured elsewhere",
-    "report": "Write the answer as one HTML file",
-    "audit": "Hold prevalent methods against the intervals",
-    "history": "Compare experiments over time: what shifted, since when",
-    "predict": "Predict applications on systems from the cost of primitives",
-    "vector": "Make, check or show the vectors of systems and applications",
-    "reference": "Make a measured machine the reference of a suite's scores",
-    "plot": "Write each figure as SVG, PNG or HTML",
-    "explain": "Show the exact command of a cell and what its records say",
-    "verify": "Check every planned invocation, checksum and status",
-    "ingest": "Write results into InfluxDB, or count both sides",
-    "records": "Stream the records of an experiment",
-    "plan": "Show or write the plan: cells, order, time",
-    "import": "Make specs of running-ng's and ReBench's files",
-    "minheap": "Measure the least heaps that a spec needs",
-    "build": "Build the workloads of a spec and generate their inputs",
-    "hosts": "List the hosts of the inventory: facts, fitness, what changed",
-    "quiesce": "Make hosts quiet before measuring, or put them back",
-    "doctor": "Show what this machine lacks, and how to install it",
-    "check-host": "Ask whether this host is fit to measure on",
-    "trace": "Count a program's system calls: its vector of primitives",
-    "backup": "Back the InfluxDB up into one file, or restore it",
-    "provision": "Make the hosts of a spec ready",
-    "segment": "Measure one segment (the workflow calls this)",
-    "store": "The embedded database, made from the journal",
-    "up": "Start an InfluxDB of one's own, and Grafana with the boards",
-    "down": "End what `up` started",
-    "schema": "The JSON Schema of specs and registries",
+#: group of `regatta --help` -> command -> its line there; "": not shown. Each command is `regatta.cli.<name>:<name>`, with
+#: underscores for hyphens, and with one at the end of a name that Python uses itself.
+GROUPS = {
+    "Measure": {
+        "demo": "Run the demonstration and show its answer",
+        "run": "Run an experiment from its spec to its report",
+        "status": "Show the progress of experiments",
+        "plan": "Show or write the plan: cells, order, duration",
+        "explain": "Show the exact command of a cell and its records",
+        "list": "List experiments, suites, runtimes, collectors and hosts",
+        "import": "Convert files of running-ng and ReBench to specs",
+        "build": "Build the workloads of a spec and generate their inputs",
+        "minheap": "Measure the smallest heaps for a spec",
+    },
+    "Answer": {
+        "analyze": "Show the answer: ratios, intervals, tests, failures",
+        "report": "Write the answer as one HTML file",
+        "plot": "Write figures as SVG, PNG or HTML",
+        "records": "Print the records of an experiment",
+        "verify": "Check records against the plan and their checksums",
+        "compare": "Compare groups in a CSV file measured elsewhere",
+        "history": "Compare experiments over time and find shifts",
+        "audit": "Compare prevalent methods with confidence intervals",
+        "reference": "Use a measured machine as reference for scores",
+    },
+    "Predict": {
+        "vector": "Make, check or show system and application vectors",
+        "trace": "Count the system calls of a program",
+        "predict": "Predict applications on systems from vectors",
+    },
+    "Hosts": {
+        "hosts": "List the hosts of the inventory: facts, fitness, changes",
+        "provision": "Install everything that a spec needs on its hosts",
+        "quiesce": "Reduce noise on hosts before measuring, or restore them",
+        "check-host": "Check that this host is fit for measuring",
+        "doctor": "Show what this machine lacks, and how to install it",
+    },
+    "Services": {
+        "up": "Start InfluxDB, and Grafana with the dashboards",
+        "down": "Stop the services started by `up`",
+        "ingest": "Write results to InfluxDB, or verify them there",
+        "backup": "Back up InfluxDB to one file, or restore it",
+        "completion": "Print the completion script for bash, zsh or fish",
+    },
+    "": {
+        "segment": "Measure one segment (called by the workflow)",
+        "store": "Manage the embedded database made from the journal",
+        "schema": "Print the JSON Schema of specs and registries",
+    },
 }
+VERBS = {name: line for verbs in GROUPS.values() for name, line in verbs.items()}
+_WIDEST = max(map(len, VERBS))
 
 
 class _Verbs(click.Group):
     """Loads a verb's file only when the verb is used, so that `--version` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return [name for group, verbs in GROUPS.items() if group for name in verbs]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
@@ -71,8 +86,10 @@ class _Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+        for group, verbs in GROUPS.items():
+            if group:
+                with formatter.section(group):
+                    formatter.write_dl([(name.ljust(_WIDEST), line) for name, line in verbs.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -82,16 +99,16 @@ class _Verbs(click.Group):
 
             near = get_close_matches(args[0], VERBS, 1)
             hint = f" Did you mean {near[0]}?" if near else ""
-            raise click.UsageError(f"there is no verb {args[0]!r}.{hint}", ctx)
+            raise click.UsageError(f"unknown command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(regatta.__version__, prog_name="regatta", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Declarative benchmark experiments across fleets of machines, with answers that carry intervals.
+    """Run declarative benchmark experiments across fleets of machines, and answer with confidence intervals.
 
-    Exit codes: 0 the work is recorded · 1 something in it failed · 2 the spec or the command is wrong · 3 the host is unfit.
+    Exit codes: 0 success · 1 a measurement failed · 2 error in the spec or the command · 3 unfit host.
     """
 
 

@@ -1,0 +1,57 @@
+"""The first screen: every command in its group, and names completed by the shell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from regatta.cli.main import GROUPS, VERBS, cli
+
+REGATTA = Path(sys.executable).with_name("regatta")
+
+
+def test_help_has_every_command_but_the_plumbing_once_on_one_line() -> None:
+    shown = CliRunner().invoke(cli, ["--help"]).output
+    lines = shown.splitlines()
+    for group, verbs in GROUPS.items():
+        assert (f"{group}:" in lines) == bool(group)
+        for name, line in verbs.items():
+            assert lines.count(f"  {name:<10}  {line}") == bool(group), name
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", sorted(VERBS))
+def test_every_command_is_where_the_table_says_and_has_help(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.name == name
+    assert command.help
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_is_one_that_its_shell_takes(shell: str) -> None:
+    done = CliRunner().invoke(cli, ["completion", shell])
+    assert done.exit_code == 0
+    assert "_REGATTA_COMPLETE" in done.output
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=done.output, text=True, check=True)
+
+
+def test_commands_and_options_are_completed() -> None:
+    def completed(words: str, count: int) -> set[str]:
+        asked = {"_REGATTA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+        done = subprocess.run(
+            [REGATTA], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+        )
+        return set(done.stdout.split())
+
+    assert completed("regatta an", 1) == {"plain,analyze"}
+    assert completed("regatta seg", 1) == set()
+    assert "plain,--method" in completed("regatta analyze --me", 2)
