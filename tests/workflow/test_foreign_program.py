@@ -17,6 +17,14 @@ suite: foreign
 benchmarks:
   sort:
     command: [sort, --reverse, /usr/share/common-licenses/GPL-3]
+  script:
+    command:
+      - sh
+      - -c
+      - |
+        if true; then
+          echo "a  script's second line"
+        fi
 """
 
 SPEC = """\
@@ -25,7 +33,7 @@ question: How long does sort take?
 platforms: [local]
 runtimes: [native]
 suites: [foreign.yml]
-benchmarks: [{suite: foreign, benchmark: sort}]
+benchmarks: [{suite: foreign, benchmark: [sort, script]}]
 invocations: {fixed: 6}
 modifiers:
   c: {environment: {LC_ALL: C}}
@@ -92,19 +100,24 @@ def test_five_lines_of_yaml_make_a_benchmark_of_a_foreign_program(tmp_path: Path
     (tmp_path / "spec.yml").write_text(SPEC)
     done = regatta("run", "spec.yml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "14 of 14 planned invocations recorded" in done.stdout
+    assert "28 of 28 planned invocations recorded" in done.stdout
     assert (tmp_path / "results" / "five-lines" / "report.html").stat().st_size > 10_000
     answer = json.loads(regatta("analyze", "five-lines", "--json", cwd=tmp_path).stdout)
     elapsed = [cell for cell in answer["cells"] if cell["metric"] == "elapsed"]
-    assert [cell["n"] for cell in elapsed] == [6, 6]
+    assert [cell["n"] for cell in elapsed] == [6] * 4
     assert all(cell["low"] < cell["mean"] < cell["high"] and cell["unit"] == "ns" for cell in elapsed)
-    (comparison,) = answer["comparisons"]
-    assert comparison["method"] == "paired-log-t"
-    assert comparison["low"] < comparison["ratio"] < comparison["high"]
+    assert len(answer["comparisons"]) == 2
+    for comparison in answer["comparisons"]:
+        assert comparison["method"] == "paired-log-t"
+        assert comparison["low"] < comparison["ratio"] < comparison["high"]
     records = regatta("records", "five-lines", "--json", cwd=tmp_path).stdout.splitlines()
-    assert len(records) == 14
+    assert len(records) == 28
     keys = {"invocation_id", "cell_id", "status", "host", "round", "block", "position"}
     assert all(keys <= json.loads(line).keys() for line in records)
+    _, _, rest = regatta("explain", "script", cwd=tmp_path).stdout.partition("run by hand:\n")
+    by_hand, _, _ = rest.partition("\nrecords: ")
+    said = subprocess.run(["sh", "-c", by_hand], capture_output=True, text=True, check=True)
+    assert said.stdout == "a  script's second line\n"
 
 
 @pytest.mark.skipif(

@@ -139,13 +139,15 @@ def _show(value: dict[str, Any]) -> None:
     for file in cell["files"]:
         click.echo(f"  {file['sha256'][:16]}  {file['path']}")
     if cell["check"]:
-        click.echo(f"  checked afterwards by: {shlex.join(cell['check'])}")
+        click.echo(f"  checked afterwards by: {printable(shlex.join(cell['check']), _LONGEST_COMMAND)}")
     if value["padding_bytes"]:
         click.echo(
             f"  each invocation has 0 to {value['padding_bytes']} bytes of REGATTA_PADDING more, drawn from the seed"
         )
     click.echo("run by hand:")
-    click.echo(f"  {printable(value['command'], _LONGEST_COMMAND)}")
+    # An argument may have several lines; indented, they would be another argument.
+    for line in f"  {value['command']}".split("\n"):
+        click.echo(printable(line, _LONGEST_COMMAND))
     counts = ", ".join(f"{count} {status}" for status, count in value["statuses"].items()) or "none"
     click.echo(f"records: {counts}")
     for reason, count in value["reasons"].items():

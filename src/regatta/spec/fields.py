@@ -113,8 +113,10 @@ def _check_sha256(text: str) -> str:
 def _check_program(arguments: list[str]) -> list[str]:
     if not arguments:
         raise refusal("a program and its arguments", "[program, argument]")
-    if not arguments[0]:
+    if not one_line(arguments[0]):
         raise refusal("a program before the arguments", "[program, argument]")
+    if any("\0" in argument for argument in arguments):
+        raise refusal("arguments without NUL", "remove it")
     return arguments
 
 
@@ -186,7 +188,8 @@ ParameterName = Annotated[str, AfterValidator(_check_parameter)]
 Sha256 = Annotated[Text, AfterValidator(_check_sha256)]
 InsidePath = Annotated[Text, AfterValidator(_check_inside)]
 FileName = Annotated[str, AfterValidator(_check_file_name)]
-Command = Annotated[list[Line], AfterValidator(_check_program), Field(max_length=MAX_ITEMS)]
+#: An argument may have several lines, as a script after `sh -c` has.
+Command = Annotated[list[Text], AfterValidator(_check_program), Field(max_length=MAX_ITEMS)]
 Flags = Annotated[list[Line], Field(max_length=MAX_ITEMS)]
 Environment = dict[Variable, Line]
 ScalarValue = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema(_TEXT_SCHEMA)]
