@@ -10,7 +10,9 @@ import click
 
 @click.command()
 @click.option(
-    "--markdown", is_flag=True, help="The reference page of all kinds (docs/spec.md) instead of JSON Schema."
+    "--markdown",
+    is_flag=True,
+    help="Print the reference page of all kinds (docs/spec.md) instead of JSON Schema.",
 )
 @click.option(
     "--kind",
@@ -31,7 +33,7 @@ import click
     ),
     default="spec",
     show_default=True,
-    help="Which file the JSON Schema is of.",
+    help="The kind of file.",
 )
 def schema(markdown: bool, kind: str) -> None:
     """Print the JSON Schema of the spec, for editors."""

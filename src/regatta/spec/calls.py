@@ -193,20 +193,22 @@ Endings = Annotated[list[Ending], BeforeValidator(listed), one_or_list({"enum": 
 
 
 class CountedAsSpec(Strict):
-    """A primitive that a call counts for."""
+    """A primitive that a call counts as."""
 
     primitive: Name = Field(description="Name of the primitive.", examples=["file_read"])
     each: Literal["call", "byte"] = Field(
-        "call", description="One for each call, or for each byte.", examples=["byte"]
+        "call", description="Count one per call, or one per byte.", examples=["byte"]
     )
     argument: Name | None = Field(
         None,
-        description="Argument of the primitive that the bytes of a call are (KiB of memory for processes).",
+        description="Argument of the primitive that receives the number of bytes of a call (for processes: KiB of"
+        " memory).",
         examples=["bytes"],
     )
     end: Literal["read", "write"] | None = Field(
         None,
-        description="Where the primitive's cost has both ends in it, which end this call is; the end that has more counts.",
+        description="If the cost of the primitive includes a read and a write, the end that this call is. The end"
+        " with the larger count determines the count.",
         examples=["read"],
     )
 
@@ -218,7 +220,7 @@ class CountedAsSpec(Strict):
 
 
 class CallRuleSpec(Strict):
-    """Calls, and what they count as."""
+    """A rule: system calls, and the primitives that they count as."""
 
     calls: Calls = Field(
         description=f"System calls, or {', '.join(PROCESS_CALLS)}.",
@@ -226,51 +228,59 @@ class CallRuleSpec(Strict):
     )
     on: Kinds = Field(
         [],
-        description="Kinds of the descriptor that is the call's first argument (mmap: its fifth); left out: any.",
+        description="Kinds of the descriptor in the first argument of the call (mmap: the fifth). If omitted: "
+        "any.",
         examples=[["file"]],
     )
     result: Endings = Field(
         [],
-        description="How the call ended: an error, 0, or anything else; left out: any.",
+        description="Result of the call: an error, 0, or any other value. If omitted: any.",
         examples=[["some"]],
     )
     turn: Literal["reply", "further"] | None = Field(
         None,
-        description="Of writes on TCP: the first after a read (`begins_turn`), or one more; left out: any.",
+        description="For writes on TCP: the first write after a read (`begins_turn`), or a further write. If "
+        "omitted: any.",
         examples=["reply"],
     )
     phase: Literal["program", "loader"] | None = Field(
         None,
-        description="Calls of the loader after an exec, or all others; left out: both.",
+        description="Calls of the loader after an exec, or all other calls. If omitted: both.",
         examples=["loader"],
     )
     least_bytes: int = Field(
-        0, ge=0, description="Calls of fewer bytes are left to the rules below.", examples=[4096]
+        0,
+        ge=0,
+        description="Minimum number of bytes. Later rules take calls with fewer bytes.",
+        examples=[4096],
     )
     counts: Annotated[list[CountedAsSpec], Field(max_length=8)] = Field(
-        [], description="The primitives that each counts for.", examples=[[{"primitive": "stat"}]]
+        [], description="The primitives that each call counts as.", examples=[[{"primitive": "stat"}]]
     )
     covered_by: Names = Field(
         [],
-        description="Primitives of rules above whose cost has these calls in it already: they count nothing.",
+        description="Primitives of earlier rules whose cost already includes these calls. The calls count as "
+        "nothing.",
         examples=[["open_close"]],
     )
     at_most: float = Field(
         1.0,
         gt=0,
-        description="With `covered_by`: so many of each call for each of those primitives; more are left to the rules below.",
+        description="With `covered_by`: maximum number of each call per such primitive. Later rules take the "
+        "rest.",
         examples=[2],
     )
     approximated: bool = Field(
         False,
-        description="The primitive is the nearest that is measured, not what the call does: the vector names the rule.",
+        description="Whether the primitive is only the nearest measured one and differs from the call. The "
+        "application vector lists the rule.",
         examples=[True],
     )
     begins_turn: bool = Field(
-        False, description="After such a call on TCP the next write there is the reply.", examples=[True]
+        False, description="Whether the next write on the same TCP connection is the reply.", examples=[True]
     )
     why: Line = Field(
-        "", description="The reason, for people.", examples=["waits: what it waits for is counted itself"]
+        "", description="The reason, for readers.", examples=["waits: what it waits for is counted itself"]
     )
 
     @model_validator(mode="after")
@@ -289,16 +299,16 @@ class CallRuleSpec(Strict):
 
 
 class CallsFile(Strict):
-    """configs/primitives/os-calls.yml"""
+    """The primitives that the system calls of a program count as."""
 
     rules: dict[Name, CallRuleSpec] = Field(
-        description="Name -> rule, in order: a call is taken by the first that fits.",
+        description="The rules, by name. Order matters: the first rule that matches a call takes it.",
         examples=[{"look-up": {"calls": ["stat"], "counts": [{"primitive": "stat"}]}}],
         min_length=1,
         max_length=MAX_ITEMS,
     )
     unknown: Name = Field(
-        description="The primitive that stands for a call that no rule takes; the vector names those calls.",
+        description="Primitive for calls that no rule matches. The application vector lists those calls.",
         examples=["null_call"],
     )
 

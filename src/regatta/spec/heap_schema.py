@@ -42,7 +42,7 @@ class FactorRange(_Range):
         alias="to", description="Last factor, included.", examples=[6]
     )
     step: Annotated[Exact, Field(gt=0)] = Field(
-        description="Distance of neighbours; `to` is `from` plus whole steps.", examples=[0.25]
+        description="Distance between neighbors. `to` minus `from` must be a multiple of it.", examples=[0.25]
     )
 
 
@@ -51,7 +51,12 @@ class SizeRange(_Range):
 
     first: int = Field(alias="from", description="First size in MiB.", ge=1, le=2**24, examples=[64])
     last: int = Field(alias="to", description="Last size in MiB, included.", ge=1, le=2**24, examples=[512])
-    step: int = Field(description="Distance of neighbours in MiB.", ge=1, le=2**24, examples=[64])
+    step: int = Field(
+        description="Distance between neighbors in MiB. `to` minus `from` must be a multiple of it.",
+        ge=1,
+        le=2**24,
+        examples=[64],
+    )
 
 
 def _list_or_range(value: Any) -> str:
@@ -70,11 +75,12 @@ Sizes = Annotated[
 
 
 class HeapSpec(Strict):
-    """Heap of Java runtimes (`-Xms` and `-Xmx` alike): factors of minheap, or sizes. One of the two."""
+    """Heap of Java runtimes (both `-Xms` and `-Xmx`): either multiples of the minheap or sizes."""
 
     factors: Factors | None = Field(
         None,
-        description="Multiples of the benchmark's minheap: a list, or `{from, to, step}` with both ends included.",
+        description="Multiples of the minheap of the benchmark: a list, or `{from, to, step}` with both ends "
+        "included.",
         examples=[[1.5, 4], {"from": 1, "to": 6, "step": 0.25}],
     )
     sizes_mib: Sizes | None = Field(

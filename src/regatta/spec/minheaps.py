@@ -22,27 +22,31 @@ Outputs = Annotated[dict[Name, Sha256], Field(min_length=1, max_length=MAX_ITEMS
 
 
 class MinheapsFile(Strict):
-    """The least heaps of a suite's benchmarks on one reference runtime. `regatta minheap SPEC --keep` makes it."""
+    """Minheaps of the benchmarks of a suite on one reference runtime. `regatta minheap SPEC --keep` writes this file."""
 
-    suite: Name = Field(description="The suite, and the file's name.", examples=["vm"])
-    runtime: Name = Field(description="The reference runtime, by its name.", examples=["temurin-21"])
-    build: Line = Field(description="What it said of itself.", examples=["openjdk 21.0.8 2025-07-15 LTS"])
-    architecture: Line = Field(description="Of the machine, as `uname -m` says.", examples=["x86_64"])
-    collectors: list[Name] = Field(
-        description="Those under which every size was survived.", min_length=1, examples=[["serial", "g1"]]
+    suite: Name = Field(description="Name of the suite and of the file.", examples=["vm"])
+    runtime: Name = Field(description="Name of the reference runtime.", examples=["temurin-21"])
+    build: Line = Field(
+        description="Version that the runtime reports.", examples=["openjdk 21.0.8 2025-07-15 LTS"]
     )
-    passes: int = Field(description="Runs that were survived under each.", ge=1, examples=[3])
-    iterations: int = Field(description="Iterations of each run.", ge=1, examples=[1])
+    architecture: Line = Field(
+        description="Architecture of the machine (from `uname -m`).", examples=["x86_64"]
+    )
+    collectors: list[Name] = Field(
+        description="Collectors under which every size completed.", min_length=1, examples=[["serial", "g1"]]
+    )
+    passes: int = Field(description="Number of completed runs per collector.", ge=1, examples=[3])
+    iterations: int = Field(description="Number of iterations of each run.", ge=1, examples=[1])
     heaps_mib: dict[Name, Heaps] = Field(
-        description="Benchmark to size to the least heap in MiB.",
+        description="Minheap in MiB, by benchmark and size.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[{"compress": {"s10": 14, "s100": 92}}],
     )
     outputs: dict[Name, Outputs] = Field(
         {},
-        description="Benchmark to size to the digest of the right output (`expect.digest` of the suite) when it was measured: "
-        "where the suite expects another one now, it is other work, and its minheap must be measured again.",
+        description="Expected digest (`expect.digest` of the suite) at the time of measurement, by benchmark and "
+        "size. If the suite now expects another digest, measure the minheap again.",
         max_length=MAX_ITEMS,
         examples=[{"compress": {"s10": "0" * 64}}],
     )

@@ -75,26 +75,26 @@ _KINDS: dict[str, CostKind] = {
 
 
 class ChosenSeries(Strict):
-    """Series of a benchmark: all that have these parameters."""
+    """All series of a benchmark that have these parameters."""
 
-    suite: Name = Field(description="The suite.", examples=["lm"])
-    benchmark: Name = Field(description="Its benchmark.", examples=["lat_syscall"])
-    metric: Line = Field("latency", description="The benchmark's metric.", examples=["latency"])
+    suite: Name = Field(description="Name of the suite.", examples=["lm"])
+    benchmark: Name = Field(description="Name of the benchmark.", examples=["lat_syscall"])
+    metric: Line = Field("latency", description="Metric of the benchmark.", examples=["latency"])
     parameters: dict[ParameterName, ScalarValue] = Field(
         {},
-        description="Parameters of the metric and their values. What is not named here, and is no argument of the cost, must not "
-        "tell series apart.",
+        description="Parameters of the metric and their values. The selected series must differ only in the "
+        "arguments of the cost.",
         max_length=32,
         examples=[{"call": "stat"}],
     )
 
 
 class ShareChoice(Strict):
-    """The metric that tells which part of the cost is spent in user mode; of the same benchmark."""
+    """Metric of the same benchmark that gives the share of the cost in user mode."""
 
-    metric: Line = Field(description="A ratio or per cent.", examples=["user_share"])
+    metric: Line = Field(description="A metric that is a ratio or a percentage.", examples=["user_share"])
     parameters: dict[ParameterName, ScalarValue] = Field(
-        {}, description="As of the series; several series give their mean.", max_length=32, examples=[{}]
+        {}, description="As in `series`. Several series are averaged.", max_length=32, examples=[{}]
     )
 
 
@@ -105,35 +105,39 @@ def _check_breaks(breaks: list[float]) -> list[float]:
 
 
 class CostSpec(Strict):
-    """What the series become; one of the keys but `breaks` and `outside`. `cost: constant` is the one series as it is."""
+    """The function to fit to the series: one key with its options. `cost: constant` uses the single series unchanged."""
 
     fixed_of: ParameterName | None = Field(
-        None, description="The fixed part of the line over this parameter.", examples=["bytes"]
+        None, description="The constant term of the line over this parameter.", examples=["bytes"]
     )
     per_of: ParameterName | None = Field(
         None,
-        description="What each unit of this parameter adds; the parameter must be in the primitive's unit.",
+        description="The slope of the line over this parameter, which must be in the unit of the primitive.",
         examples=["bytes"],
     )
     linear: ParameterName | None = Field(
-        None, description="The line over this parameter, which is the cost's argument.", examples=["bytes"]
+        None,
+        description="The line over this parameter, which becomes the argument of the cost.",
+        examples=["bytes"],
     )
     table: Annotated[list[ParameterName], BeforeValidator(listed), Field(max_length=8)] = Field(
-        [], description="Every series as it is, over these parameters.", examples=[["bytes"]]
+        [], description="All series unchanged, over these parameters.", examples=[["bytes"]]
     )
     piecewise: ParameterName | None = Field(
-        None, description="Lines over this parameter between `breaks`.", examples=["bytes"]
+        None, description="A line over this parameter between each two `breaks`.", examples=["bytes"]
     )
     breaks: Annotated[
         list[Annotated[float, Field(gt=0, le=1e15)]], Field(max_length=32), AfterValidator(_check_breaks)
     ] = Field(
         [],
-        description="With `piecewise`: where one line ends and the next begins, such as the sizes of caches.",
+        description="With `piecewise`: values where one line ends and the next one starts, such as the sizes of "
+        "caches.",
         examples=[[1048576]],
     )
     outside: Outside = Field(
         "hold",
-        description="With `table`: beyond the measured points the nearest value (`hold`), or on along the last two.",
+        description="With `table`: value outside the measured points. `hold`: the nearest value. `extend`: the "
+        "line through the last two points.",
         examples=["extend"],
     )
 
@@ -173,11 +177,13 @@ class CostSpec(Strict):
 
 
 class PrimitiveSpec(Strict):
-    """One primitive: what it costs, and which series say so."""
+    """A primitive: its cost, and the series that the cost is derived from."""
 
-    description: Line = Field("", description="What one operation is.", examples=["open a file, close it"])
+    description: Line = Field(
+        "", description="Description of one operation.", examples=["open a file, close it"]
+    )
     unit: PrimitiveUnit = Field(
-        "operation", description="What one count of it is.", examples=["operation", "byte"]
+        "operation", description="Unit in which the primitive is counted.", examples=["operation", "byte"]
     )
     series: ChosenSeries = Field(
         description=str(ChosenSeries.__doc__),
@@ -198,10 +204,10 @@ class PrimitiveSpec(Strict):
 
 
 class PrimitivesFile(Strict):
-    """A table of primitives: how the costs of system vectors are made from the series of an experiment."""
+    """How to derive the costs of system vectors from the series of an experiment."""
 
     primitives: dict[Name, PrimitiveSpec] = Field(
-        description="Name to primitive.",
+        description="The primitives, by name.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[

@@ -16,23 +16,28 @@ _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}")
 
 
 class CoresSpec(Strict):
-    """Where measured processes run."""
+    """The CPUs on which measured processes run."""
 
     use: Literal["all", "physical", "cpus"] = Field(
         "all",
-        description="`all`, `physical` (one hardware thread a core), or `cpus` (those listed).",
+        description="`all`; `physical` (one hardware thread per core); or `cpus` (the listed ones).",
         examples=["physical"],
     )
     cpus: list[Annotated[int, Field(ge=0, le=65535)]] = Field(
         [], description="CPU numbers, with `use: cpus`.", max_length=4096, examples=[[2, 3]]
     )
     housekeeping: int = Field(
-        0, description="Cores kept for the runner and the rest of the system.", ge=0, le=4096, examples=[1]
+        0,
+        description="Number of cores reserved for the runner and the rest of the system.",
+        ge=0,
+        le=4096,
+        examples=[1],
     )
 
     count: int | None = Field(
         None,
-        description="So many physical cores, of one memory node and one largest cache where there is such a place.",
+        description="Number of physical cores to use. They share one memory node and one last-level cache if a "
+        "node with enough cores exists.",
         ge=1,
         le=4096,
         examples=[4],
@@ -54,26 +59,35 @@ _Count = Annotated[int, Field(ge=0, le=2**53)]
 
 
 class PerturbationSpec(Strict):
-    """Past any of these an invocation counts as perturbed and is run again at the end of its block. `null`: not judged."""
+    """Limits of perturbation. An invocation that exceeds one is perturbed, and is repeated at the end of its block. `null` disables a limit."""
 
-    steal_percent: _Percent | None = Field(5.0, description="CPU time taken by the hypervisor.", examples=[1])
+    steal_percent: _Percent | None = Field(
+        5.0, description="CPU time taken by the hypervisor, in percent of all CPUs.", examples=[1]
+    )
     other_cpu_percent: _Percent | None = Field(
-        10.0, description="CPU time of processes that are not measured, over all CPUs.", examples=[5]
+        10.0, description="CPU time of processes that are not measured, in percent of all CPUs.", examples=[5]
     )
     memory_pressure_percent: _Percent | None = Field(
-        5.0, description="Time in which tasks waited for memory (PSI, some).", examples=[1]
+        5.0,
+        description="Time during which some task waited for memory (PSI `some`), in percent.",
+        examples=[1],
     )
     io_pressure_percent: _Percent | None = Field(
-        None, description="Time in which tasks waited for I/O (PSI, some).", examples=[10]
+        None,
+        description="Time during which some task waited for I/O (PSI `some`), in percent.",
+        examples=[10],
     )
     frequency_drop_percent: _Percent | None = Field(
-        10.0, description="Fall of the measured cores' median frequency.", examples=[5]
+        10.0, description="Drop of the median frequency of the measured cores, in percent.", examples=[5]
     )
-    swapped_pages: _Count | None = Field(64, description="Pages swapped in or out.", examples=[0])
-    throttle_events: _Count | None = Field(0, description="Thermal throttling events.", examples=[0])
+    swapped_pages: _Count | None = Field(64, description="Number of pages swapped in or out.", examples=[0])
+    throttle_events: _Count | None = Field(
+        0, description="Number of thermal throttling events.", examples=[0]
+    )
     retries: int = Field(
         1,
-        description="How often it is run again before its last try is kept as it is.",
+        description="Maximum number of retries of a perturbed invocation. If the last retry is perturbed too, its"
+        " record is kept.",
         ge=0,
         le=100,
         examples=[2],
@@ -81,19 +95,21 @@ class PerturbationSpec(Strict):
 
 
 class EnvironmentSpec(Strict):
-    """The environment of measured processes: made, not inherited."""
+    """Environment variables of measured processes. They are not inherited."""
 
     allow: list[Variable] = Field(
         [],
-        description="Variables taken from the environment in which the plan is made; their values become part of what is measured. "
-        "They are written to `plan.json` in clear, so name no secret. Without them PATH is the system's own, LC_ALL is C.UTF-8 and TZ is UTC.",
+        description="Variables to copy from the environment in which the plan is made. Their values become part "
+        "of the identity of the cells. They are written to `plan.json` in plain text, so do not list "
+        "secrets. Defaults: PATH is the system path, LC_ALL is C.UTF-8 and TZ is UTC.",
         max_length=MAX_ITEMS,
         examples=[["LD_LIBRARY_PATH"]],
     )
     set: Environment = Field({}, description="Variables set for every process.", examples=[{"LC_ALL": "C"}])
     padding_bytes: int = Field(
         0,
-        description="Upper bound of a padding of random length, because the environment's size alone shifts results. 0: none.",
+        description="Maximum length of a padding variable of random length. The size of the environment alone can"
+        " shift results; the padding randomizes it. 0: no padding.",
         ge=0,
         le=65536,
         examples=[4096],
@@ -101,19 +117,19 @@ class EnvironmentSpec(Strict):
 
 
 class LimitsSpec(Strict):
-    """Resource limits (`setrlimit`) of measured processes. `null`: as they are."""
+    """Resource limits (`setrlimit`) of measured processes. `null`: inherited."""
 
     address_space_mib: Annotated[int, Field(ge=1, le=2**40)] | None = Field(
-        None, description="Virtual memory. JVMs reserve much more than they use.", examples=[65536]
+        None, description="Virtual memory in MiB. JVMs reserve much more than they use.", examples=[65536]
     )
     open_files: Annotated[int, Field(ge=16, le=2**31)] | None = Field(
-        None, description="Open files.", examples=[1024]
+        None, description="Number of open files.", examples=[1024]
     )
     processes: Annotated[int, Field(ge=1, le=2**31)] | None = Field(
-        None, description="Processes and threads of the user.", examples=[4096]
+        None, description="Number of processes and threads of the user.", examples=[4096]
     )
     core_mib: Annotated[int, Field(ge=0, le=2**40)] | None = Field(
-        0, description="Core dumps; 0: none.", examples=[0]
+        0, description="Size of core dumps in MiB. 0: no core dumps.", examples=[0]
     )
 
 
@@ -139,53 +155,58 @@ Capability = Annotated[Text, AfterValidator(_check_capability)]
 
 
 class IsolationSpec(Strict):
-    """How an invocation is kept apart from the rest of its host. `isolation: docker` alone is `{kind: docker}`."""
+    """Isolation of an invocation from its host. `isolation: docker` is short for `{kind: docker}`."""
 
     kind: IsolationKind = Field(
         "cgroup",
-        description="`cgroup`: a control group that accounts for all processes of an invocation, where one may be made, and nothing "
-        "else but the limits below. `none`: not even that. `docker`: each invocation in a fresh container, which sees no file but those of its cell.",
+        description="`cgroup`: a control group that accounts for all processes of an invocation, if the host "
+        "permits one, and that applies `cpu_quota`. `none`: no control group. `docker`: a fresh "
+        "container for each invocation, which sees only the files of its cell.",
         examples=["docker"],
     )
     memory_mib: Annotated[int, Field(ge=16, le=2**30)] | None = Field(
         None,
-        description="With `docker`: memory of the container, without swap. What needs more is killed, and the invocation is `oom`.",
+        description="With `docker`: memory of the container in MiB, without swap. An invocation that needs more "
+        "is killed, with status `oom`.",
         examples=[2048],
     )
     network: Network = Field(
         "none",
-        description="With `docker`: `none` (loopback alone) or Docker's `bridge`.",
+        description="With `docker`: `none` (loopback only) or Docker's `bridge`.",
         examples=["bridge"],
     )
     image: ImageName | None = Field(
         None,
-        description="With `docker`: the image of every runtime that neither `images` nor its registry names one for. Left out: "
-        "`regatta-base:bookworm`, which `docker/base` makes.",
+        description="With `docker`: the image of every runtime without an image in `images` or in its registry "
+        "entry. If omitted: `regatta-base:bookworm`, built from `docker/base`.",
         examples=["my/base:1"],
     )
     images: dict[Name, ImageName] = Field(
         {},
-        description="With `docker`: runtime to image. It must hold /bin/sh, and the programs that commands name without a path; the "
-        "runtime's own folder and all that is built or made for a cell is shown to the container read-only.",
+        description="With `docker`: images, by runtime. An image must contain /bin/sh and all programs that "
+        "commands name without a path. The container sees the folder of the runtime and all files "
+        "built or generated for a cell, read-only.",
         max_length=MAX_ITEMS,
         examples=[{"temurin-21": "my/image:tag"}],
     )
 
     processors: Annotated[int, Field(ge=1, le=65536)] | None = Field(
         None,
-        description="So many CPUs, the last of those that the host measures on (`cores`): the processes' affinity, with `docker` the "
-        "container's CPU set. A host that has fewer is refused.",
+        description="Number of CPUs: the last ones of those that the host measures on (`cores`). Sets the CPU "
+        "affinity of the processes or, with `docker`, the CPU set of the container. A host with fewer"
+        " CPUs is an error.",
         examples=[1],
     )
     cpu_quota: Annotated[float, Field(ge=0.01, le=65536)] | None = Field(
         None,
-        description="Processors' worth of time in each 100 ms, with `cgroup` or `docker`: 0.5 is half a processor. It is read back, and "
-        "a host where it cannot be set is refused.",
+        description="CPU time per 100 ms, in CPUs, with `cgroup` or `docker`; 0.5 is half a CPU. Regatta verifies"
+        " the quota; a host where it cannot be set is an error.",
         examples=[0.5],
     )
     capabilities: list[Capability] = Field(
         [],
-        description="With `docker`: capabilities of the kernel that the container has; it has no other. They take effect for root only.",
+        description="With `docker`: the kernel capabilities of the container; all others are dropped. They take "
+        "effect for root only.",
         max_length=len(CAPABILITIES),
         examples=[["SETUID", "SETGID"]],
     )

@@ -21,17 +21,20 @@ Times = Annotated[dict[Name, Seconds], Field(min_length=1, max_length=MAX_ITEMS)
 
 
 class ReferenceFile(Strict):
-    """How long a suite's programs take on a named machine, to which scores are ratios. `regatta reference` makes it."""
+    """Times of the programs of a suite on a named machine, written by `regatta reference`. Scores are relative to them."""
 
-    suite: Name = Field(description="The suite, and the file's name.", examples=["speclike"])
+    suite: Name = Field(description="Name of the suite and of the file.", examples=["speclike"])
     machine: Line = Field(
-        description="The machine's name, told with every score.", examples=["quiet-xeon-2026"]
+        description="Name of the machine, reported with every score.", examples=["quiet-xeon-2026"]
     )
     description: Text = Field(
-        "", description="What the machine is.", examples=["2 cores of a Xeon at 2.1 GHz, Debian 12, gcc 12.2"]
+        "",
+        description="Description of the machine.",
+        examples=["2 cores of a Xeon at 2.1 GHz, Debian 12, gcc 12.2"],
     )
     times_s: dict[Name, Times] = Field(
-        description="Benchmark to size to the mean elapsed time of one copy, in seconds; taken as exact.",
+        description="Mean elapsed time of one copy in seconds, by benchmark and size. The times are taken as "
+        "exact.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[{"gzip": {"test": 0.31, "train": 0.97}}],

