@@ -18,6 +18,7 @@ from regatta.host.printable import printable
 GROUPS = {
     "Measure": {
         "demo": "Run the demonstration and show its answer",
+        "init": "Write a spec and a suite for your own program",
         "run": "Run an experiment from its spec to its report",
         "status": "Show the progress of experiments",
         "plan": "Show or write the plan: cells, order, duration",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,10 +19,11 @@ from regatta.host.values.resolved import File
 _FOLDER = "files"
 
 
-def user_folders(home: Path) -> list[Path]:
-    """Where such files are looked for: `files` in the home, then the folders of `$REGATTA_FILES`."""
+def user_folders(experiment: Experiment, home: Path) -> list[Path]:
+    """Where such files are looked for: `files` in the home, the folder of the spec, the folders of `$REGATTA_FILES`."""
     own = os.environ.get("REGATTA_FILES", "").split(os.pathsep)
-    return [home / _FOLDER, *(Path(folder).absolute() for folder in own if folder)]
+    spec_folder = Path(experiment.spec_path).absolute().parent
+    return [home / _FOLDER, spec_folder, *(Path(folder).absolute() for folder in own if folder)]
 
 
 def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, File]]:
@@ -34,11 +35,12 @@ def find_user_files(experiment: Experiment, home: Path) -> dict[str, dict[str, F
     Raises:
         HostError: one is missing or incomplete, or its contents are not those that the suite expects.
     """
+    folders = user_folders(experiment, home)
     return {
         benchmark.label: {
             called: file
             for name, wanted in benchmark.files.items()
-            for called, file in _found(f"file {name} of {benchmark.label}", name, wanted, home)
+            for called, file in _found(f"file {name} of {benchmark.label}", name, wanted, folders)
         }
         for benchmark in experiment.benchmarks
         if benchmark.files
@@ -51,14 +53,15 @@ def user_file_parts(experiment: Experiment, home: Path) -> Iterator[Path]:
     Raises:
         HostError: something that is there cannot be read.
     """
+    folders = user_folders(experiment, home)
     for benchmark in experiment.benchmarks:
         for name, wanted in benchmark.files.items():
             with _readable(f"file {name} of {benchmark.label}", wanted):
-                yield from _parts(wanted, home)
+                yield from _parts(wanted, folders)
 
 
-def _parts(wanted: UserFile, home: Path) -> list[Path]:
-    found = _first(wanted, home)
+def _parts(wanted: UserFile, folders: Sequence[Path]) -> list[Path]:
+    found = _first(wanted, folders)
     paths = (found, *(found.parent / name for name in wanted.beside)) if found else ()
     parts = []
     for path in paths:
@@ -84,20 +87,19 @@ def _readable(where: str, wanted: UserFile) -> Iterator[None]:
         raise HostError(where, f"{path} to be readable", error.strerror or str(error), fix) from error
 
 
-def _first(wanted: UserFile, home: Path) -> Path | None:
-    paths = (folder / wanted.name for folder in user_folders(home))
+def _first(wanted: UserFile, folders: Sequence[Path]) -> Path | None:
+    paths = (folder / wanted.name for folder in folders)
     return next((path for path in paths if path.exists()), None)
 
 
-def _found(where: str, name: str, wanted: UserFile, home: Path) -> list[tuple[str, File]]:
+def _found(where: str, name: str, wanted: UserFile, folders: Sequence[Path]) -> list[tuple[str, File]]:
     with _readable(where, wanted):
-        return list(_find(where, name, wanted, home))
+        return list(_find(where, name, wanted, folders))
 
 
-def _find(where: str, name: str, wanted: UserFile, home: Path) -> Iterator[tuple[str, File]]:
-    found = _first(wanted, home)
+def _find(where: str, name: str, wanted: UserFile, folders: Sequence[Path]) -> Iterator[tuple[str, File]]:
+    found = _first(wanted, folders)
     if found is None:
-        folders = user_folders(home)
         fix = f"put it at {folders[0] / wanted.name}, or its folder into REGATTA_FILES; it can be had here: {wanted.origin}"
         raise HostError(where, wanted.name, f"none in {', '.join(map(str, folders))}", fix)
     needed = [found / part for part in wanted.holds] + [found.parent / part for part in wanted.beside]

@@ -100,7 +100,7 @@ class InputSpec(Strict):
 
 
 class UserFileSpec(Strict):
-    """A file or folder that the user supplies. Regatta searches `files/` and the folders of `$REGATTA_FILES`."""
+    """A file or folder that the user supplies. Regatta searches `files/`, the folder of the spec, and the folders of `$REGATTA_FILES`."""
 
     name: InsidePath = Field(
         description="Path in those folders; the first match is used. Its contents are part of the identity of a "

@@ -29,13 +29,13 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REGATTA_FILES", raising=False)
 
 
-def needing(wanted: UserFile) -> Experiment:
+def needing(wanted: UserFile, spec: str = "specs/spec.yml") -> Experiment:
     benchmark = SimpleNamespace(label="s/x:default", files={"kit": wanted})
-    return cast(Experiment, SimpleNamespace(benchmarks=(benchmark,)))
+    return cast(Experiment, SimpleNamespace(benchmarks=(benchmark,), spec_path=spec))
 
 
-def find(wanted: UserFile, home: Path) -> dict[str, File]:
-    return find_user_files(needing(wanted), home)["s/x:default"]
+def find(wanted: UserFile, home: Path, spec: str = "specs/spec.yml") -> dict[str, File]:
+    return find_user_files(needing(wanted, spec), home)["s/x:default"]
 
 
 def put(folder: Path, name: str, text: str = "contents") -> Path:
@@ -45,14 +45,14 @@ def put(folder: Path, name: str, text: str = "contents") -> Path:
     return path
 
 
-def test_the_homes_folder_comes_first_and_then_those_of_the_variable(
+def test_the_homes_folder_comes_first_then_that_of_the_spec_and_those_of_the_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REGATTA_FILES", os.pathsep.join(["", str(tmp_path / "one"), str(tmp_path / "two")]))
     found = {}
-    for place in ("two", "one", "home/files"):
+    for place in ("two", "one", "specs", "home/files"):
         path = put(tmp_path / place, WANTED.name, place)
-        found = find(WANTED, tmp_path / "home")
+        found = find(WANTED, tmp_path / "home", str(tmp_path / "specs" / "spec.yml"))
         assert found == {"kit": File(str(path), contents_sha256(path))}
     assert found["kit"].path.endswith("home/files/kit/program.jar")
 
@@ -62,10 +62,10 @@ def test_a_missing_file_is_an_error_with_its_place_and_its_origin(
 ) -> None:
     monkeypatch.setenv("REGATTA_FILES", str(tmp_path / "own"))
     with pytest.raises(HostError) as told:
-        find(WANTED, tmp_path)
+        find(WANTED, tmp_path, str(tmp_path / "specs" / "spec.yml"))
     (problem,) = told.value.problems
     assert (problem.where, problem.expected) == ("file kit of s/x:default", "kit/program.jar")
-    assert problem.got == f"none in {tmp_path / 'files'}, {tmp_path / 'own'}"
+    assert problem.got == f"none in {tmp_path / 'files'}, {tmp_path / 'specs'}, {tmp_path / 'own'}"
     assert str(tmp_path / "files" / "kit" / "program.jar") in problem.fix
     assert problem.fix.endswith("it can be had here: a shop in Ghent")
 
