@@ -121,7 +121,7 @@ def _around(records: list[dict[str, Any]]) -> Iterator[Row]:
         if kind in spent:
             medians = {name: round(statistics.median(values), 3) for name, values in parts.items()}
             yield Row(
-                what=f"what is done around an invocation {what}",
+                what=f"runner time around an invocation {what}",
                 unit="ms",
                 ours=statistics.median(spent[kind]),
                 peer=bare,

@@ -129,7 +129,7 @@ def _measure(place: Path, work: Workload, turns: int, iterations: int) -> list[R
         percent = statistics.median(percents)
         rows.append(
             Row(
-                f"{work.name}: the harness' own time an iteration, {name}",
+                f"{work.name}: harness time per iteration, {name}",
                 "%",
                 percent,
                 None,

@@ -163,7 +163,7 @@ def measure_operations(place: Path, quick: bool) -> list[Row]:
     fixed_s = statistics.median(_fixed_cost_s(place, build) for _ in range(turns))
     rows.append(
         Row(
-            "one latency: all that is not its intervals",
+            "one latency: time outside of its intervals",
             "s",
             fixed_s,
             None,

@@ -52,7 +52,7 @@ def print_rows(rows: list[Row], as_json: bool) -> None:
 
 
 def _print_table(rows: list[Row]) -> None:
-    lines = [("what", "ours", "peer", "", "ratio", "goal", "holds")]
+    lines = [("row", "Regatta", "peer", "", "ratio", "goal", "holds")]
     for row in rows:
         lines.append(
             (

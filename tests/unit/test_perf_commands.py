@@ -114,7 +114,7 @@ def test_lm_prints_what_the_harness_finds_beside_what_peers_find(tmp_path: Path)
     rows = rows_of("lm", tmp_path)
     empty = rows[0]
     assert empty["what"] == "an empty loop, after subtraction"
-    assert rows[-1]["what"] == "one latency: all that is not its intervals"
+    assert rows[-1]["what"] == "one latency: time outside of its intervals"
     calls = [row for row in rows if row["what"] == "the null call"]
     assert len(calls) == 2
     assert all(row["peer"] is None or row["ratio"] > 0 for row in calls)
