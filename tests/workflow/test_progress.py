@@ -16,6 +16,7 @@ from small_experiments import SmallExperiment, read_terminal
 from helpers.in_process import PROGRAM
 from helpers.runner_plans import measured_processes, wait_until
 from regatta.host.journal.runner_state import read_state
+from regatta.store.so_far import read_so_far
 
 
 def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> None:
@@ -48,6 +49,43 @@ def test_status_from_another_terminal_says_what_is_measured(tmp_path: Path) -> N
     assert "\r" not in err
     told = small.regatta("status", "small").stdout
     assert told.startswith("small: complete, 6 of 6 invocations recorded\n")
+
+
+def test_the_comparisons_so_far_are_shown_while_it_measures_here_and_from_another_terminal(
+    tmp_path: Path,
+) -> None:
+    """Each invocation takes half a second until there are estimates, for they are computed in pauses of the runner."""
+    small = SmallExperiment(tmp_path, invocations={"fixed": 200}, baseline={"modifiers": "quiet"})
+    small.spec["modifiers"]["quiet"] = {"environment": {"LOUD": "0"}}
+    small.spec["modifier_sets"] = [["quiet"], ["loud"]]
+    go_on = tmp_path / "go on"
+    small.suite["benchmarks"] = {"nap": {"command": ["sh", "-c", f"[ -e '{go_on}' ] || sleep 0.5"]}}
+    small.write()
+    process = small.start_run()
+    wait_until(lambda: measured_processes(small.results_file), "a measured process", 60)
+    watching = small.start("watch", "small")
+    try:
+        try:
+            found = wait_until(lambda: read_so_far(small.folder), "estimates", 60)
+        except AssertionError:
+            if os.getloadavg()[0] > 3 * len(os.sched_getaffinity(0)):
+                pytest.skip("machine too busy: estimates that take longer than a pause are ended")
+            raise
+        assert found.columns[-3:] == ("ratio", "95 % CI", "n")
+        wait_until(
+            lambda: any("loud / quiet" in row[0] for row in read_so_far(small.folder).rows), "a row", 60
+        )
+    finally:
+        go_on.touch()
+    _, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    said, told = watching.communicate(timeout=60)
+    assert watching.returncode == 0, told
+    assert "small: complete, 402 of 402 invocations recorded\n" in said
+    for text in (err, told):
+        assert re.search(r"^so far, not final, from \d+ invocations: .*elapsed$", text, re.MULTILINE), text
+        assert re.search(r"loud / quiet \(native\) +\d\.\d+ ", text), text
+    assert not [path for path in small.folder.logs.glob("live-*.log") if path.read_bytes()]
 
 
 def made_folder(path: Path) -> Path:

@@ -21,6 +21,7 @@ GROUPS = {
         "init": "Write a spec and a suite for your own program",
         "run": "Run an experiment from its spec to its report",
         "status": "Show the progress of experiments",
+        "watch": "Show a running experiment: progress and estimates so far",
         "plan": "Show or write the plan: cells, order, duration",
         "explain": "Show the exact command of a cell and its records",
         "list": "List experiments, suites, runtimes, collectors and hosts",

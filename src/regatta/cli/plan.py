@@ -90,8 +90,10 @@ def _said_when_long(ready: Ready) -> Iterator[None]:
 def _write(ready: Ready, plans: Mapping[str, HostPlan], refused: list[tuple[str, str, str]]) -> None:
     from regatta.fleet.plans import remove_other_plans, write_experiment, write_host_plan, write_runner
     from regatta.store.cells import describe_older_records
+    from regatta.store.so_far import forget_so_far
 
     describe_older_records(ready.folder)
+    forget_so_far(ready.folder)
     plan_ids = {name: write_host_plan(ready.folder, host_plan) for name, host_plan in plans.items()}
     remove_other_plans(ready.folder, ready.experiment)
     write_runner(ready.folder.runner)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from regatta.host.values.host import Host
     from regatta.influx.settings import Settings
     from regatta.store.folder import Folder
+
+_ESTIMATE_EVERY_S = 5.0
 
 
 @click.command()
@@ -90,15 +94,16 @@ def _become_the_runner(place: Folder, name: str, number: int, receipt: Path, ret
     ]  # fmt: skip
     from regatta.fleet.zipapp import zipapp_bytes
 
-    settings = _influx()
     # A run that has begun goes on with its own runner when Regatta is upgraded meanwhile.
-    if settings is not None and place.runner.read_bytes() == zipapp_bytes():
-        from regatta.influx.live import start_sender
+    if place.runner.read_bytes() == zipapp_bytes():
+        from regatta.cli.companion import start_companion
 
         try:
-            argv += ["--pauses", str(start_sender(place, name, number, settings))]
+            argv += ["--pauses", str(start_companion(place, name, number, _influx()))]
         except OSError as error:
-            click.echo(f"not sent to InfluxDB until the segment ends: {error}", err=True)
+            click.echo(
+                f"no estimates, and nothing sent to InfluxDB, until the segment ends: {error}", err=True
+            )
     os.execv(sys.executable, [*argv, *(["--retry-failed"] if retry_failed else [])])
 
 
@@ -109,6 +114,29 @@ def _sent_meanwhile(place: Folder, name: str) -> AbstractContextManager[None]:
     from regatta.influx.live import sent_beside
 
     return sent_beside(place, name, settings, lambda text: click.echo(text, err=True))
+
+
+@contextmanager
+def _estimated_meanwhile(place: Folder, name: str) -> Iterator[None]:
+    """Compute the comparisons so far in a thread, while this process follows another machine."""
+    from regatta.answers.so_far import Estimates
+    from regatta.host.journal.runner_state import node_is_here
+
+    over = threading.Event()
+    estimates = Estimates(place)
+
+    def work() -> None:
+        with suppress(OSError):
+            while not over.wait(_ESTIMATE_EVERY_S):
+                if not node_is_here(place.state, name):
+                    estimates.look()
+
+    thread = threading.Thread(target=work, name="estimates", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 def _influx() -> Settings | None:
@@ -132,7 +160,7 @@ def _measure_elsewhere(
     from regatta.store.receipts import ask_hosts_again
 
     try:
-        with _sent_meanwhile(place, host.name):
+        with _sent_meanwhile(place, host.name), _estimated_meanwhile(place, host.name):
             if host.way(way) == "slurm":
                 from regatta.fleet.slurm_segments import SlurmSegment
 

@@ -17,9 +17,11 @@ from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.host.printable import printable
 from regatta.store.events import FAILED
 from regatta.store.folder import Folder
+from regatta.store.so_far import SoFar, read_so_far
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
+    from regatta.cli.live_bar import LiveBar
+
 
 STAGES = {
     "build": "building workloads",
@@ -38,8 +40,11 @@ STAGES = {
 _LONGEST_NOTE = 300
 #: how often it is asked whether a runner is at work of which nobody has told
 _NOTICE_EVERY_S = 1.0
-#: how often a line is printed where there is no terminal
+#: how often a line is printed where there is no terminal, and how often the comparisons so far
 _LINE_EVERY_S = 15.0
+_ESTIMATES_EVERY_S = 60.0
+#: comparisons that are shown while measuring
+_ESTIMATES = 12
 
 
 class Watcher:
@@ -53,36 +58,31 @@ class Watcher:
         self._seen: tuple[Any, ...] = ()
         self._line_at = 0.0
         self._first: tuple[float, int] | None = None
-        self._bar: Bar | None = None
+        self._bar: LiveBar | None = None
         self._task: Any = None
         self._minheap_lines = 0
         self._hosts: dict[str, tuple[int, tuple[int, list[int], bool]]] = {}
         self._undecided = False
         self._done = 0
         self._noticed_at = 0.0
+        self._estimates: SoFar | None = None
+        self._estimates_at = 0.0
 
     @property
     def measuring(self) -> bool:
         """Whether the machine should be left alone."""
         return self.stage in ("measure", "calibrate")
 
+    @property
+    def has_runner(self) -> bool:
+        """Whether a runner measures or waits."""
+        return bool(self._runners())
+
     def __enter__(self) -> Watcher:
         if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-            )
+            from regatta.cli.live_bar import LiveBar
 
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn(), TimeElapsedColumn(),
-                TextColumn("left"), TimeRemainingColumn(compact=True), TextColumn("{task.fields[now]}", markup=False),
-                console=Console(stderr=True), auto_refresh=False, transient=True,
-            )  # fmt: skip
+            self._bar = LiveBar()
             self._bar.start()
             self._task = self._bar.add_task("starting", total=None, now="")
         return self
@@ -111,6 +111,7 @@ class Watcher:
             self._shown_stage = self.stage
             self._show(STAGES[self.stage], None, "")
         if self.stage == "measure":
+            self._look_at_estimates()
             self._look_at_runners()
         elif self.stage == "calibrate":
             self._look_at_minheap()
@@ -139,6 +140,21 @@ class Watcher:
         if lines and len(lines) != self._minheap_lines:
             self._minheap_lines = len(lines)
             self._show(STAGES["calibrate"], None, lines[-1].removeprefix("minheap  "))
+
+    def _look_at_estimates(self) -> None:
+        """Show the comparisons so far: below the bar, or as lines now and then."""
+        found = read_so_far(self.folder)
+        if found is None or found == self._estimates or not found.rows:
+            return
+        if self._bar is not None:
+            self._estimates = found
+            self._bar.below = "\n".join(found.lines(_ESTIMATES))
+            self._bar.refresh()
+            return
+        moment = time.monotonic()
+        if self._estimates is None or moment - self._estimates_at >= _ESTIMATES_EVERY_S:
+            self._estimates, self._estimates_at = found, moment
+            self.say("\n".join(found.lines(_ESTIMATES)))
 
     def _look_at_runners(self) -> None:
         runners = self._runners()

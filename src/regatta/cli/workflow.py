@@ -33,6 +33,7 @@ _INTERRUPTED = 130
 _LEAST_ROOM_BYTES = 1 << 20
 #: of its log; how a job ended is told at the end
 _SNAKEMAKES_LAST_BYTES = 1 << 18
+_LOCK = ".run.lock"
 
 
 @contextmanager
@@ -46,8 +47,17 @@ def _only_one(folder: Folder) -> Iterator[int]:
             file=sys.stderr, flush=True,
         )  # fmt: skip
 
-    with locked(folder.path / ".run.lock", say=say) as fd:
+    with locked(folder.path / _LOCK, say=say) as fd:
         yield fd
+
+
+def is_being_run(folder: Folder) -> bool:
+    """Whether a `regatta run` of the experiment, or the Snakemake that it started, is there."""
+    try:
+        with locked(folder.path / _LOCK, patience_s=0.0):
+            return False
+    except BlockingIOError:
+        return True
 
 
 def run_workflow(
@@ -98,7 +108,7 @@ def _run(
         "--directory", str(Path.cwd()),
         "--profile", str(home / "configs" / "profiles" / profile),
     ]  # fmt: skip
-    heard = _Heard(folder)
+    heard = Heard(folder)
     with (folder.logs / "snakemake.log").open("ab") as log, _told_to_stop():
         began_at = os.fstat(log.fileno()).st_size
         # Its own session: Ctrl-C reaches this process alone, which then ends the workflow in order.
@@ -139,18 +149,21 @@ def _told_to_stop() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-class _Heard:
+class Heard:
     """Reads from the experiment's events what the workflow does; its logger writes them down."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, from_start: bool = False) -> None:
+        """`from_start`: hear what happened before, too."""
         self._path = events_path(folder.path)
         self._offset = 0
         #: hosts whose runner waits for another run
         self.waiting: set[str] = set()
-        for _ in self.stages():
-            pass  # what happened before
         #: whether the experiment was begun and not ended since
         self.at_work = False
+        if not from_start:
+            for _ in self.stages():
+                pass
+            self.at_work = False
         #: of the step that has failed last: its file in `logs/`; empty where none has
         self.failed_log = ""
 
@@ -175,7 +188,7 @@ class _Heard:
             return
 
 
-def _tell_end(folder: Folder, heard: _Heard, text: str) -> None:
+def _tell_end(folder: Folder, heard: Heard, text: str) -> None:
     """Write down that the experiment has ended, if the workflow itself could not any more."""
     for _ in heard.stages():
         pass
@@ -187,7 +200,7 @@ def _tell_end(folder: Folder, heard: _Heard, text: str) -> None:
             append_event(folder.path, "experiment_ended", text=text)
 
 
-def _watch(process: subprocess.Popen[bytes], heard: _Heard, watcher: Watcher) -> None:
+def _watch(process: subprocess.Popen[bytes], heard: Heard, watcher: Watcher) -> None:
     """Show what the workflow does until it ends; sleeps between two looks, longer while something is measured."""
     ended = os.pidfd_open(process.pid)
     try:

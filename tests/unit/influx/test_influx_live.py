@@ -17,11 +17,12 @@ from helpers.faulty_proxy import faulty_proxy
 from helpers.influx_ingests import database_values, journal_values, write_big_experiment
 from helpers.influx_server import InfluxServer
 from helpers.runner_plans import HOST, sh, wait_until, write_plan
+from regatta.cli.companion import Task, work_in_pauses
 from regatta.cli.segment import _measure_elsewhere
 from regatta.host.processes import process_start
 from regatta.host.values.host import Host
 from regatta.influx import live
-from regatta.influx.live import send_in_pauses, sent_beside
+from regatta.influx.live import PauseSender, sent_beside
 from regatta.influx.settings import Settings, read_settings
 from regatta.store.events import append_event
 from regatta.store.folder import Folder
@@ -104,7 +105,9 @@ def test_nothing_is_sent_for_a_runner_that_no_longer_waits(
     with theirs:
         ours.sendall(b"p")
         ours.close()
-        send_in_pauses(theirs.fileno(), folder, "alpha", settings, print)
+        work_in_pauses(
+            theirs.fileno(), [Task(PauseSender(folder, "alpha", settings, print).look, 2.0)], print
+        )
     assert influx_server.counts(database) == {}
 
 
@@ -124,7 +127,9 @@ def test_events_and_records_are_sent_in_a_pause(
 
         thread = threading.Thread(target=runner)
         thread.start()
-        send_in_pauses(os.dup(theirs.fileno()), folder, "alpha", settings, print)
+        work_in_pauses(
+            os.dup(theirs.fileno()), [Task(PauseSender(folder, "alpha", settings, print).look, 2.0)], print
+        )
         thread.join(30)
     assert database_values(influx_server, database) == journal_values(folder.path)
     assert segments(influx_server, database) == [7]

@@ -91,3 +91,9 @@ def _local(since: str) -> str:
         return since
     today = time.localtime()[:3] == then[:3]
     return time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", then)
+
+
+def node_is_here(states: Path, host: str) -> bool:
+    """Whether the node that Slurm gave for a host is this machine: its runner's process is one of this machine then."""
+    state = read_state(states / f"{host}.node.json")
+    return state is not None and bool(state["alive"])

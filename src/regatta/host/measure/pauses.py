@@ -13,8 +13,8 @@ from regatta.host.measure.process import StopSignals
 PAUSE, DONE = b"p", b"d"
 #: at most one pause in so many seconds
 EVERY_S = 5.0
-#: The other side ends itself before this. Before the first pause it may still be starting.
-_LONGEST_S, _LONGEST_FIRST_S = 3.0, 8.0
+#: The other side ends itself before this. Usually a pause takes some tenths of a second; in one of them it loads its code.
+_LONGEST_S = 8.0
 #: Measured processes may be limited to few descriptors, which are the lowest ones.
 _LOWEST_DESCRIPTOR = 64
 
@@ -29,7 +29,6 @@ class Pauses:
             self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
             os.close(fd)
         self._reason: tuple[object, ...] = ()
-        self._longest_s = _LONGEST_FIRST_S
         self._next_ns = 0
 
     def offer(self, reason: tuple[object, ...], stop: StopSignals | None = None) -> int:
@@ -52,7 +51,6 @@ class Pauses:
             return 0
         if not self._answered(self._fd, stop):
             self.close()
-        self._longest_s = _LONGEST_S
         ended_ns = time.monotonic_ns()
         if stop is not None:
             self._next_ns = ended_ns + int(EVERY_S * 1e9)
@@ -64,7 +62,7 @@ class Pauses:
             poll = select.poll()
             for each in (fd, *((stop.fd,) if stop else ())):
                 poll.register(each, select.POLLIN)
-            ready = {each for each, _ in poll.poll(1000 * self._longest_s)}
+            ready = {each for each, _ in poll.poll(1000 * _LONGEST_S)}
             return fd in ready and os.read(fd, 1) == DONE
         except OSError:
             return False

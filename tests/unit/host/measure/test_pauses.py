@@ -69,7 +69,7 @@ def test_what_does_not_answer_is_waited_for_once(
 ) -> None:
     ours, theirs = other
     monkeypatch.setattr(pauses, "EVERY_S", 0.0)
-    monkeypatch.setattr(ours, "_longest_s", 0.0)
+    monkeypatch.setattr(pauses, "_LONGEST_S", 0.0)
     if ends:
         theirs.shutdown(socket.SHUT_RDWR)
     with StopSignals() as stop:

@@ -1,0 +1,79 @@
+"""Computing the comparisons of an experiment while it is measured, when there is time for it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from regatta.host.errors import RegattaError
+from regatta.host.files import locked
+from regatta.host.journal.journal import journal_files
+from regatta.store.folder import Folder
+from regatta.store.so_far import SoFar, write_so_far
+
+#: the share of the time that may go into it
+_SHARE = 0.05
+_LEAST_GAP_S = 5.0
+
+
+def _directly(work: Callable[[], None]) -> bool:
+    work()
+    return True
+
+
+class Estimates:
+    """The comparisons so far of one experiment, computed again after new records, for at most 5 % of the time."""
+
+    def __init__(self, folder: Folder, apart: Callable[[Callable[[], None]], bool] = _directly) -> None:
+        """`apart`: runs the computation, and returns whether it came to its end; after one that did not, there is no other."""
+        self._folder = folder
+        self._apart = apart
+        self._imported = False
+        self._size = 0
+        self._next_s = 0.0
+
+    def look(self) -> None:
+        """Compute them if it is time for it; the first call that finds records only loads the code."""
+        began_s = time.monotonic()
+        size = sum(path.stat().st_size for path in journal_files(self._folder.path))
+        if began_s < self._next_s or size == self._size:
+            return
+        if not self._imported:
+            import regatta.answers.context
+            import regatta.answers.short  # noqa: F401
+
+            self._imported = True
+            return
+        self._size = size
+        well = self._apart(self._write)
+        ended_s = time.monotonic()
+        self._next_s = ended_s + max(_LEAST_GAP_S, (ended_s - began_s) / _SHARE) if well else math.inf
+
+    def _write(self) -> None:
+        # No error of it ends a measurement. Several hosts have a process each: whoever comes second leaves it to the first.
+        with suppress(RegattaError, OSError), locked(self._folder.state / "so-far.lock", patience_s=0.0):
+            write_so_far(self._folder, comparisons_so_far(self._folder.path))
+
+
+def comparisons_so_far(experiment_dir: Path) -> SoFar:
+    """The comparisons of what is recorded, as ratios with their intervals.
+
+    Raises:
+        StoreError: the folder holds no plan, or cannot be read or written.
+    """
+    from regatta.answers.context import Options, make_context
+    from regatta.answers.facts import read_facts
+    from regatta.answers.short import short_comparisons
+    from regatta.store.database import open_database
+
+    facts = read_facts(experiment_dir)
+    with open_database(experiment_dir) as connection:
+        context = make_context(experiment_dir, connection, facts, Options())
+    found = [one for one in context.comparisons if math.isfinite(one.ratio.point)]
+    if not found:
+        return SoFar(context.samples.recorded, "", ("no comparison yet",), ())
+    table = short_comparisons(found, facts.level, judged=False)
+    return SoFar(context.samples.recorded, table.title, table.columns, tuple(table.rows))

@@ -1,0 +1,69 @@
+"""The comparisons of an experiment that is still being measured, as they were last computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regatta.host.files import read_object, write_object
+from regatta.host.printable import printable
+from regatta.store.folder import Folder
+
+#: no `.json` at its end: files with it are states of runners
+_FILE = "so-far"
+_LARGEST_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class SoFar:
+    """A table of ratios with their intervals, not final."""
+
+    #: invocations in all records that it rests on
+    recorded: int
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def lines(self, most: int) -> list[str]:
+        """The table as text, with at most `most` rows."""
+        shown = [self.columns, *self.rows[:most]]
+        widths = [max(len(row[at]) for row in shown) for at in range(len(self.columns))]
+        where = f": {self.title}" if self.title else ""
+        lines = [f"so far, not final, from {self.recorded} invocations{where}"]
+        lines += [
+            "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+            for row in shown
+        ]
+        if len(self.rows) > most:
+            lines.append(f"  and {len(self.rows) - most} more comparisons")
+        return lines
+
+
+def write_so_far(folder: Folder, found: SoFar) -> None:
+    """Write it, in the place of the one before. Raises OSError."""
+    write_object(folder.state / _FILE, vars(found))
+
+
+def read_so_far(folder: Folder) -> SoFar | None:
+    """Read it; None where nothing was computed yet."""
+    value = read_object(folder.state / _FILE, _LARGEST_BYTES)
+    columns, rows = _texts(value.get("columns")), value.get("rows")
+    recorded = value.get("recorded")
+    if not columns or not isinstance(rows, list) or not isinstance(recorded, int):
+        return None
+    table = tuple(_texts(row) for row in rows)
+    if any(len(row) != len(columns) for row in table):
+        return None
+    return SoFar(recorded, printable(str(value.get("title", ""))), columns, table)
+
+
+def forget_so_far(folder: Folder) -> None:
+    """Remove it: what it says is of a run before. Raises OSError."""
+    (folder.state / _FILE).unlink(missing_ok=True)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return ()
+    return tuple(printable(str(text)) for text in value)
