@@ -15,9 +15,10 @@ from regatta.host.errors import Problem, RegattaError, SpecError, VerificationEr
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
-    from regatta.predict.forecast import Change, Forecast
+    from regatta.predict.forecast import Forecast
     from regatta.predict.prediction_request import Asked, Replaced, Request
     from regatta.predict.vector_sources import Sources, SystemSource
+    from regatta.predict.what_if import Change
     from regatta.spec.vectors import ApplicationVector
 
 
@@ -147,7 +148,7 @@ def predict(
         tuple(_systems(systems, sources)),
         tuple(path for name in measured if (path := sources.experiment(name, "--measured")) is not None),
         benchmark,
-        tuple(_changes(changes, sources)),
+        _changes(changes, sources),
         tuple(_replaced(replacements, asked, sources)),
         optimise,
         level,
@@ -273,20 +274,17 @@ def mix_name(parts: Sequence[tuple[ApplicationVector, float]]) -> str:
     )
 
 
-def _changes(given: Sequence[str], sources: Sources) -> list[Change]:
-    from regatta.predict.forecast import Change
+def _changes(given: Sequence[str], sources: Sources) -> dict[str, Change]:
     from regatta.predict.what_if import parse_change
 
     _check_once("--what-if", "primitive", [(text.partition("=")[0], text) for text in given], sources)
-    found = []
+    found = {}
     for text in given:
         primitive, _, change = text.partition("=")
         try:
-            parse_change(change, f"--what-if {primitive}".rstrip())
+            found[primitive] = parse_change(change, f"--what-if {primitive}".rstrip())
         except RegattaError as error:
             sources.problems += error.problems
-            continue
-        found.append(Change(primitive, change))
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from regatta.predict.sums import ratio, uncertain
 from regatta.spec.vectors import SystemVector, Value
@@ -32,39 +31,31 @@ def shared_processor(system: SystemVector) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """The explained share of a measured time; above 1 where more is predicted than there is."""
-
-    share: Value
-    #: a sentence
-    words: str
-    #: why the prediction should not be trusted; "" where it explains enough
-    warning: str = ""
-
-
-def coverage(predicted: Value, measured: Value, what: str = "kernel time") -> Coverage:
-    """Compare a predicted with a measured time of the same unit.
+def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
+    """Say which part of the measured time in the kernel a vector explains: above 1 where more is predicted than there is.
 
     Args:
-        predicted: the part that the vector stands for, such as `Prediction.kernel`.
-        measured: the same time as it was measured, such as `Measured.kernel`.
-        what: what time it is, in words.
+        predicted: the part that the vector stands for (`Prediction.kernel`).
+        measured: the same time as it was measured, in the same unit.
+
+    Returns:
+        a sentence; and why the prediction should not be trusted, "" where it explains enough.
     """
     share = ratio(uncertain(predicted, "predicted"), uncertain(measured, "measured"))
     if not math.isfinite(share.value):
         reason = predicted.reason or measured.reason or "it was not measured"
-        return Coverage(share, f"How much of the {what} the vector explains is not known: {reason}.")
+        return f"How much of the kernel time the vector explains is not known: {reason}.", ""
+    percent = f"{100 * share.value:.0f} %"
     interval = (
         "" if math.isnan(share.low + share.high) else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
     )
-    words = f"The vector explains {100 * share.value:.0f} %{interval} of the measured {what}."
+    words = f"The vector explains {percent}{interval} of the measured kernel time."
     if share.low > 1.0:
         words += " It predicts more than there is."
     warning = ""
     if share.value < LITTLE:
         warning = (
-            f"The vector explains only {100 * share.value:.0f} % of the measured {what}: what it says of rank and ratio may not hold"
+            f"The vector explains only {percent} of the measured kernel time: what it says of rank and ratio may not hold"
             " for the rest. Calls without a primitive, or costs that rise under load, may be missing."
         )
-    return Coverage(share, words, warning)
+    return words, warning

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from regatta.predict.forecast import Change
 from regatta.predict.measured_times import Wanted
 from regatta.predict.mixing import Mix
 from regatta.predict.speedup import as_mix
 from regatta.predict.vector_sources import SystemSource
+from regatta.predict.what_if import Change
 from regatta.spec.vectors import ApplicationVector
 
 
@@ -58,7 +59,8 @@ class Request:
     measured: tuple[Path, ...] = ()
     #: suite/benchmark instead of those that the applications name
     benchmark: str = ""
-    changes: tuple[Change, ...] = ()
+    #: primitive -> how its cost is changed
+    changes: Mapping[str, Change] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
     optimise: bool = False
     level: float | None = None

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
-from typing import Literal
 
-from regatta.predict import what_if
-from regatta.predict.compared import Comparison, compared
+from regatta.predict.compared import Compared, Comparison, compared
 from regatta.predict.coverage import coverage, shared_processor
 from regatta.predict.forecast import (
     NOTHING,
     ApplicationForecast,
+    Change,
     Effect,
     Forecast,
     PairForecast,
@@ -34,7 +33,7 @@ from regatta.predict.sums import positive, ratio, uncertain
 from regatta.predict.times import Quantity, TracedOn, brings_user_time, own_user_time, quantity
 from regatta.predict.vector_levels import at_level
 from regatta.predict.vector_sources import SystemSource
-from regatta.predict.what_if import changed, effect, parse_change
+from regatta.predict.what_if import changed, effect
 from regatta.predict.words import sentences_of, warnings_of
 from regatta.spec.vectors import ApplicationVector, Measured, SystemVector, Value
 
@@ -114,7 +113,8 @@ class _Forecaster:
         speed_ups = tuple(
             self._speed_up(one, source) for one in self.request.replaced for source in self.request.systems
         )
-        found = Forecast(applications, self.level, self.request.changes, speed_ups)
+        changes = tuple(Change(primitive, one.text) for primitive, one in self.request.changes.items())
+        found = Forecast(applications, self.level, changes, speed_ups)
         return replace(found, sentences=sentences_of(found), warnings=warnings_of(found))
 
     # One application
@@ -128,16 +128,15 @@ class _Forecaster:
         systems = {name: self._changed(vector) for name, vector in before.items()}
         # What the user time has in it is of systems as they are, whatever is asked for.
         traced_on = {name: traced or vector for name, vector in before.items()}
-        ranking = rank(application, list(systems.values()), "", what, traced_on)
+        ranking = rank(application, list(systems.values()), what, traced_on)
         rows = tuple(
-            self._system(application, systems[row.system], traced_on, cells[row.system])
-            for row in ranking.rows
+            self._system(application, systems[name], traced_on, cells[name]) for name in ranking.systems
         )
         held = None if self.request.changes else self._held(application, systems, traced_on, cells)
         return ApplicationForecast(
             application,
             rows,
-            tuple(self._pairs(application, systems, ranking, traced_on, held)),
+            tuple(self._pairs(ranking, held)),
             ranking.groups,
             self._savings(application, systems, rows) if self.request.optimise else {},
             self._effects(application, before, traced_on) if self.request.changes else {},
@@ -198,18 +197,18 @@ class _Forecaster:
         if isinstance(cell, MeasuredCell) and not self.request.changes:
             # What was measured is of the system as it is.
             measured = cell.measured(system.name)
-        ratios, covered = {}, None
+        ratios, covered, warning = {}, "", ""
         if measured is not None:
             # What was measured of kernel and user is the processor's time alone.
             unlike = Value(math.nan, reason=shared_processor(system))
             kernel = unlike if unlike.reason else prediction.kernel
             predicted = {"elapsed": elapsed, "kernel": kernel, "user": unlike if unlike.reason else user}
             ratios = _ratios(predicted, measured, application)
-            covered = coverage(kernel, measured.kernel)
+            covered, warning = coverage(kernel, measured.kernel)
         return SystemForecast(
             system.name, system.provenance, prediction, elapsed, user, measured,
             cell if isinstance(cell, str) else "", ratios,
-            covered.words if covered else "", covered.warning if covered else "", beyond(application, system),
+            covered, warning, beyond(application, system),
         )  # fmt: skip
 
     def _held(
@@ -221,7 +220,7 @@ class _Forecaster:
     ) -> _Held | None:
         """The predictions held against what was measured; None where that is of fewer than two systems."""
         known = {name: cell for name, cell in cells.items() if isinstance(cell, MeasuredCell)}
-        what: Literal["kernel", "elapsed"] = "kernel"
+        what: Compared = "kernel"
         if application.user_time is not None and all(cell.of("elapsed") for cell in known.values()):
             what = "elapsed"
         if what == "kernel":
@@ -237,37 +236,21 @@ class _Forecaster:
             for pair, found in ratios.items()
             if math.isfinite(found.low)
         }
-        measured = [cell.measured(name) for name, cell in known.items()]
+        measured = {name: cell.interval(what) for name, cell in known.items()}
         vectors = [systems[name] for name in known]
         return _Held(compared(application, vectors, measured, what, differ, traced_on), ratios)
 
-    def _pairs(
-        self,
-        application: ApplicationVector,
-        systems: Mapping[str, SystemVector],
-        ranking: Ranking,
-        traced_on: TracedOn,
-        held: _Held | None,
-    ) -> Iterable[PairForecast]:
-        sums = {
-            name: quantity(application, one, ranking.quantity, traced_on) for name, one in systems.items()
-        }
-        what = held.comparison.quantity if held else ranking.quantity
-        alike = {name: quantity(application, one, what, traced_on) for name, one in systems.items()}
-        judged = (
-            {frozenset((pair.first, pair.second)): pair for pair in held.comparison.pairs} if held else {}
-        )
+    @staticmethod
+    def _pairs(ranking: Ranking, held: _Held | None) -> Iterable[PairForecast]:
         for pair in ranking.pairs:
-            found = ratio(sums[pair.second], sums[pair.first])
-            real = judged.get(frozenset((pair.first, pair.second)))
-            if real is None or held is None:
+            found = ratio(ranking.times[pair.second], ranking.times[pair.first])
+            verdict = held.comparison.verdicts.get(frozenset((pair.first, pair.second))) if held else None
+            if verdict is None or held is None:
                 yield PairForecast(pair.first, pair.second, found, pair.told_apart)
                 continue
-            measured = held.ratios[pair.second, pair.first]
-            like = ratio(alike[pair.second], alike[pair.first])
-            yield PairForecast(
-                pair.first, pair.second, found, pair.told_apart, measured, real.verdict, like, what
-            )
+            measured, what = held.ratios[pair.second, pair.first], held.comparison.quantity
+            like = ratio(held.comparison.times[pair.second], held.comparison.times[pair.first])
+            yield PairForecast(pair.first, pair.second, found, pair.told_apart, measured, verdict, like, what)
 
     # Measured times
 
@@ -293,13 +276,7 @@ class _Forecaster:
     # Changes, savings, replacements
 
     def _changed(self, system: SystemVector) -> SystemVector:
-        return changed(system, self._changes(), system.name) if self.request.changes else system
-
-    def _changes(self) -> dict[str, what_if.Change]:
-        where = "--what-if"
-        return {
-            one.primitive: parse_change(one.text, f"{where} {one.primitive}") for one in self.request.changes
-        }
+        return changed(system, self.request.changes, system.name) if self.request.changes else system
 
     def _effects(
         self,
@@ -307,32 +284,25 @@ class _Forecaster:
         systems: Mapping[str, SystemVector],
         traced_on: TracedOn,
     ) -> dict[str, Effect]:
-        found = {}
-        for name, system in systems.items():
-            one = effect(application, system, self._changes(), traced_on)
-            whole = self._system(application, system, traced_on, "").elapsed.value
-            share = one.saved.value / whole if whole else math.nan
-            found[name] = Effect(one.before, one.after, one.saved, share, one.unused)
-        return found
+        return {
+            name: effect(application, system, self.request.changes, traced_on)
+            for name, system in systems.items()
+        }
 
+    @staticmethod
     def _savings(
-        self,
         application: ApplicationVector,
         systems: Mapping[str, SystemVector],
         rows: Sequence[SystemForecast],
     ) -> dict[str, tuple[Saving, ...]]:
         whole = {row.system: row.elapsed.value for row in rows}
         return {
-            name: tuple(
-                Saving(
-                    one.primitive, one.time, one.time.value / whole[name],
-                    one.best, one.as_best if one.best else NOTHING, one.as_best.value / whole[name] if one.best else math.nan,
-                )
-                for one in optimise(application, system, [other for other in systems.values() if other is not system])
+            name: optimise(
+                application, system, whole[name], [one for one in systems.values() if one is not system]
             )
             for name, system in systems.items()
             if whole[name] > 0
-        }  # fmt: skip
+        }
 
     def _speed_up(self, one: Replaced, source: SystemSource) -> SpeedUp:
         before, after = self._measured(one.before, source), self._measured(one.after, source)

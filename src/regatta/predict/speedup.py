@@ -21,24 +21,16 @@ TracedWhere = Callable[[ApplicationVector], SystemVector | None]
 
 @dataclass(frozen=True)
 class Speedup:
-    """A predicted speed-up on one system, in three ways; times in ns for one unit of work."""
+    """A predicted speed-up on one system, in three ways."""
 
-    system: str
-    level: float
-    #: s1 and s2: predicted time in the kernel before and after
-    before: Value
-    after: Value
-    #: u: user time of one unit of work before: measured there, or brought there from where the applications were traced
+    #: u: user time of one unit of work before, in ns: measured there, or brought there from where the applications were traced
     user: Value
-    #: u / s1
-    user_over_kernel: Value
-    #: r = s1 / s2, of the kernel alone
+    #: r = s1 / s2 of the predicted times in the kernel
     kernel: Value
     #: r' = (s1 + u) / (s2 + u): the user time stays, as the thesis has it
     user_stays: Value
     #: each workload with the user time of its own applications, (s1 + u1) / (s2 + u2): of the predicted elapsed times
     own_user: Value
-    time_unit: str = "ns"
 
 
 def speedup(
@@ -67,15 +59,11 @@ def speedup(
         RegattaError: a mix is none, or what `predict` refuses.
     """
     first, second = normalized(before), normalized(after)
-    level = common_level(system, *(application for application, _ in (*first, *second)))
+    common_level(system, *(application for application, _ in (*first, *second)))
     s1, s2 = _mean(first, system, "kernel"), _mean(second, system, "kernel")
     u = _user(first, system, user, traced)
-    whole = s1.plus(u)
     elapsed = [_mean(mix, system, "elapsed", traced) for mix in (first, second)]
-    return Speedup(
-        system.name, level, positive(s1.interval()), positive(s2.interval()), positive(u.interval()),
-        ratio(u, s1), ratio(s1, s2), ratio(whole, s2.plus(u)), ratio(*elapsed),
-    )  # fmt: skip
+    return Speedup(positive(u.interval()), ratio(s1, s2), ratio(s1.plus(u), s2.plus(u)), ratio(*elapsed))
 
 
 def _mean(mix: Mix, system: SystemVector, what: Quantity, traced: TracedWhere = lambda _: None) -> Sum:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from regatta.host.errors import RegattaError
+from regatta.predict.forecast import Effect
 from regatta.predict.prediction import total_of, uses
-from regatta.predict.sums import NS, Sum, positive, ratio
+from regatta.predict.sums import NS, Sum, positive
 from regatta.predict.times import USER_WORK, TracedOn, own_user_time
 from regatta.spec.vectors import (
     ApplicationVector,
@@ -113,23 +114,6 @@ def scaled(cost: Cost, factor: float) -> Cost:
     return replace(cost, pieces=tuple((times(fixed), times(per)) for fixed, per in cost.pieces))
 
 
-@dataclass(frozen=True)
-class Effect:
-    """What changes do to the predicted time of an application, in ns: that of its primitives, and its own user time where
-    the cost is changed by which that is brought from system to system."""
-
-    application: str
-    system: str
-    before: Value
-    after: Value
-    #: before - after
-    saved: Value
-    #: before / after
-    speed: Value
-    #: primitives that were changed and that the application does not use
-    unused: tuple[str, ...] = ()
-
-
 def effect(
     application: ApplicationVector,
     system: SystemVector,
@@ -152,7 +136,9 @@ def effect(
     """
     other = changed(system, changes, system.name)
     found, found_other = uses(application, system), uses(application, other)
-    before = total_of(found, application.name, system.name)
+    before = whole = total_of(found, application.name, system.name)
+    if application.user_time is not None:
+        whole = before.plus(own_user_time(application, system, traced_on))
     parts: list[Sum] = []
     for use, use_other in zip(found, found_other, strict=True):
         change = changes.get(use.count.primitive)
@@ -164,20 +150,20 @@ def effect(
                 else part.times(change.factor)
             )
         parts.append(part)
-    after = summed(parts)
+    after = _summed(parts)
     used = {count.primitive for count in application.counts}
     if USER_WORK in changes and application.user_time is not None:
         used.add(USER_WORK)
         there = {system.name: (traced_on or {}).get(system.name, system)}
-        before = before.plus(own_user_time(application, system, there))
+        before = whole
         after = after.plus(own_user_time(application, other, there))
-    return Effect(
-        application.name, system.name, positive(before.interval()), positive(after.interval()),
-        before.minus(after).interval(), ratio(before, after), tuple(name for name in changes if name not in used),
-    )  # fmt: skip
+    saved = before.minus(after).interval()
+    share = saved.value / whole.value if whole.value else math.nan
+    unused = tuple(name for name in changes if name not in used)
+    return Effect(positive(before.interval()), positive(after.interval()), saved, share, unused)
 
 
-def summed(parts: Sequence[Sum]) -> Sum:
+def _summed(parts: Sequence[Sum]) -> Sum:
     """All of them together."""
     found = Sum(0.0)
     for part in parts:

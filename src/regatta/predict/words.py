@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from regatta.answers.words import counted, how_much, listed, measured
 from regatta.figures.text import show_brief, show_quantity
@@ -238,60 +238,67 @@ def _speed_up(one: SpeedUp) -> str:
 
 
 def warnings_of(forecast: Forecast) -> tuple[str, ...]:
-    """What the reader must know."""
-    found: dict[str, None] = {}
-    for one in forecast.applications:
-        name = one.application.name
-        for system in one.systems:
-            if system.prediction.missing:
-                missing = listed(list(system.prediction.missing))
-                found[f"{system.system} has no cost for {missing}: nothing is predicted of {name} there"] = (
-                    None
-                )
-            if system.warning:
-                found[f"{name} on {system.system}: {system.warning}"] = None
-            elif system.explained > MUCH:
-                found[
-                    f"the vector of {name} predicts {100 * system.explained:.0f} % of the measured kernel time on {system.system}:"
-                    " something is counted twice, or its costs have waiting in them (under a quota) that the kernel's measured time has not"
-                ] = None
-            if system.unmeasured:
-                found[f"no measured time beside {name} on {system.system}: {system.unmeasured}"] = None
-        if one.application.user_time is None:
-            found[f"the user time of {name} was not measured: times are those of its primitives alone"] = None
-        elif one.unscaled:
-            found[
-                f"the user time of {name} is taken to be the same on {listed(list(one.unscaled))} as on {one.traced_on}, where it was measured:"
-                f" one of both has no cost of {USER_WORK}"
-            ] = None
-        elif not one.traced_on:
-            found[
-                f"the user time of {name} was measured on none of these systems: its own part is taken to be the same on all"
-            ] = None
-        once = [count.count.n == 1 and math.isfinite(count.count.low) for count in one.application.counts]
-        if any(once):
-            # Of a mix, those that an application of one trace has in it.
-            which = "the counts" if all(once) else "some counts"
-            found[f"{which} of {name} are of one trace: how much they vary is in no interval"] = None
-        user = one.application.user_time
-        if user is not None and user.n == 1 and math.isfinite(user.low):
-            found[f"the user time of {name} is of one run: how much it varies is in no interval"] = None
-        for words in _beyond(one):
-            found[words] = None
-        for system in one.systems:
-            told, where = system.prediction, f"{name} on {system.system}"
-            if math.isfinite(told.time.value) and math.isnan(system.elapsed.value):
-                found[f"nothing is predicted of {where}: {system.elapsed.reason}"] = None
-            elif math.isfinite(told.time.value) and math.isnan(told.kernel.value):
-                found[f"which part of {where} is the kernel's is not known: {told.kernel.reason}"] = None
-        if any(
-            math.isnan(system.elapsed.low) and math.isfinite(system.elapsed.value) for system in one.systems
-        ):
-            found[f"some times of {name} have no interval: {_reason(one)}"] = None
-    for speed_up in forecast.speed_ups:
-        if speed_up.unmeasured:
-            found[f"no measured speed-up on {speed_up.system}: {speed_up.unmeasured}"] = None
-    return tuple(found)
+    """What the reader must know, each once."""
+    found = [words for one in forecast.applications for words in _warnings(one)]
+    found += [
+        f"no measured speed-up on {one.system}: {one.unmeasured}"
+        for one in forecast.speed_ups
+        if one.unmeasured
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _warnings(one: ApplicationForecast) -> Iterator[str]:
+    name = one.application.name
+    for system in one.systems:
+        where = f"{name} on {system.system}"
+        if system.prediction.missing:
+            missing = listed(list(system.prediction.missing))
+            yield f"{system.system} has no cost for {missing}: nothing is predicted of {name} there"
+        if system.warning:
+            yield f"{where}: {system.warning}"
+        elif system.explained > MUCH:
+            yield (
+                f"the vector of {name} predicts {100 * system.explained:.0f} % of the measured kernel time on {system.system}:"
+                " something is counted twice, or its costs have waiting in them (under a quota) that the kernel's measured time has not"
+            )
+        if system.unmeasured:
+            yield f"no measured time beside {where}: {system.unmeasured}"
+    yield from _of_user_time(one)
+    once = [count.count.n == 1 and math.isfinite(count.count.low) for count in one.application.counts]
+    if any(once):
+        # Of a mix, those that an application of one trace has in it.
+        which = "the counts" if all(once) else "some counts"
+        yield f"{which} of {name} are of one trace: how much they vary is in no interval"
+    user = one.application.user_time
+    if user is not None and user.n == 1 and math.isfinite(user.low):
+        yield f"the user time of {name} is of one run: how much it varies is in no interval"
+    yield from _beyond(one)
+    for system in one.systems:
+        told, where = system.prediction, f"{name} on {system.system}"
+        if math.isfinite(told.time.value) and math.isnan(system.elapsed.value):
+            yield f"nothing is predicted of {where}: {system.elapsed.reason}"
+        elif math.isfinite(told.time.value) and math.isnan(told.kernel.value):
+            yield f"which part of {where} is the kernel's is not known: {told.kernel.reason}"
+    if any(math.isnan(system.elapsed.low) and math.isfinite(system.elapsed.value) for system in one.systems):
+        reasons = (system.elapsed.reason for system in one.systems if system.elapsed.reason)
+        yield f"some times of {name} have no interval: {next(reasons, 'a number in their vectors has none')}"
+
+
+def _of_user_time(one: ApplicationForecast) -> Iterator[str]:
+    """Where the application's own time in user mode is not known, or not brought to a system."""
+    name = one.application.name
+    if one.application.user_time is None:
+        yield f"the user time of {name} was not measured: times are those of its primitives alone"
+    elif one.unscaled:
+        yield (
+            f"the user time of {name} is taken to be the same on {listed(list(one.unscaled))} as on {one.traced_on}, where it was measured:"
+            f" one of both has no cost of {USER_WORK}"
+        )
+    elif not one.traced_on:
+        yield (
+            f"the user time of {name} was measured on none of these systems: its own part is taken to be the same on all"
+        )
 
 
 def _beyond(one: ApplicationForecast) -> list[str]:
@@ -312,8 +319,3 @@ def _beyond(one: ApplicationForecast) -> list[str]:
             f" {_span(shares)} of the predicted time on {listed([system.system for system, _ in each])} is a guess of how it goes on"
         )
     return told
-
-
-def _reason(one: ApplicationForecast) -> str:
-    reasons = [system.elapsed.reason for system in one.systems if system.elapsed.reason]
-    return reasons[0] if reasons else "a number in their vectors has none"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from helpers.vector_examples import application_of, constant, count_of, system_of
-from regatta.predict.forecast import Change, Forecast
+from regatta.predict.forecast import Forecast
 from regatta.predict.prediction_request import Asked, Request
 from regatta.predict.predictions import forecast_of
 from regatta.predict.vector_sources import SystemSource
+from regatta.predict.what_if import parse_change
 from regatta.spec.vectors import ApplicationVector, LinearCost, PrimitiveCost, SystemVector, Value
 
 READ = PrimitiveCost(
@@ -61,7 +62,7 @@ def test_a_change_of_what_work_in_user_mode_costs_is_told_as_what_it_saves() -> 
         application_of(count_of("a", 4), name="cgi", user=Value.exact(4000)),
         provenance={"fingerprint": "old"},
     )
-    found = forecast(traced, old, new, changes=(Change("user_work", "0.5x"),))
+    found = forecast(traced, old, new, changes={"user_work": parse_change("0.5x")})
     times = {row.system: row.elapsed.value for row in found.applications[0].systems}
     assert times == {"old": 6000, "new": 5000}
     assert "with user_work 0.5x, cgi saves 2 µs per request on old, 25 % of what it takes" in found.sentences

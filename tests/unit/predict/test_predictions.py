@@ -13,12 +13,13 @@ import pytest
 from helpers.served_experiment import PLACES, as_home, regatta, write_served_experiment
 from helpers.synthetic_journal import native, record, write_experiment
 from helpers.thesis_vectors import write_thesis_vectors
-from regatta.predict.forecast import Change, Forecast
+from regatta.predict.forecast import Forecast
 from regatta.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted
 from regatta.predict.mixing import mixed
 from regatta.predict.prediction_request import Asked, Replaced, Request
 from regatta.predict.predictions import forecast_of
 from regatta.predict.vector_sources import SystemSource
+from regatta.predict.what_if import parse_change
 from regatta.spec.vector_files import read_vector
 from regatta.spec.vectors import (
     ApplicationVector,
@@ -255,7 +256,7 @@ def test_a_mix_is_known_by_its_server_and_its_share_of_dynamic_requests() -> Non
 
 
 def test_what_if_changes_what_is_predicted_and_compares_nothing_with_what_was_measured(home: Path) -> None:
-    change = (Change("tcp_connect", "0.5x"),)
+    change = {"tcp_connect": parse_change("0.5x")}
     found = predicted(home, "apache-static", changes=change)
     (one,) = found.applications
     before = {row.system: row for row in predicted(home, "apache-static").applications[0].systems}
@@ -271,7 +272,7 @@ def test_what_if_changes_what_is_predicted_and_compares_nothing_with_what_was_me
 
 
 def test_a_change_of_what_the_application_does_not_use_says_so(home: Path) -> None:
-    found = predicted(home, "apache-static", changes=(Change("simple_process", "12us"),))
+    found = predicted(home, "apache-static", changes={"simple_process": parse_change("12us")})
     assert "apache-static does not use simple_process: nothing changes on alpha" in found.sentences
 
 
@@ -359,7 +360,9 @@ def test_without_a_user_share_no_part_is_told_and_elapsed_only_by_the_user_time_
     assert f"which part of apache-cgi on beta is the kernel's is not known: {reason}" in found.warnings
     (known,) = found.applications
     assert not any("no value" in one for one in found.sentences)
-    cheaper = forecast_of(Request((Asked(cgi),), (sources[-1],), changes=(Change("simple_process", "0.5x"),)))
+    cheaper = forecast_of(
+        Request((Asked(cgi),), (sources[-1],), changes={"simple_process": parse_change("0.5x")})
+    )
     (said,) = (one for one in cheaper.sentences if one.startswith("with simple_process"))
     assert re.fullmatch(r"with .* saves [0-9.]+ ms \(.*\) per request on beta", said)
     beta = next(row for row in known.systems if row.system == "beta")

@@ -71,14 +71,14 @@ def test_systems_whose_costs_are_of_different_units_are_not_compared() -> None:
     application = application_of(count_of("transfer", 15000))
     for refused in (
         lambda: rank(application, [by_byte, by_mib]),
-        lambda: optimise(application, by_byte, [by_mib]),
+        lambda: optimise(application, by_byte, 1.0, [by_mib]),
         lambda: predict_many([application], [by_byte, by_mib]),
     ):
         with pytest.raises(
             RegattaError, match="systems a and b: expected one unit of transfer on both · got byte and MiB"
         ):
             refused()
-    assert rank(application_of(count_of("other", 1)), [by_byte, by_mib]).rows
+    assert rank(application_of(count_of("other", 1)), [by_byte, by_mib]).systems
 
 
 def test_a_ratio_to_what_may_be_0_but_for_rounding_has_no_upper_end() -> None:
