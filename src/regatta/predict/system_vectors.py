@@ -21,7 +21,7 @@ from regatta.host.values.cell import NO_MODIFIERS, configuration_name, heap_text
 from regatta.host.values.experiment import Scalar
 from regatta.predict.coverage import PROCESSOR_SHARE
 from regatta.predict.vector_fits import Fit, NoCost, Points, fit, interval_of
-from regatta.spec.primitives import PrimitiveRule, PrimitiveTable, SeriesChoice
+from regatta.spec.primitives import ChosenSeries, PrimitiveRule, PrimitiveTable, ShareChoice
 from regatta.spec.vectors import PrimitiveCost, PrimitiveUnit, SystemVector, Value
 from regatta.stats.trimmed import trimmed_mean
 from regatta.store.database import Progress, open_database
@@ -180,14 +180,10 @@ def summary_named(name: str) -> Callable[[Sequence[float]], float]:
 
 def _wanted(cells: Sequence[PlannedCell], table: PrimitiveTable) -> dict[int, tuple[str, str]]:
     """Cell number -> suite and benchmark, of cells that primitives are made from."""
-    used = {(c.suite, c.benchmark) for rule in table.primitives.values() for c in _choices(rule)}
+    used = {(rule.series.suite, rule.series.benchmark) for rule in table.primitives.values()}
     labels = {cell.number: parts_of_label(cell.place.benchmark) for cell in cells}
     named = {number: (parts.suite, parts.name) for number, parts in labels.items()}
     return {number: name for number, name in named.items() if name in used}
-
-
-def _choices(rule: PrimitiveRule) -> list[SeriesChoice]:
-    return [rule.series, *([rule.user_share] if rule.user_share else [])]
 
 
 def _read(
@@ -249,7 +245,7 @@ class _System:
 
     def _invocations(self, rule: PrimitiveRule, series: Sequence[_Series]) -> list[Points]:
         """The points of each invocation that has all of them."""
-        where, chosen = _chosen(rule.series, series)
+        where, chosen = _chosen(rule.series, rule.series, series)
         points: dict[str, dict[tuple[float, ...], float]] = {}
         seen: dict[tuple[float, ...], str] = {}
         for each in chosen:
@@ -269,7 +265,7 @@ class _System:
         if rule.user_share is None:
             return Value.exact(0.0)
         try:
-            where, chosen = _chosen(rule.user_share, series)
+            where, chosen = _chosen(rule.series, rule.user_share, series)
         except NoCost as error:
             problem = error.problems[0]
             reason = f"no {rule.user_share.metric} of {name} was measured"
@@ -301,11 +297,13 @@ def _processor_share(series: Sequence[_Series]) -> float:
     return float(np.median(found)) if found else math.nan
 
 
-def _chosen(choice: SeriesChoice, series: Sequence[_Series]) -> tuple[str, list[_Series]]:
-    """Where a problem would be, and the series that were meant."""
+def _chosen(
+    of: ChosenSeries, choice: ChosenSeries | ShareChoice, series: Sequence[_Series]
+) -> tuple[str, list[_Series]]:
+    """Where a problem would be, and the series of a benchmark that were meant."""
     wanted = " ".join(f"{key}={value}" for key, value in choice.parameters.items())
-    where = " ".join(filter(None, (f"{choice.suite}/{choice.benchmark}", choice.metric, wanted)))
-    own = [each for each in series if (each.suite, each.benchmark) == (choice.suite, choice.benchmark)]
+    where = " ".join(filter(None, (f"{of.suite}/{of.benchmark}", choice.metric, wanted)))
+    own = [each for each in series if (each.suite, each.benchmark) == (of.suite, of.benchmark)]
     if not own:
         raise NoCost(where, "this benchmark's records", "none")
     found = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from regatta.host.errors import RegattaError
-from regatta.spec.primitives import CostRule
+from regatta.spec.primitives import CostSpec
 from regatta.spec.vectors import ConstantCost, Cost, LinearCost, PiecewiseCost, TableCost, TablePoint, Value
 from regatta.stats.intervals import mean_interval
 from regatta.stats.lines import Line, relative_line
@@ -43,7 +43,7 @@ def interval_of(values: Sequence[float], level: float, most: float = math.inf, l
     return replace(plain, low=max(plain.low, least), high=min(plain.high, most))
 
 
-def fit(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
+def fit(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
     """The cost that a rule makes of the invocations' points.
 
     Args:
@@ -70,7 +70,7 @@ def fit(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
     return Fit(LinearCost(rule.arguments[0], fixed, per), worst, worst_at, _range(rule, invocations))
 
 
-def _range(rule: CostRule, invocations: Sequence[Points]) -> dict[str, tuple[float, float]]:
+def _range(rule: CostSpec, invocations: Sequence[Points]) -> dict[str, tuple[float, float]]:
     """Of the one argument of a line or of pieces."""
     sizes = set.intersection(*({at for (at,) in points} for points in invocations))
     return {rule.arguments[0]: (min(sizes), max(sizes))} if sizes else {}
@@ -97,7 +97,7 @@ def _worst(invocations: Sequence[Points], lines: Sequence[Line]) -> tuple[float,
     return abs(means[at]), at
 
 
-def _table(rule: CostRule, invocations: Sequence[Points], level: float) -> TableCost:
+def _table(rule: CostSpec, invocations: Sequence[Points], level: float) -> TableCost:
     everywhere = set.intersection(*(set(points) for points in invocations))
     if not everywhere:
         raise NoCost("table", "points that every invocation has", "none", "see the failed invocations")
@@ -111,9 +111,10 @@ def _table(rule: CostRule, invocations: Sequence[Points], level: float) -> Table
     return TableCost(rule.arguments, tuple(points), rule.outside)
 
 
-def _pieces(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
+def _pieces(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
     """A line for each piece; a break's own point belongs to both sides. A later piece may meet 0 below 0, where it does not hold."""
-    edges = [0.0, *rule.breaks, math.inf]
+    breaks = tuple(map(float, rule.breaks))
+    edges = [0.0, *breaks, math.inf]
     pieces: list[tuple[Value, Value]] = []
     worst: tuple[float, float] = (0.0, math.nan)
     for low, high in pairwise(edges):
@@ -127,5 +128,5 @@ def _pieces(rule: CostRule, invocations: Sequence[Points], level: float) -> Fit:
         worst = max(worst, _worst(parts, lines))
         fixed = interval_of([line.fixed for line in lines], level, least=-math.inf if low > 0 else 0.0)
         pieces.append((fixed, interval_of([line.per for line in lines], level)))
-    cost = PiecewiseCost(rule.arguments[0], rule.breaks, tuple(pieces))
+    cost = PiecewiseCost(rule.arguments[0], breaks, tuple(pieces))
     return Fit(cost, *worst, _range(rule, invocations))

@@ -91,80 +91,6 @@ class Tally:
         return sum(count for seen, (count, _) in self.seen.items() if seen.call not in PROCESS_CALLS)
 
 
-@dataclass(frozen=True)
-class CountedAs:
-    """A primitive that a call counts for."""
-
-    primitive: str
-    each: Literal["call", "byte"] = "call"
-    #: name of the primitive's argument that the bytes of a call are; ""
-    argument: str = ""
-    #: where the primitive's cost has both ends in it: this call's end. The end that has more counts
-    end: Literal["", "read", "write"] = ""
-
-
-@dataclass(frozen=True)
-class CallRule:
-    """Calls, and what they count as. An empty tuple of kinds, endings or turns means any."""
-
-    name: str
-    calls: tuple[str, ...]
-    kinds: tuple[Kind, ...] = ()
-    endings: tuple[Ending, ...] = ()
-    turns: tuple[Turn, ...] = ()
-    phases: tuple[Phase, ...] = PHASES
-    #: calls of fewer bytes are left to the rules below
-    least_bytes: int = 0
-    counted_as: tuple[CountedAs, ...] = ()
-    #: part of what these cost already, at most so many of each call for each of them (of `PER_FORK`: for each fork); more are left to
-    #: the rules below
-    covered_by: tuple[str, ...] = ()
-    at_most: float = 1.0
-    #: the primitive is not what the call does, but the nearest that is measured
-    approximated: bool = False
-    #: after such a call on a TCP connection the next write there is the reply
-    begins_turn: bool = False
-
-
-@dataclass(frozen=True)
-class CallTable:
-    """The rules in order: a call is taken by the first that fits. What none takes is counted as `unknown`."""
-
-    rules: tuple[CallRule, ...]
-    unknown: str
-    provenance: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def told_by_kind(self) -> frozenset[str]:
-        """Calls whose descriptor matters."""
-        return frozenset(call for rule in self.rules if rule.kinds or rule.turns for call in rule.calls)
-
-    @property
-    def sized(self) -> frozenset[str]:
-        """Calls whose bytes matter."""
-        return frozenset(
-            call
-            for rule in self.rules
-            if rule.least_bytes or any(c.each == "byte" or c.argument for c in rule.counted_as)
-            for call in rule.calls
-        )
-
-    @property
-    def of_loader(self) -> frozenset[str]:
-        """What a loader may call before the program begins."""
-        return frozenset(call for rule in self.rules if rule.phases == ("loader",) for call in rule.calls)
-
-    @property
-    def beginning_turns(self) -> frozenset[str]:
-        """Calls after which the next write on a connection is the reply."""
-        return frozenset(call for rule in self.rules if rule.begins_turn for call in rule.calls)
-
-    @property
-    def taking_turns(self) -> frozenset[str]:
-        """Calls that are a reply, or one more write."""
-        return frozenset(call for rule in self.rules if rule.turns for call in rule.calls)
-
-
 def size_class(size: int) -> int:
     """The power of two that `size` begins with: 0 for 0 and 1, at most 31."""
     return min(max(size.bit_length() - 1, 0), 31)
@@ -192,7 +118,7 @@ Kinds = Annotated[list[Kind], BeforeValidator(listed), one_or_list({"enum": list
 Endings = Annotated[list[Ending], BeforeValidator(listed), one_or_list({"enum": list(ENDINGS)})]
 
 
-class CountedAsSpec(Strict):
+class CountedAs(Strict):
     """A primitive that a call counts as."""
 
     primitive: Name = Field(description="Name of the primitive.", examples=["file_read"])
@@ -213,13 +139,13 @@ class CountedAsSpec(Strict):
     )
 
     @model_validator(mode="after")
-    def _one_meaning(self) -> CountedAsSpec:
+    def _one_meaning(self) -> CountedAs:
         if self.argument and (self.each == "byte" or self.end):
             raise refusal("no `argument` beside `each: byte` or `end`", "remove one", key="argument")
         return self
 
 
-class CallRuleSpec(Strict):
+class CallRule(Strict):
     """A rule: system calls, and the primitives that they count as."""
 
     calls: Calls = Field(
@@ -254,7 +180,7 @@ class CallRuleSpec(Strict):
         description="Minimum number of bytes. Later rules take calls with fewer bytes.",
         examples=[4096],
     )
-    counts: Annotated[list[CountedAsSpec], Field(max_length=8)] = Field(
+    counts: Annotated[list[CountedAs], Field(max_length=8)] = Field(
         [], description="The primitives that each call counts as.", examples=[[{"primitive": "stat"}]]
     )
     covered_by: Names = Field(
@@ -284,7 +210,7 @@ class CallRuleSpec(Strict):
     )
 
     @model_validator(mode="after")
-    def _one_meaning(self) -> CallRuleSpec:
+    def _one_meaning(self) -> CallRule:
         if bool(self.counts) == bool(self.covered_by):
             raise refusal(
                 "either `counts` or `covered_by`", "the primitives that the calls count for", key="counts"
@@ -301,7 +227,7 @@ class CallRuleSpec(Strict):
 class CallsFile(Strict):
     """The primitives that the system calls of a program count as."""
 
-    rules: dict[Name, CallRuleSpec] = Field(
+    rules: dict[Name, CallRule] = Field(
         description="The rules, by name. Order matters: the first rule that matches a call takes it.",
         examples=[{"look-up": {"calls": ["stat"], "counts": [{"primitive": "stat"}]}}],
         min_length=1,
@@ -311,6 +237,47 @@ class CallsFile(Strict):
         description="Primitive for calls that no rule matches. The application vector lists those calls.",
         examples=["null_call"],
     )
+
+
+@dataclass(frozen=True)
+class CallTable:
+    """The rules in order: a call is taken by the first that fits. What none takes is counted as `unknown`."""
+
+    rules: Mapping[str, CallRule]
+    unknown: str
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def told_by_kind(self) -> frozenset[str]:
+        """Calls whose descriptor matters."""
+        return frozenset(call for rule in self.rules.values() if rule.on or rule.turn for call in rule.calls)
+
+    @property
+    def sized(self) -> frozenset[str]:
+        """Calls whose bytes matter."""
+        return frozenset(
+            call
+            for rule in self.rules.values()
+            if rule.least_bytes or any(c.each == "byte" or c.argument for c in rule.counts)
+            for call in rule.calls
+        )
+
+    @property
+    def of_loader(self) -> frozenset[str]:
+        """What a loader may call before the program begins."""
+        return frozenset(
+            call for rule in self.rules.values() if rule.phase == "loader" for call in rule.calls
+        )
+
+    @property
+    def beginning_turns(self) -> frozenset[str]:
+        """Calls after which the next write on a connection is the reply."""
+        return frozenset(call for rule in self.rules.values() if rule.begins_turn for call in rule.calls)
+
+    @property
+    def taking_turns(self) -> frozenset[str]:
+        """Calls that are a reply, or one more write."""
+        return frozenset(call for rule in self.rules.values() if rule.turn for call in rule.calls)
 
 
 def read_calls(path: Path) -> CallTable:
@@ -326,23 +293,7 @@ def read_calls(path: Path) -> CallTable:
         _check_order(model, document, problems)
     if model is None or problems:
         raise SpecError(problems)
-    return CallTable(
-        tuple(_rule(name, rule) for name, rule in model.rules.items()),
-        model.unknown,
-        {"table": shown_path(path)},
-    )
-
-
-def _rule(name: str, spec: CallRuleSpec) -> CallRule:
-    phases: tuple[Phase, ...] = PHASES if spec.phase is None else (spec.phase,)
-    turns: tuple[Turn, ...] = () if spec.turn is None else (spec.turn,)
-    counted = tuple(
-        CountedAs(c.primitive, c.each, c.argument or "", c.end or "") for c in spec.counts
-    )  # fmt: skip
-    return CallRule(
-        name, tuple(spec.calls), tuple(spec.on), tuple(spec.result), turns, phases, spec.least_bytes, counted,
-        tuple(spec.covered_by), float(spec.at_most), spec.approximated, spec.begins_turn,
-    )  # fmt: skip
+    return CallTable(model.rules, model.unknown, {"table": shown_path(path)})
 
 
 def _check_order(model: CallsFile, document: Document, problems: list[Problem]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 
 from regatta.host.errors import Problem, SpecError
-from regatta.host.values.experiment import Scalar
 from regatta.spec.fields import MAX_ITEMS, Line, Name, ParameterName, ScalarValue, Strict, listed, refusal
 from regatta.spec.problems import check, shown_path
 from regatta.spec.vectors import Outside, PrimitiveUnit
@@ -24,49 +23,6 @@ _SUFFIX = ".yml"
 #: `constant`: the one series; `fixed`, `per`: that part of the line over an argument; `linear`: the line; `table`: every
 #: series as it is; `piecewise`: a line between each two breaks
 CostKind = Literal["constant", "fixed", "per", "linear", "table", "piecewise"]
-
-
-@dataclass(frozen=True)
-class SeriesChoice:
-    """The series of a benchmark's metric that have these parameters; more than one differ in what is not named here."""
-
-    suite: str
-    benchmark: str
-    metric: str
-    parameters: Mapping[str, Scalar] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class CostRule:
-    """What the chosen series become."""
-
-    kind: CostKind = "constant"
-    #: parameters of the series that are the cost's arguments; `constant` has none, only `table` may have several
-    arguments: tuple[str, ...] = ()
-    #: of `piecewise`, ascending
-    breaks: tuple[float, ...] = ()
-    outside: Outside = "hold"
-
-
-@dataclass(frozen=True)
-class PrimitiveRule:
-    """One primitive."""
-
-    unit: PrimitiveUnit
-    series: SeriesChoice
-    cost: CostRule
-    #: a metric between 0 and 1; None: all of the cost is the kernel's
-    user_share: SeriesChoice | None = None
-    description: str = ""
-
-
-@dataclass(frozen=True)
-class PrimitiveTable:
-    """All primitives of a kind of system, in order."""
-
-    primitives: Mapping[str, PrimitiveRule]
-    #: the file that says so
-    source: str = ""
 
 
 _KINDS: dict[str, CostKind] = {
@@ -167,16 +123,19 @@ class CostSpec(Strict):
     def __get_pydantic_json_schema__(cls, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [{"const": "constant"}, handler(schema)]}
 
-    def rule(self) -> CostRule:
-        """The frozen value."""
-        for key, kind in _KINDS.items():
-            if value := getattr(self, key):
-                arguments = tuple(value) if kind == "table" else (value,)
-                return CostRule(kind, arguments, tuple(map(float, self.breaks)), self.outside)
-        return CostRule()
+    @property
+    def kind(self) -> CostKind:
+        """What becomes of the series."""
+        return next((kind for key, kind in _KINDS.items() if getattr(self, key)), "constant")
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The parameters of the series that are the cost's arguments; `constant` has none, only `table` may have several."""
+        one = self.fixed_of or self.per_of or self.linear or self.piecewise
+        return (one,) if one else tuple(self.table)
 
 
-class PrimitiveSpec(Strict):
+class PrimitiveRule(Strict):
     """A primitive: its cost, and the series that the cost is derived from."""
 
     description: Line = Field(
@@ -195,8 +154,8 @@ class PrimitiveSpec(Strict):
     )
 
     @model_validator(mode="after")
-    def _not_chosen_twice(self) -> PrimitiveSpec:
-        twice = [name for name in self.cost.rule().arguments if name in self.series.parameters]
+    def _not_chosen_twice(self) -> PrimitiveRule:
+        twice = [name for name in self.cost.arguments if name in self.series.parameters]
         if twice:
             expected = f"`{twice[0]}` as the cost's argument or among `parameters`, not both"
             raise refusal(expected, "remove it from `parameters`", key="cost")
@@ -206,7 +165,7 @@ class PrimitiveSpec(Strict):
 class PrimitivesFile(Strict):
     """How to derive the costs of system vectors from the series of an experiment."""
 
-    primitives: dict[Name, PrimitiveSpec] = Field(
+    primitives: dict[Name, PrimitiveRule] = Field(
         description="The primitives, by name.",
         min_length=1,
         max_length=MAX_ITEMS,
@@ -219,6 +178,15 @@ class PrimitivesFile(Strict):
             }
         ],
     )
+
+
+@dataclass(frozen=True)
+class PrimitiveTable:
+    """All primitives of a kind of system, in order."""
+
+    primitives: Mapping[str, PrimitiveRule]
+    #: the file that says so
+    source: str = ""
 
 
 def find_primitives(name: str, home: Path | None) -> Path:
@@ -257,20 +225,7 @@ def read_primitives(path: Path) -> PrimitiveTable:
         _check_shares(model, document, problems)
     if model is None or problems:
         raise SpecError(problems)
-    return PrimitiveTable({name: _rule(spec) for name, spec in model.primitives.items()}, shown_path(path))
-
-
-def _rule(spec: PrimitiveSpec) -> PrimitiveRule:
-    chosen, share = spec.series, spec.user_share
-    return PrimitiveRule(
-        spec.unit,
-        SeriesChoice(chosen.suite, chosen.benchmark, chosen.metric, dict(chosen.parameters)),
-        spec.cost.rule(),
-        None
-        if share is None
-        else SeriesChoice(chosen.suite, chosen.benchmark, share.metric, dict(share.parameters)),
-        spec.description,
-    )
+    return PrimitiveTable(model.primitives, shown_path(path))
 
 
 def _check_shares(model: PrimitivesFile, document: Document, problems: list[Problem]) -> None:

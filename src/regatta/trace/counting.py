@@ -41,12 +41,12 @@ class _Counting:
         #: (primitive, rule) -> end -> counts
         self.ends: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
 
-    def apply(self, rule: CallRule) -> None:
+    def apply(self, name: str, rule: CallRule) -> None:
         fitting: dict[str, list[Seen]] = defaultdict(list)
         for seen in self.left:
             if _fits(rule, seen):
                 fitting[seen.call].append(seen)
-        covering = sum(self.of_primitive(name) for name in rule.covered_by)
+        covering = sum(self.of_primitive(primitive) for primitive in rule.covered_by)
         for call, alike in fitting.items():
             total = sum(self.left[seen][0] for seen in alike)
             # Of processes that were made without a fork, or whose fork copied nothing, there is nothing to cover.
@@ -55,10 +55,10 @@ class _Counting:
             if not part:
                 continue
             if rule.covered_by:
-                self.cover(rule, call, total * part)
+                self.cover(name, rule, call, total * part)
             for seen in alike:
                 count, size = self.left.pop(seen)
-                self.take(rule, seen, count * part, size * part)
+                self.take(name, rule, seen, count * part, size * part)
                 if part < 1.0:
                     self.left[seen] = (count * (1 - part), size * (1 - part))
 
@@ -66,15 +66,15 @@ class _Counting:
         """How often a primitive is counted so far."""
         return sum(entry.count for (primitive, _), entry in self.entries.items() if primitive == name)
 
-    def cover(self, rule: CallRule, call: str, count: float) -> None:
-        self.counted.covered[rule.name] = self.counted.covered.get(rule.name, 0.0) + count
+    def cover(self, name: str, rule: CallRule, call: str, count: float) -> None:
+        self.counted.covered[name] = self.counted.covered.get(name, 0.0) + count
         for (primitive, _), entry in self.entries.items():
             if primitive in rule.covered_by:
                 entry.calls.add(call)
 
-    def take(self, rule: CallRule, seen: Seen, count: float, size: float) -> None:
-        for counted in rule.counted_as:
-            key = (counted.primitive, rule.name if rule.approximated else "")
+    def take(self, name: str, rule: CallRule, seen: Seen, count: float, size: float) -> None:
+        for counted in rule.counts:
+            key = (counted.primitive, name if rule.approximated else "")
             entry = self.entries[key]
             entry.calls.add(seen.call)
             amount = size if counted.each == "byte" else count
@@ -98,8 +98,8 @@ def count_calls(tally: Tally, table: CallTable) -> Counted:
         table: the rules, in order.
     """
     counting = _Counting(tally)
-    for rule in table.rules:
-        counting.apply(rule)
+    for name, rule in table.rules.items():
+        counting.apply(name, rule)
     counted = counting.counted
     for seen, (count, _) in counting.left.items():
         if seen.call in PER_FORK:
@@ -116,10 +116,10 @@ def count_calls(tally: Tally, table: CallTable) -> Counted:
 def _fits(rule: CallRule, seen: Seen) -> bool:
     return (
         seen.call in rule.calls
-        and seen.phase in rule.phases
-        and (not rule.kinds or seen.kind in rule.kinds)
-        and (not rule.endings or seen.ending in rule.endings)
-        and (not rule.turns or seen.turn in rule.turns)
+        and rule.phase in (None, seen.phase)
+        and (not rule.on or seen.kind in rule.on)
+        and (not rule.result or seen.ending in rule.result)
+        and rule.turn in (None, seen.turn)
         # A class of sizes is taken whole: its smallest decides.
         and (not rule.least_bytes or 1 << seen.size >= rule.least_bytes)
     )

@@ -14,7 +14,7 @@ from regatta.predict.ranges import beyond
 from regatta.predict.ranking import rank
 from regatta.predict.sums import UNBOUNDED, Sum, ratio
 from regatta.predict.vector_fits import fit
-from regatta.spec.primitives import CostRule
+from regatta.spec.primitives import CostSpec
 from regatta.spec.vectors import (
     Count,
     LinearCost,
@@ -55,12 +55,12 @@ def test_a_table_tells_its_range_by_its_points_and_a_range_that_nobody_tells_hol
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
-        (CostRule("linear", ("bytes",)), {"bytes": (1, 4)}),
-        (CostRule("piecewise", ("bytes",), breaks=(2.0,)), {"bytes": (1, 4)}),
-        (CostRule("per", ("bytes",)), {}),
+        (CostSpec(linear="bytes"), {"bytes": (1, 4)}),
+        (CostSpec(piecewise="bytes", breaks=[2.0]), {"bytes": (1, 4)}),
+        (CostSpec(per_of="bytes"), {}),
     ],
 )
-def test_a_fitted_line_knows_where_it_was_measured(rule: CostRule, expected: dict[str, object]) -> None:
+def test_a_fitted_line_knows_where_it_was_measured(rule: CostSpec, expected: dict[str, object]) -> None:
     points = {(size,): 10.0 + size for size in (1.0, 2.0, 3.0, 4.0)}
     assert fit(rule, [points, points], 0.95).measured == expected
 

@@ -17,10 +17,9 @@ from regatta.host.errors import SpecError
 from regatta.predict.system_vectors import SystemKey, summary_named, system_names, system_vectors
 from regatta.spec.primitives import (
     OS,
-    CostRule,
     PrimitiveRule,
     PrimitiveTable,
-    SeriesChoice,
+    ShareChoice,
     find_primitives,
     read_primitives,
 )
@@ -53,9 +52,11 @@ def table(**rules: PrimitiveRule) -> PrimitiveTable:
 
 
 def rule(kind: str = "constant", *arguments: str, unit: Any = "operation", **more: Any) -> PrimitiveRule:
-    chosen = SeriesChoice("lm", "x", more.pop("metric", "latency"), more.pop("parameters", {}))
+    chosen = {"suite": "lm", "benchmark": more.pop("benchmark", "x")}
+    chosen |= {key: more.pop(key) for key in ("metric", "parameters") if key in more}
     share = more.pop("share", None)
-    return PrimitiveRule(unit, chosen, CostRule(kind, arguments, **more), share)  # type: ignore[arg-type]
+    cost = {kind: list(arguments) if kind == "table" else arguments[0], **more} if arguments else kind
+    return PrimitiveRule.model_validate({"unit": unit, "series": chosen, "cost": cost, "user_share": share})
 
 
 def by_t(values: Sequence[float]) -> tuple[float, float, float]:
@@ -120,8 +121,8 @@ def line(r: int, _: str = "") -> list[Row]:
 def test_lines_give_their_parts_and_each_part_has_the_interval_over_invocations(tmp_path: Path) -> None:
     rules = table(
         reading=rule("linear", "bytes"),
-        latency=rule("fixed", "bytes"),
-        transfer=rule("per", "bytes", unit="byte"),
+        latency=rule("fixed_of", "bytes"),
+        transfer=rule("per_of", "bytes", unit="byte"),
     )
     (system,), told = system_vectors(experiment(tmp_path, line), rules)
     fixed, per = by_t([400 + 10 * r for r in range(ROUNDS)]), by_t([0.2 + 0.01 * r for r in range(ROUNDS)])
@@ -145,7 +146,7 @@ def test_a_line_that_misses_is_told_and_pieces_hit(tmp_path: Path) -> None:
         ]
 
     folder = experiment(tmp_path, kinked)
-    rules = table(line=rule("linear", "bytes"), pieces=rule("piecewise", "bytes", breaks=(16384.0,)))
+    rules = table(line=rule("linear", "bytes"), pieces=rule("piecewise", "bytes", breaks=[16384.0]))
     (system,), told = system_vectors(folder, rules)
     assert len(told) == 1
     assert told[0].startswith("alpha: the line of line misses what was measured by ")
@@ -153,7 +154,7 @@ def test_a_line_that_misses_is_told_and_pieces_hit(tmp_path: Path) -> None:
     assert isinstance(pieces, PiecewiseCost)
     assert [per.value for _, per in pieces.pieces] == pytest.approx([0.1, 0.5])
     assert [fixed.value for fixed, _ in pieces.pieces] == pytest.approx([102, 102 - 0.4 * 16384])
-    few = table(pieces=rule("piecewise", "bytes", breaks=(2048.0, 3000.0)))
+    few = table(pieces=rule("piecewise", "bytes", breaks=[2048.0, 3000.0]))
     found, told = system_vectors(folder, few)
     assert found == []
     assert told == [
@@ -201,7 +202,7 @@ def test_bandwidths_and_rates_become_what_one_unit_costs(
 
 
 def test_the_part_in_user_mode_is_measured_or_not_known(tmp_path: Path) -> None:
-    share = SeriesChoice("lm", "x", "user_share")
+    share = ShareChoice(metric="user_share")
 
     def made(r: int, modifiers: str) -> list[Row]:
         known = rows("user_share", [0.2 + 0.01 * r], "ratio", kib=0) + rows(
@@ -236,7 +237,7 @@ def test_what_was_not_measured_is_left_out_and_told(tmp_path: Path) -> None:
         none=rule(parameters={"call": "c"}),
         zero=rule(parameters={"call": "zero"}),
         no_line=rule("linear", "bytes", parameters={"call": "a"}),
-        elsewhere=PrimitiveRule("operation", SeriesChoice("lm", "y", "latency"), CostRule()),
+        elsewhere=rule(benchmark="y"),
     )
     (system,), told = system_vectors(experiment(tmp_path, made), rules)
     assert list(system.primitives) == ["a"]
@@ -250,7 +251,7 @@ def test_what_was_not_measured_is_left_out_and_told(tmp_path: Path) -> None:
 
 def test_a_system_without_any_series_is_told_in_one_sentence(tmp_path: Path) -> None:
     folder = experiment(tmp_path, lambda r, _: rows("latency", [1.0]))
-    elsewhere = PrimitiveRule("operation", SeriesChoice("lm", "y", "latency"), CostRule())
+    elsewhere = rule(benchmark="y")
     assert system_vectors(folder, table(a=elsewhere, b=elsewhere)) == (
         [],
         ["alpha: no series of table.yml was measured"],
@@ -278,7 +279,7 @@ def test_each_set_of_modifiers_is_a_system_and_failed_or_perturbed_invocations_a
 
 def test_what_was_made_can_be_written_and_read_again(tmp_path: Path) -> None:
     rules = table(
-        reading=rule("linear", "bytes"), transfer=rule("per", "bytes", unit="byte"), gone=rule(metric="no")
+        reading=rule("linear", "bytes"), transfer=rule("per_of", "bytes", unit="byte"), gone=rule(metric="no")
     )
     (system,), _ = system_vectors(experiment(tmp_path / "made", line), rules)
     write_vector(system, tmp_path / "vector.yml")

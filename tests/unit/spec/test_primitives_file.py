@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regatta.host.errors import SpecError
-from regatta.spec.primitives import CostRule, PrimitiveRule, SeriesChoice, read_primitives
+from regatta.spec.primitives import read_primitives
 
 WHOLE = """\
 primitives:
@@ -34,14 +34,19 @@ def test_a_table_of_primitives_is_read(tmp_path: Path) -> None:
     path.write_text(WHOLE)
     found = read_primitives(path)
     assert list(found.primitives) == ["stat", "moved", "read", "grid"]
-    stat = SeriesChoice("lm", "lat_syscall", "latency", {"call": "stat"})
-    assert found.primitives["stat"] == PrimitiveRule("operation", stat, CostRule(), None, "A name")
-    assert found.primitives["moved"].cost == CostRule("per", ("bytes",))
+    stat = found.primitives["stat"]
+    assert (stat.unit, stat.description, stat.user_share) == ("operation", "A name", None)
+    assert (stat.series.suite, stat.series.benchmark, stat.series.metric) == ("lm", "lat_syscall", "latency")
+    assert stat.series.parameters == {"call": "stat"}
+    costs = {name: (rule.cost.kind, rule.cost.arguments) for name, rule in found.primitives.items()}
+    assert costs["stat"] == ("constant", ())
+    assert costs["moved"] == ("per", ("bytes",))
     assert found.primitives["moved"].series.parameters == {"kib": 64}
     read = found.primitives["read"]
-    assert read.cost == CostRule("piecewise", ("bytes",), (4096.0, 65536.0))
-    assert read.user_share == SeriesChoice("lm", "lat", "user", {"bytes": 512})
-    assert found.primitives["grid"].cost == CostRule("table", ("a", "b"), (), "extend")
+    assert (costs["read"], read.cost.breaks) == (("piecewise", ("bytes",)), [4096.0, 65536.0])
+    assert read.user_share is not None
+    assert (read.user_share.metric, read.user_share.parameters) == ("user", {"bytes": 512})
+    assert (costs["grid"], found.primitives["grid"].cost.outside) == (("table", ("a", "b")), "extend")
 
 
 SERIES = "series: {suite: lm, benchmark: lat, parameters: {bytes: 1}}"
