@@ -34,8 +34,7 @@ from regatta.cli.predict import predict
 from regatta.influx.lines import encode
 from regatta.influx.points import ESTIMATE, EVENT, HOST_STATE, INVOCATION, make_point
 from regatta.influx.prediction_points import prediction_points
-from regatta.predict.prediction_request import Asked, Request
-from regatta.predict.predictions import forecast_of
+from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.vector_sources import Sources
 
 DOCUMENTS = {board["uid"].removeprefix("regatta-"): board for board in documents()}

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from helpers.served_experiment import as_home, write_served_experiment
 from regatta.predict.page import write_predictions
-from regatta.predict.prediction_request import Asked, Replaced, Request
-from regatta.predict.predictions import forecast_of
+from regatta.predict.predictions import Asked, Replaced, Request, forecast_of
 from regatta.predict.vector_sources import Sources
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "report"))

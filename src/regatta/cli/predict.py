@@ -16,7 +16,7 @@ from regatta.host.printable import printable
 
 if TYPE_CHECKING:
     from regatta.predict.forecast import Forecast
-    from regatta.predict.prediction_request import Asked, Replaced, Request
+    from regatta.predict.predictions import Asked, Replaced, Request
     from regatta.predict.vector_sources import Sources, SystemSource
     from regatta.predict.what_if import Change
     from regatta.spec.vectors import ApplicationVector
@@ -133,8 +133,7 @@ def predict(
 
     Exit codes: 0 predicted · 2 a vector, a name or an option is wrong · 3 an experiment cannot be read.
     """
-    from regatta.predict.prediction_request import Request
-    from regatta.predict.predictions import forecast_of
+    from regatta.predict.predictions import Request, forecast_of
     from regatta.predict.vector_sources import Sources
     from regatta.spec.home import known_home
 
@@ -194,7 +193,7 @@ def _of_use(sources: Sources, found: Forecast) -> list[str]:
 def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
     """Each application, or one mix of all where they have weights."""
     from regatta.predict.mixing import mixed
-    from regatta.predict.prediction_request import Asked
+    from regatta.predict.predictions import Asked
 
     parts: list[tuple[ApplicationVector, float]] = []
     weighted = 0
@@ -305,7 +304,7 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
 def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) -> list[Replaced]:
     """Every application that holds one of the old ones, with the new ones in their place."""
     from regatta.predict.mixing import mixed, replaced
-    from regatta.predict.prediction_request import Asked, Replaced
+    from regatta.predict.predictions import Asked, Replaced
 
     others: dict[str, ApplicationVector] = {}
     named: list[tuple[str, str]] = []

@@ -66,7 +66,7 @@ def show_forecast(found: Forecast) -> None:
 def _show_ranking(console: Console, one: ApplicationForecast, found: Forecast) -> None:
     if not any(system.elapsed.value > 0 for system in one.systems):
         return
-    table = ranking_table(one, f"{one.application.name}, per {one.application.per}", found.level)
+    table = ranking_table(one, f"{one.application.name}, per {one.application.per}")
     title = f"{table.title} ({show_percent(found.level)} intervals)"
     _show(console, replace(table, title=title), (*INTERVALS, EXPLAINED), ("system",))
     for words in group_words(one):
@@ -77,7 +77,7 @@ def _show_contributions(console: Console, one: ApplicationForecast, found: Forec
     known = [system for system in one.systems if system.elapsed.value > 0]
     shown = known if len(known) <= _TABLES_AT_MOST else [known[0], known[-1]]
     for system in shown:
-        table = contribution_table(f"{one.application.name} on {system.system}", system, found.level)
+        table = contribution_table(f"{one.application.name} on {system.system}", system)
         _show(console, table, ("interval",), ("entry", "with", CONTRIBUTIONS[-1]))
     if len(shown) < len(known):
         console.print(f"  the fastest and the slowest of {len(known)} systems; --json and --html have all")
@@ -105,7 +105,7 @@ def _show_speed_ups(console: Console, found: Forecast) -> None:
 def _show_savings(console: Console, one: ApplicationForecast, found: Forecast) -> None:
     for system in one.systems:
         title = f"Which primitive pays most for {one.application.name} on {system.system}?"
-        table = savings_table(one.savings.get(system.system, ()), title, found.level)
+        table = savings_table(one.savings.get(system.system, ()), title)
         _show(console, table, (), ("primitive", SAVINGS[-1]))
 
 

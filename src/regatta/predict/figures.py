@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
-from regatta.figures.text import Scale, choose_scale, hover, shorten, show_ratio, tidy
+from regatta.figures.text import Scale, hover, shorten, show_ratio, tidy
 from regatta.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
 from regatta.predict.shown_times import WORDS, Shown, compared_by, measured_of, predicted_of, shown_by
+from regatta.predict.tables import scale_of
 from regatta.spec.vectors import Contribution, Value
-from regatta.stats.estimate import Interval
 
 _ROW_PX, _FRAME_PX = 44, 84
 _SQUARE_PX = 420
@@ -34,7 +34,7 @@ def ranking_figure(one: ApplicationForecast) -> Figure:
     """A row a system: predicted and measured time, of one quantity, with their intervals."""
     what = shown_by(one)
     numbers = [number for system in one.systems for number in _both(system, what)]
-    scale = _scale(numbers)
+    scale = scale_of(numbers)
     traces: list[Trace] = []
     labels = []
     y = 0.0
@@ -125,7 +125,7 @@ def _sum(rows: Iterable[Contribution]) -> float:
 
 def contribution_figure(one: ApplicationForecast, looks: EntryLooks) -> Figure:
     """A bar a system, stacked of what each primitive takes."""
-    scale = _scale(system.elapsed for system in one.systems)
+    scale = scale_of(system.elapsed for system in one.systems)
     by_system = [looks.pieces(system) for system in one.systems]
     count = len(one.systems)
     places = [-(number + 1.0) for number in range(count)]
@@ -178,7 +178,7 @@ def accuracy_figure(forecast: Forecast, what: Shown) -> Figure | None:
     if not pairs:
         return None
     numbers = [number for _, _, *both in pairs for number in both]
-    scale = _scale(numbers)
+    scale = scale_of(numbers)
     traces = [_diagonal(numbers, scale)]
     names = [one.application.name for one in forecast.applications]
     for one, system, predicted, measured in pairs:
@@ -331,7 +331,3 @@ def _time_axis(
         return log_axis(f"{named}, log scale", low, high)
     room = 0.06 * (high - low) or 0.05 * abs(high) or 1.0
     return axis(named, range=[low - room, high + room])
-
-
-def _scale(numbers: Iterable[Value]) -> Scale:
-    return choose_scale([Interval(one.n, one.value, one.low, one.high, 0.95, "") for one in numbers], "ns")

@@ -80,7 +80,7 @@ def _ranking(forecast: Forecast) -> Section:
     tables, groups = [], []
     for one in forecast.applications:
         title = f"{one.application.name}, per {one.application.per}"
-        tables.append(ranking_table(one, title, forecast.level))
+        tables.append(ranking_table(one, title))
         groups.append(Group(title, [ranking_figure(one)], ranking_legend(one), "; ".join(group_words(one))))
     return Section("ranking", "Ranking", "Predicted and measured", words, tables=tables, groups=groups)
 
@@ -106,7 +106,7 @@ def _entries(forecast: Forecast) -> Section:
         "Entries that were not counted themselves say which calls they stand for, and by which rule."
     )
     tables = [
-        contribution_table(f"{one.application.name} on {system.system}", system, forecast.level)
+        contribution_table(f"{one.application.name} on {system.system}", system)
         for one in forecast.applications
         for system in one.systems
     ]
@@ -162,7 +162,7 @@ def _speed_ups(forecast: Forecast) -> Section | None:
 
 def _savings(forecast: Forecast) -> Section | None:
     tables = [
-        savings_table(savings, f"{one.application.name} on {system.system}", forecast.level)
+        savings_table(savings, f"{one.application.name} on {system.system}")
         for one in forecast.applications
         for system in one.systems
         if (savings := one.savings.get(system.system, ()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from pathlib import Path
 
-from regatta.predict.compared import Compared, Comparison, compared
+from regatta.predict import what_if
 from regatta.predict.coverage import coverage, shared_processor
 from regatta.predict.forecast import (
     NOTHING,
@@ -21,19 +21,17 @@ from regatta.predict.forecast import (
     SpeedUp,
     SystemForecast,
 )
-from regatta.predict.measured_times import MeasuredCell, MeasuredExperiment, measured_ratio
-from regatta.predict.mixing import mixed
+from regatta.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted, measured_ratio
+from regatta.predict.mixing import Mix, mixed
 from regatta.predict.optimise import optimise
 from regatta.predict.prediction import predict
-from regatta.predict.prediction_request import Asked, Replaced, Request
 from regatta.predict.ranges import beyond
-from regatta.predict.ranking import Ranking, rank
-from regatta.predict.speedup import speedup
+from regatta.predict.ranking import Compared, Comparison, Ranking, compared, rank
+from regatta.predict.speedup import as_mix, speedup
 from regatta.predict.sums import positive, ratio, uncertain
 from regatta.predict.times import Quantity, TracedOn, brings_user_time, own_user_time, quantity
 from regatta.predict.vector_levels import at_level
 from regatta.predict.vector_sources import SystemSource
-from regatta.predict.what_if import changed, effect
 from regatta.predict.words import sentences_of, warnings_of
 from regatta.spec.vectors import ApplicationVector, Measured, SystemVector, Value
 
@@ -41,6 +39,58 @@ from regatta.spec.vectors import ApplicationVector, Measured, SystemVector, Valu
 LEVELS = ("elapsed", "kernel", "user")
 #: names of the configuration of a machine as it is
 _BARE = ("", "none", "native")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An application that is to be predicted. `parts`: of a mix, with their weights."""
+
+    vector: ApplicationVector
+    parts: tuple[tuple[ApplicationVector, float], ...] = ()
+
+    @property
+    def mix(self) -> Mix:
+        """Its parts, or itself alone."""
+        return self.parts or as_mix(self.vector)
+
+    def wanted(self, benchmark: str) -> Wanted | None:
+        """Which benchmark measures it; None where nothing says so."""
+        if benchmark:
+            return Wanted.of(benchmark)
+        if self.parts:
+            return Wanted.mix([(part.benchmark, weight) for part, weight in self.parts])
+        return Wanted.of(self.vector.benchmark) if self.vector.benchmark else None
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A part of an application is to be replaced by another."""
+
+    before: Asked
+    after: Asked
+
+    @property
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """(old, new) of what is another."""
+        pairs = zip(self.before.mix, self.after.mix, strict=True)
+        return tuple((old.name, new.name) for (old, _), (new, _) in pairs if old.name != new.name)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked in one call."""
+
+    applications: tuple[Asked, ...]
+    systems: tuple[SystemSource, ...]
+    #: further experiments in which measured times are looked for
+    measured: tuple[Path, ...] = ()
+    #: suite/benchmark instead of those that the applications name
+    benchmark: str = ""
+    #: primitive -> how its cost is changed
+    changes: Mapping[str, what_if.Change] = field(default_factory=dict)
+    replaced: tuple[Replaced, ...] = ()
+    optimise: bool = False
+    level: float | None = None
 
 
 def forecast_of(request: Request) -> Forecast:
@@ -276,7 +326,7 @@ class _Forecaster:
     # Changes, savings, replacements
 
     def _changed(self, system: SystemVector) -> SystemVector:
-        return changed(system, self.request.changes, system.name) if self.request.changes else system
+        return what_if.changed(system, self.request.changes, system.name) if self.request.changes else system
 
     def _effects(
         self,
@@ -285,7 +335,7 @@ class _Forecaster:
         traced_on: TracedOn,
     ) -> dict[str, Effect]:
         return {
-            name: effect(application, system, self.request.changes, traced_on)
+            name: what_if.effect(application, system, self.request.changes, traced_on)
             for name, system in systems.items()
         }
 

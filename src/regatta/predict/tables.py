@@ -57,7 +57,7 @@ def group_words(one: ApplicationForecast) -> list[str]:
     return [f"cannot be told apart: {', '.join(group)}" for group in one.groups if len(group) > 1]
 
 
-def ranking_table(one: ApplicationForecast, title: str, level: float) -> Table:
+def ranking_table(one: ApplicationForecast, title: str) -> Table:
     """Systems, the fastest first, and what was measured of the quantity that the columns name."""
     ranked, what = ranked_by(one), compared_by(one)
     numbers = [
@@ -65,7 +65,7 @@ def ranking_table(one: ApplicationForecast, title: str, level: float) -> Table:
         for system in one.systems
         for number in (predicted_of(system, ranked), measured_of(system, what))
     ]
-    scale = scale_of(numbers, level)
+    scale = scale_of(numbers)
     columns = (
         "system", f"predicted {ranked}", "interval", "predicted kernel", INTERVALS[0], "user",
         f"measured {what}", INTERVALS[1], f"predicted / measured {what}", EXPLAINED,
@@ -108,37 +108,21 @@ def _without_empty(table: Table) -> Table:
 # Contributions
 
 
-def contribution_table(title: str, system: SystemForecast, level: float) -> Table:
+def contribution_table(title: str, system: SystemForecast) -> Table:
     """The rows of one system, the largest first, and their total."""
     prediction = system.prediction
-    scale = scale_of((row.time for row in prediction.contributions), level)
-    rows = [contribution_row(row, scale) for row in by_share(prediction.contributions)]
-    total = (
-        "total",
-        "",
-        "",
-        "",
-        scale.show(prediction.time.value),
-        show_ends(prediction.time, scale.show),
-        "",
-        "",
-    )
+    scale = scale_of(row.time for row in prediction.contributions)
+    rows = [
+        (
+            row.primitive, arguments_text(row.arguments), cost_text(row, scale), show_brief(row.count.value, 6),
+            scale.show(row.time.value), show_ends(row.time, scale.show), show_share(row.share), stands_for_text(row),
+        )
+        for row in by_share(prediction.contributions)
+    ]  # fmt: skip
+    time = prediction.time
+    total = ("total", "", "", "", scale.show(time.value), show_ends(time, scale.show), "", "")
     title = f"{title} (times in {scale.unit})"
     return _without_empty(Table(title, CONTRIBUTIONS, [*rows, total], frozenset({2, 3, 4, 5, 6})))
-
-
-def contribution_row(row: Contribution, scale: Scale) -> tuple[str, ...]:
-    """Entry, its arguments, cost, count, time, interval, share, what it stands for."""
-    return (
-        row.primitive,
-        arguments_text(row.arguments),
-        cost_text(row, scale),
-        show_brief(row.count.value, 6),
-        scale.show(row.time.value),
-        show_ends(row.time, scale.show),
-        show_share(row.share),
-        stands_for_text(row),
-    )
 
 
 def by_share(rows: Iterable[Contribution]) -> list[Contribution]:
@@ -171,21 +155,17 @@ def stands_for_text(row: Contribution) -> str:
 
 def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
     """Systems two by two: the predicted ratio, the measured one, whether they are ordered right."""
-    rows = [row for one in applications for row in pair_rows(one)]
-    return _without_empty(Table("Pairs of systems", PAIRS, rows, frozenset({4, 5, 6, 7})))
-
-
-def pair_rows(one: ApplicationForecast) -> list[tuple[str, ...]]:
-    """Rows of `PAIRS`."""
-    return [
+    rows = [
         (
             one.application.name, pair.faster, pair.slower, pair.quantity or ranked_by(one),
             show_ratio(pair.comparable.value), show_ends(pair.comparable),
             show_ratio(pair.measured.value) if pair.verdict else "", show_ends(pair.measured),
             pair.verdict or ("" if pair.told_apart else "cannot be told apart"),
         )
+        for one in applications
         for pair in one.pairs
     ]  # fmt: skip
+    return _without_empty(Table("Pairs of systems", PAIRS, rows, frozenset({4, 5, 6, 7})))
 
 
 # Speed-ups
@@ -193,52 +173,36 @@ def pair_rows(one: ApplicationForecast) -> list[tuple[str, ...]]:
 
 def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
     """What replacements bring on each system, by each way to say it."""
-    rows = [speed_up_row(one) for one in speed_ups]
+    rows = [
+        (
+            one.system, ", ".join(f"{old} → {new}" for old, new in one.replaced), show_ratio(one.kernel.value),
+            show_ratio(one.with_user.value), show_ends(one.with_user), show_ratio(one.own_user.value), show_ends(one.own_user),
+            show_ratio(one.measured.value), show_ends(one.measured), show_ratio(one.off),
+        )
+        for one in speed_ups
+    ]  # fmt: skip
     return Table(title, SPEED_UPS, rows, frozenset(range(2, len(SPEED_UPS))))
-
-
-def speed_up_row(one: SpeedUp) -> tuple[str, ...]:
-    """A row of `SPEED_UPS`."""
-    return (
-        one.system,
-        ", ".join(f"{old} → {new}" for old, new in one.replaced),
-        show_ratio(one.kernel.value),
-        show_ratio(one.with_user.value),
-        show_ends(one.with_user),
-        show_ratio(one.own_user.value),
-        show_ends(one.own_user),
-        show_ratio(one.measured.value),
-        show_ends(one.measured),
-        show_ratio(one.off),
-    )
 
 
 # What would pay
 
 
-def savings_table(savings: Sequence[Saving], title: str, level: float) -> Table:
+def savings_table(savings: Sequence[Saving], title: str) -> Table:
     """What each primitive would save on one system, the one that pays most first."""
-    scale = scale_of((saving.time for saving in savings), level)
-    rows = [saving_row(saving, scale) for saving in savings]
+    scale = scale_of(saving.time for saving in savings)
+    rows = [
+        (
+            saving.primitive, scale.show(saving.time.value), show_ends(saving.time, scale.show), show_share(saving.share / 2),
+            show_share(saving.share), show_share(saving.as_best_share) if saving.best else "", saving.best,
+        )
+        for saving in savings
+    ]  # fmt: skip
     return Table(f"{title} (times in {scale.unit})", SAVINGS, rows, frozenset(range(1, 6)))
-
-
-def saving_row(saving: Saving, scale: Scale) -> tuple[str, ...]:
-    """A row of `SAVINGS`."""
-    return (
-        saving.primitive,
-        scale.show(saving.time.value),
-        show_ends(saving.time, scale.show),
-        show_share(saving.share / 2),
-        show_share(saving.share),
-        show_share(saving.as_best_share) if saving.best else "",
-        saving.best,
-    )
 
 
 # Numbers
 
 
-def scale_of(numbers: Iterable[Value], level: float = 0.95) -> Scale:
+def scale_of(numbers: Iterable[Value]) -> Scale:
     """One unit of time and one number of decimals for all of them, in ns."""
-    return choose_scale([estimate_of(number, level) for number in numbers], "ns")
+    return choose_scale([estimate_of(number) for number in numbers], "ns")

@@ -41,9 +41,9 @@ def sentences_of(forecast: Forecast) -> tuple[str, ...]:
     return tuple(found)
 
 
-def estimate_of(number: Value, level: float = 0.95) -> Interval:
+def estimate_of(number: Value) -> Interval:
     """An interval of a vector as estimates are."""
-    return Interval(number.n, number.value, number.low, number.high, level, "", number.reason)
+    return Interval(number.n, number.value, number.low, number.high, math.nan, "", number.reason)
 
 
 def time_text(number: Value) -> str:

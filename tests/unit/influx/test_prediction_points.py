@@ -18,8 +18,7 @@ from regatta.influx.lines import encode
 from regatta.influx.points import TAGS, VECTOR, Point
 from regatta.influx.prediction_points import prediction_points
 from regatta.predict.prediction import predict, total_of, uses
-from regatta.predict.prediction_request import Asked, Request
-from regatta.predict.predictions import forecast_of
+from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.vector_sources import Sources, SystemSource
 from regatta.spec.vectors import (
     ApplicationVector,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from helpers.vector_examples import application_of, constant, system_of
 from regatta.predict.mixing import mixed
-from regatta.predict.prediction_request import Asked, Request
-from regatta.predict.predictions import forecast_of
+from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.vector_sources import SystemSource
 from regatta.spec.vectors import ApplicationVector, Count, Value
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.predict.forecast import Forecast
-from regatta.predict.prediction_request import Asked, Request
-from regatta.predict.predictions import forecast_of
+from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.vector_sources import SystemSource
 from regatta.predict.what_if import parse_change
 from regatta.spec.vectors import ApplicationVector, LinearCost, PrimitiveCost, SystemVector, Value

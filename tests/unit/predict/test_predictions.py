@@ -16,8 +16,7 @@ from helpers.thesis_vectors import write_thesis_vectors
 from regatta.predict.forecast import Forecast
 from regatta.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted
 from regatta.predict.mixing import mixed
-from regatta.predict.prediction_request import Asked, Replaced, Request
-from regatta.predict.predictions import forecast_of
+from regatta.predict.predictions import Asked, Replaced, Request, forecast_of
 from regatta.predict.vector_sources import SystemSource
 from regatta.predict.what_if import parse_change
 from regatta.spec.vector_files import read_vector

@@ -11,7 +11,7 @@ import pytest
 
 from regatta.predict.forecast import ApplicationForecast, Forecast, PairForecast, SpeedUp, SystemForecast
 from regatta.predict.page import sections_of_forecast, write_predictions
-from regatta.predict.tables import pair_rows
+from regatta.predict.tables import pairs_table
 from regatta.spec.vectors import ApplicationVector, Contribution, Count, Measured, Prediction, Value
 
 HOSTILE = "</script><b>&amp;$x$\u202e"
@@ -160,9 +160,9 @@ def test_a_pair_says_of_which_quantity_its_ratios_are() -> None:
     told = forecast(system("a", measured=7000.0), system("b", 2.0, measured=12000.0))
     (one,) = told.applications
     (pair,) = one.pairs
-    assert pair_rows(one)[0][3:5] == ("elapsed", "2.000")
+    assert pairs_table([one]).rows[0][3:5] == ("elapsed", "2.000")
     other = replace(one, pairs=(replace(pair, compared=number(1.5), quantity="kernel"),))
-    assert pair_rows(other)[0][3:5] == ("kernel", "1.500")
+    assert pairs_table([other]).rows[0][3:5] == ("kernel", "1.500")
 
 
 def test_speed_ups_show_all_ways_that_are_known() -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from helpers.vector_examples import application_of, constant, count_of, system_of
-from regatta.predict.compared import compared
 from regatta.predict.coverage import coverage, shared_processor
+from regatta.predict.ranking import compared
 from regatta.predict.times import TracedOn, quantity
 from regatta.predict.what_if import changed, parse_change
 from regatta.spec.vectors import ApplicationVector, SystemVector, Value

@@ -7,8 +7,7 @@ import math
 import pytest
 
 from regatta.predict.mixing import mixed
-from regatta.predict.prediction_request import Asked, Request
-from regatta.predict.predictions import forecast_of
+from regatta.predict.predictions import Asked, Request, forecast_of
 from regatta.predict.vector_levels import at_level
 from regatta.predict.vector_sources import SystemSource
 from regatta.spec.vectors import (
