@@ -123,14 +123,3 @@ def _untouched(value: Any, path: KeyPath, known: set[KeyPath], touched: set[KeyP
     elif isinstance(value, list):
         for index, child in enumerate(value):
             yield from _untouched(child, (*path, index), known, touched)
-
-
-def leaves(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
-    """The paths of all scalars, and of empty mappings and lists."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    empty = True
-    for key, child in inner:
-        empty = False
-        yield from leaves(child, (*path, key))
-    if empty:
-        yield path

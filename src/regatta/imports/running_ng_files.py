@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem, SpecError
 from regatta.imports.yaml_1_1 import read_yaml_1_1
 from regatta.spec.problems import shown
-from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text
+from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text, paths_in
 
 PACKAGE_DATA = "RUNNING_NG_PACKAGE_DATA"
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -161,14 +160,5 @@ def _place(under: Document, at: KeyPath, over: Document, source: KeyPath, value:
     """Give a value and all in it the places that they have in another document."""
     for old in [path for path in under.marks if path[: len(at)] == at]:
         del under.marks[old]
-    for inner in _inner(value):
+    for inner in paths_in(value):
         under.marks[(*at, *inner)] = over.mark((*source, *inner))
-
-
-def _inner(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
-    yield path
-    entries = (
-        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    )
-    for key, child in entries:
-        yield from _inner(child, (*path, key))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem, SpecError
 from regatta.spec.problems import shown
-from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text, read_yaml
+from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_text, paths_in, read_yaml
 
 
 def read_with_includes(path: Path, name: str | None = None) -> Document:
@@ -131,19 +130,8 @@ def _merge_values(
             under.marks[at] = over.mark(at)
             _merge_values(under, over, below, value, at)
         else:
-            for old in _paths(below, at):
+            for old in paths_in(below, at):
                 under.marks.pop(old, None)
-            for new in _paths(value, at):
+            for new in paths_in(value, at):
                 under.marks[new] = over.mark(new)
             low[key] = value
-
-
-def _paths(value: Any, path: KeyPath) -> Iterator[KeyPath]:
-    """The paths of a value and of all in it."""
-    yield path
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield from _paths(child, (*path, key))
-    elif isinstance(value, list):
-        for index, child in enumerate(value):
-            yield from _paths(child, (*path, index))

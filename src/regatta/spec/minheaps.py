@@ -13,7 +13,7 @@ from regatta.host.values.experiment import Benchmark, KeptMinheaps
 from regatta.spec.fields import MAX_ITEMS, Line, Name, Sha256, Strict
 from regatta.spec.flow import flow_yaml
 from regatta.spec.home import minheaps_path
-from regatta.spec.problems import check, shown, shown_path
+from regatta.spec.problems import check, is_called, shown_path
 from regatta.spec.registries import read_registry
 
 Mib = Annotated[int, Field(ge=1, le=2**24)]
@@ -56,11 +56,7 @@ def read_minheaps(home: Path, suite: str, problems: list[Problem]) -> MinheapsFi
     """The kept minheaps of a suite; None when there are none, or when they are wrong (then with a problem)."""
     document = read_registry(minheaps_path(home, suite), problems)
     model = None if document is None else check(MinheapsFile, document, problems)
-    if document is not None and model is not None and model.suite != suite:
-        where = document.where(("suite",))
-        problems.append(
-            Problem(where, f"`{suite}`, as the file is called", shown(model.suite), f"`suite: {suite}`")
-        )
+    if document is None or model is None or not is_called(document, model.suite, suite, problems):
         return None
     return model
 

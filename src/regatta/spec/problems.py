@@ -69,6 +69,15 @@ def check(model: type[M], document: Document, problems: list[Problem], path: Key
         return None
 
 
+def is_called(document: Document, suite: str, name: str, problems: list[Problem]) -> bool:
+    """Whether the suite that a file is of has the file's name; a problem where it has not."""
+    if suite == name:
+        return True
+    where = document.where(("suite",))
+    problems.append(Problem(where, f"`{name}`, as the file is called", shown(suite), f"`suite: {name}`"))
+    return False
+
+
 def unknown(where: str, what: str, got: str, known: Iterable[str]) -> Problem:
     """The problem of a name that does not exist: `what` is such as "a runtime"."""
     names = sorted(set(known))

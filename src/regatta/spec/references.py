@@ -12,7 +12,7 @@ from pydantic import Field
 from regatta.host.errors import Problem, SpecError
 from regatta.spec.fields import MAX_ITEMS, NAME, Line, Name, Strict, Text
 from regatta.spec.home import reference_path
-from regatta.spec.problems import check, shown, unknown
+from regatta.spec.problems import check, is_called, unknown
 from regatta.spec.registries import read_registry
 from regatta.spec.yaml_lines import Document, parse_yaml
 
@@ -124,11 +124,7 @@ def _checked(
     model = check(ReferenceFile, document, problems)
     if model is None:
         return None
-    if model.suite != suite:
-        where = document.where(("suite",))
-        problems.append(
-            Problem(where, f"`{suite}`, as the file is called", shown(model.suite), f"`suite: {suite}`")
-        )
+    is_called(document, model.suite, suite, problems)
     for name, sizes in model.times_s.items() if programs else ():
         if name not in programs:
             where = document.where(("times_s", name))

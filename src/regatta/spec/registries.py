@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,23 +50,12 @@ def read_registries(home: Path, problems: list[Problem]) -> Registries:
         problems: every problem found is appended.
     """
     found = Registries()
-    configs = home / "configs"
-    runtimes = read_registry(configs / "runtimes.yml", problems)
-    if runtimes is not None:
-        models = _entries(RuntimesFile, RuntimeSpec, runtimes, ("runtimes",), problems, found.broken)
-        found.runtimes = {name: as_runtime(name, model) for name, model in models.items()}
-    collectors = read_registry(configs / "collectors.yml", problems)
-    if collectors is not None:
-        models_ = _entries(CollectorsFile, CollectorSpec, collectors, ("collectors",), problems, found.broken)
-        found.collectors = {name: as_collector(name, model) for name, model in models_.items()}
-        refusals = {name: model.refused_by for name, model in models_.items()}
-        check_refusals(collectors, ("collectors",), refusals, {*found.runtimes, *found.broken}, problems)
-    modifiers = read_registry(configs / "modifiers.yml", problems)
-    if modifiers is not None:
-        given = _entries(ModifiersFile, ModifierSpec, modifiers, ("modifiers",), problems, found.broken)
-        found.modifiers = {name: as_modifier(name, model) for name, model in given.items()}
-        refusals = {name: model.refused_by for name, model in given.items()}
-        check_refusals(modifiers, ("modifiers",), refusals, {*found.runtimes, *found.broken}, problems)
+    runtimes = _entries(home, RuntimesFile, RuntimeSpec, "runtimes", found, problems)
+    found.runtimes = {name: as_runtime(name, model) for name, model in runtimes.items()}
+    collectors = _entries(home, CollectorsFile, CollectorSpec, "collectors", found, problems)
+    found.collectors = {name: as_collector(name, model) for name, model in collectors.items()}
+    modifiers = _entries(home, ModifiersFile, ModifierSpec, "modifiers", found, problems)
+    found.modifiers = {name: as_modifier(name, model) for name, model in modifiers.items()}
     found.platforms = read_inventory(home, problems)
     return found
 
@@ -83,39 +72,40 @@ def read_registry(path: Path, problems: list[Problem], budget: Budget | None = N
 
 
 def _entries(
+    home: Path,
     whole: type[BaseModel],
     each: type[M],
-    document: Document,
-    path: KeyPath,
+    key: str,
+    registries: Registries,
     problems: list[Problem],
-    broken: set[str],
 ) -> dict[str, M]:
     """The entries of a registry that are right, though others may be wrong."""
+    document = read_registry(home / "configs" / f"{key}.yml", problems)
+    if document is None:
+        return {}
     model = check(whole, document, problems)
-    if model is not None:
-        found: dict[str, M] = getattr(model, str(path[0]))
-        return found
-    raw: Any = document.value.get(path[0]) if isinstance(document.value, dict) else None
-    good: dict[str, M] = {}
+    good: dict[str, M] = {} if model is None else getattr(model, key)
+    raw: Any = document.value.get(key) if model is None and isinstance(document.value, dict) else None
     for name, value in raw.items() if isinstance(raw, dict) else ():
         try:
             good[name] = each.model_validate(value)
         except ValidationError:
-            broken.add(name)
+            registries.broken.add(name)
+    check_refusals(document, (key,), good, registries, problems)
     return good
 
 
 def check_refusals(
     document: Document,
     path: KeyPath,
-    refusals: Mapping[str, Mapping[str, str]],
-    known: Iterable[str],
+    entries: Mapping[str, BaseModel],
+    registries: Registries,
     problems: list[Problem],
 ) -> None:
     """Names in `refused_by` must be runtimes."""
-    names = set(known)
-    for entry, refused in refusals.items():
-        for runtime in refused:
+    names = {*registries.runtimes, *registries.broken}
+    for entry, model in entries.items():
+        for runtime in model.refused_by if isinstance(model, CollectorSpec | ModifierSpec) else ():
             if runtime not in names:
                 where = document.where((*path, entry, "refused_by", runtime))
                 problems.append(unknown(where, "a runtime", runtime, names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -202,32 +202,26 @@ class Resolver:
         """Add the spec's own runtimes and collectors to the registries."""
         registries = self.registries
         own = self.spec.define
+        self.new_names(("define", "runtimes"), own.runtimes, registries.runtimes)
+        self.new_names(("define", "collectors"), own.collectors, registries.collectors)
         for name, runtime in own.runtimes.items():
-            if name in registries.runtimes:
-                self.problem(
-                    ("define", "runtimes", name),
-                    "a name that configs/runtimes.yml does not have",
-                    name,
-                    "another name",
-                )
             registries.runtimes[name] = as_runtime(name, runtime)
         for name, collector in own.collectors.items():
-            if name in registries.collectors:
-                self.problem(
-                    ("define", "collectors", name),
-                    "a name that configs/collectors.yml does not have",
-                    name,
-                    "another name",
-                )
             registries.collectors[name] = as_collector(name, collector)
-        refusals = {name: collector.refused_by for name, collector in own.collectors.items()}
-        known = {*registries.runtimes, *registries.broken}
-        check_refusals(self.document, ("define", "collectors"), refusals, known, self.problems)
+        check_refusals(self.document, ("define", "collectors"), own.collectors, registries, self.problems)
         # What a wrong `define` was to bring is not unknown.
         raw = self.document.value.get("define")
         if "define" not in self.known and isinstance(raw, dict):
             for part in raw.values():
                 registries.broken.update(part if isinstance(part, dict) else ())
+
+    def new_names(
+        self, path: KeyPath, own: Iterable[str], there: Container[str], fix: str = "another name"
+    ) -> None:
+        """What a spec defines has a name that the registry does not have: one name, one meaning."""
+        for name in own:
+            if name in there:
+                self.problem((*path, name), f"a name that configs/{path[-1]}.yml does not have", name, fix)
 
     def names(self, key: str, given: Sequence[str], found: Sequence[Any]) -> list[str] | None:
         """What the list of a key comes to, those that do not exist included; None when part of it is wrong."""
@@ -326,13 +320,8 @@ class Resolver:
         """The sets of modifiers."""
         own = {name: as_modifier(name, model) for name, model in self.spec.modifiers.items()}
         registries = self.registries
-        for name in own:
-            if name in registries.modifiers:
-                expected = "a name that configs/modifiers.yml does not have"
-                self.problem(("modifiers", name), expected, name, "another name, or use that one")
-        refusals = {name: modifier.refused_by for name, modifier in own.items()}
-        known = {*registries.runtimes, *registries.broken}
-        check_refusals(self.document, ("modifiers",), refusals, known, self.problems)
+        self.new_names(("modifiers",), own, registries.modifiers, "another name, or use that one")
+        check_refusals(self.document, ("modifiers",), self.spec.modifiers, registries, self.problems)
         sets = self.spec.modifier_sets
         if sets is None:
             return [(), *((modifier,) for modifier in own.values())]

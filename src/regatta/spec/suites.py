@@ -14,7 +14,7 @@ from regatta.host.values.experiment import Benchmark, Build, Expectation, Input,
 from regatta.host.values.template import placeholders
 from regatta.spec.adapter_options import check_adapter
 from regatta.spec.fields import refusal
-from regatta.spec.problems import check, shown, unknown
+from regatta.spec.problems import check, is_called, shown, unknown
 from regatta.spec.suite_schema import SizeSpec, SuiteFile
 from regatta.spec.yaml_lines import Document, KeyPath
 
@@ -57,11 +57,8 @@ def check_suite(
     model = check(SuiteFile, document, problems)
     if model is None:
         return None
-    if name is not None and model.suite != name:
-        where = document.where(("suite",))
-        problems.append(
-            Problem(where, f"`{name}`, as the file is called", shown(model.suite), f"`suite: {name}`")
-        )
+    if name is not None:
+        is_called(document, model.suite, name, problems)
     if "all" in model.benchmarks:
         where = document.where(("benchmarks", "all"))
         problems.append(Problem(where, "a benchmark's name other than `all`", "'all'", "another name"))

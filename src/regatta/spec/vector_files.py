@@ -68,7 +68,7 @@ def _vector(document: Document) -> SystemVector | ApplicationVector:
     return found
 
 
-def _interval(spec: IntervalSpec | CostSpec) -> Value:
+def _interval(spec: IntervalSpec) -> Value:
     low, high = (math.nan if end is None else float(end) for end in (spec.low, spec.high))
     value = math.nan if spec.value is None else float(spec.value)
     return Value(value, low, high, int(spec.n), str(spec.reason))

@@ -14,25 +14,6 @@ Finite = Annotated[float, Field(ge=-1e18, le=1e18)]
 NotNegative = Annotated[float, Field(ge=0, le=1e18)]
 
 
-def number_as_value(value: Any) -> Any:
-    """A plain number is exact: `12.5` is `{value: 12.5}` with nothing around it."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"value": value, "low": value, "high": value}
-    if isinstance(value, str | bool | list) or value is None:
-        raise refusal("a number, or a mapping with its interval", "a number without quotes or unit")
-    return value
-
-
-def check_ends(value: float, low: float | None, high: float | None) -> None:
-    """Refuse an end alone, and ends on the wrong side of the value."""
-    if (low is None) != (high is None):
-        raise refusal("both `low` and `high`, or neither", "add the other")
-    if low is not None and low > value:
-        raise refusal(f"a number of at most the value ({value:g})", key="low")
-    if high is not None and high < value:
-        raise refusal(f"a number of at least the value ({value:g})", key="high")
-
-
 class IntervalSpec(Strict):
     """A number, where it is known, with its interval."""
 
@@ -47,12 +28,26 @@ class IntervalSpec(Strict):
     @model_validator(mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
-        return number_as_value(value)
+        """A plain number is exact: `12.5` is `{value: 12.5}` with nothing around it."""
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return {"value": value, "low": value, "high": value}
+        if isinstance(value, str | bool | list) or value is None:
+            raise refusal("a number, or a mapping with its interval", "a number without quotes or unit")
+        return value
+
+    def check_ends(self, value: float) -> None:
+        """Refuse an end alone, and ends on the wrong side of the value."""
+        if (self.low is None) != (self.high is None):
+            raise refusal("both `low` and `high`, or neither", "add the other")
+        if self.low is not None and self.low > value:
+            raise refusal(f"a number of at most the value ({value:g})", key="low")
+        if self.high is not None and self.high < value:
+            raise refusal(f"a number of at least the value ({value:g})", key="high")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
         if self.value is not None:
-            check_ends(self.value, self.low, self.high)
+            self.check_ends(self.value)
         elif self.low is not None or self.high is not None or self.n or not self.reason:
             raise refusal("a `value`, or a `reason` alone why it is not known", "add `value`")
         return self
@@ -202,7 +197,7 @@ class PiecesSpec(Strict):
         return self
 
 
-class CostSpec(Strict):
+class CostSpec(IntervalSpec):
     """Cost of one operation or unit: a number with its interval, or a `linear`, `table` or `piecewise` function."""
 
     value: NotNegative | None = Field(
@@ -210,12 +205,6 @@ class CostSpec(Strict):
         description="Cost that is independent of arguments, in the `time_unit` of the system.",
         examples=[12.5],
     )
-    low: Finite | None = Field(None, description="Lower end of the interval.", examples=[12.1])
-    high: Finite | None = Field(None, description="Upper end of the interval.", examples=[12.9])
-    n: int = Field(
-        0, description="Number of invocations behind the value. 0: unknown.", ge=0, le=2**53, examples=[30]
-    )
-    reason: Line = Field("", description="Reason why there is no interval.", examples=["one invocation"])
     linear: LineSpec | None = Field(
         None,
         description="A linear function of one argument.",
@@ -238,13 +227,8 @@ class CostSpec(Strict):
         ],
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _plain(cls, value: Any) -> Any:
-        return number_as_value(value)
-
     @model_validator(mode="after")
-    def _one_form(self) -> CostSpec:
+    def _ordered(self) -> Self:
         given = [
             name for name in ("value", "linear", "table", "piecewise") if getattr(self, name) is not None
         ]
@@ -253,7 +237,7 @@ class CostSpec(Strict):
                 "one of `value`, `linear`, `table` and `piecewise`", "keep one" if given else "12.5"
             )
         if self.value is not None:
-            check_ends(self.value, self.low, self.high)
+            self.check_ends(self.value)
         elif self.low is not None or self.high is not None or self.n or self.reason:
             raise refusal(
                 f"`low`, `high`, `n` and `reason` at the numbers of `{given[0]}`", "move them there"

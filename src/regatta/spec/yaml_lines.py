@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,14 @@ def dotted_path(path: KeyPath) -> str:
         else:
             text += f".{part}" if text else part
     return text
+
+
+def paths_in(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    """The paths of a value and of all in it."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in inner:
+        yield from paths_in(child, (*path, key))
 
 
 def read_yaml(
