@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from regatta.host.errors import SpecError
-from regatta.imports.ledger import Ledger
+from regatta.host.errors import Problem, SpecError
+from regatta.imports.ledger import Item, Ledger
 from regatta.spec.problems import unknown
 from regatta.spec.yaml_lines import Document, KeyPath, as_text
 
 #: YAML 1.1, which both tools read, has more words for them
 _TRUE = ("true", "yes", "on")
 _FALSE = ("false", "no", "off")
+#: the longest limit of a spec; both tools have none when none is set
+_NO_LIMIT_S = 604_800
 
 
 class Reader:
@@ -108,6 +111,31 @@ class Reader:
         if problem not in self.ledger.problems:
             self.ledger.problems.append(problem)
         return False
+
+    def leave(self, path: KeyPath, keys: Mapping[str, tuple[str, str]]) -> None:
+        """List the keys of a mapping that Regatta has nothing like: key -> why, and what to do."""
+        for key, (why, fix) in keys.items():
+            if self.has((*path, key)):
+                self.ledger.leave((*path, key), why, fix)
+
+    def limit_s(self, limits: Sequence[tuple[KeyPath | None, int | None]]) -> int:
+        """One time limit for a spec, the longest of its benchmarks': (where it is said, seconds or none)."""
+        longest = max(limit or _NO_LIMIT_S for _, limit in limits)
+        for path, limit in limits:
+            if path and (limit or _NO_LIMIT_S) == longest:
+                self.ledger.carry(path)
+            elif path:
+                why = f"a spec has one time limit, here the longest of its benchmarks': {longest} s"
+                self.ledger.doubt(path, why, "`timeout_s` in the spec")
+        return min(_NO_LIMIT_S, longest)
+
+    def nothing(self, path: KeyPath, expected: str, items: Sequence[Item]) -> SpecError:
+        """The error of an input of which nothing can be carried, with what is in the way."""
+        first = Problem(self.document.where(path), expected, "none", "see what follows")
+        rest = (
+            Problem(f"{i.file}:{i.line}:{i.key}", "something that Regatta has", i.why, i.fix) for i in items
+        )
+        return SpecError([first, *rest])
 
     def refuse(self) -> None:
         """End here when something was wrong.

@@ -6,22 +6,19 @@ Source of the format: ReBench's documentation and rebench-schema.yml (1.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem, SpecError
 from regatta.imports.drafts import Imported, SpecDraft
-from regatta.imports.names import clean
+from regatta.imports.names import Names, clean
 from regatta.imports.reader import Reader
 from regatta.imports.rebench_settings import Layers, Settings
 from regatta.imports.rebench_suites import Chosen, Maker
 from regatta.imports.yaml_1_1 import read_yaml_1_1
 from regatta.spec.yaml_lines import KeyPath, as_text
-
-#: Regatta's longest; ReBench has no limit when none is set
-_NO_LIMIT_S = 604_800
 
 _OUTPUT_KIB = 1024
 _UNUSED = "no experiment uses it"
@@ -77,9 +74,7 @@ class _Importer:
         self.specs: list[SpecDraft] = []
 
     def imported(self) -> Imported:
-        for key, (why, fix) in _TOP.items():
-            if self.reader.has((key,)):
-                self.ledger.leave((key,), why, fix)
+        self.reader.leave((), _TOP)
         if self.reader.has(("virtual_machines",)):
             fix = "`executors`, `executable`, `suites`, `invocations`: see ReBench's changelog"
             self.ledger.problem(
@@ -95,18 +90,7 @@ class _Importer:
         items = self.ledger.close(_explain)
         if not self.specs:
             expected = "an experiment of which something can be carried over"
-            problem = Problem(
-                self.reader.document.where(("experiments",)), expected, "none", "see what follows"
-            )
-            raise SpecError(
-                [
-                    problem,
-                    *(
-                        Problem(f"{i.file}:{i.line}:{i.key}", "something that Regatta has", i.why, i.fix)
-                        for i in items
-                    ),
-                ]
-            )
+            raise self.reader.nothing(("experiments",), expected, items)
         return Imported(str(self.path), "ReBench", self.specs, items)
 
     def experiments(self) -> Iterator[_Experiment]:
@@ -124,9 +108,7 @@ class _Importer:
     def add(self, experiment: _Experiment) -> None:
         """The specs of one experiment."""
         reader, path = self.reader, experiment.path
-        for key, (why, fix) in _EXPERIMENT.items():
-            if reader.has((*path, key)):
-                self.ledger.leave((*path, key), why, fix)
+        reader.leave(path, _EXPERIMENT)
         action = reader.text((*path, "action")) or "benchmark"
         if action == "profile":
             self.ledger.leave(
@@ -169,11 +151,8 @@ class _Importer:
         """One spec: benchmarks of one experiment that are repeated alike."""
         name = clean(self.path.stem)
         if self.specs:
-            name = clean(f"{name}-{experiment.name}")
-        taken = {spec.name for spec in self.specs}
-        base, number = name, 2
-        while name in taken:
-            name, number = f"{base}-{number}", number + 1
+            name = f"{name}-{experiment.name}"
+        name = Names(spec.name for spec in self.specs).free(name)
         suites, choices = self.maker.suites(members, name)
         if not suites:
             return
@@ -194,7 +173,9 @@ class _Importer:
                     "benchmarks": choices,
                     "invocations": {"fixed": repetitions[0]},
                     "iterations": _iterations(repetitions[1], repetitions[2]),
-                    "timeout_s": self.limit([settings for _, settings in members]),
+                    "timeout_s": self.reader.limit_s(
+                        [(one.places.get("max_invocation_time"), one.timeout_s) for _, one in members]
+                    ),
                     # ReBench reads all that a program prints.
                     "output_kib": _OUTPUT_KIB,
                 },
@@ -202,18 +183,6 @@ class _Importer:
                 [f"Experiment `{experiment.name}`."],
             )
         )
-
-    def limit(self, settings: Sequence[Settings]) -> int:
-        """One time limit for a spec: the longest."""
-        longest = max(one.timeout_s or _NO_LIMIT_S for one in settings)
-        for one in settings:
-            path = one.places.get("max_invocation_time")
-            if path and (one.timeout_s or _NO_LIMIT_S) == longest:
-                self.ledger.carry(path)
-            elif path:
-                why = f"a spec has one time limit, here the longest of its benchmarks': {longest} s"
-                self.ledger.doubt(path, why, "`timeout_s` in the spec")
-        return min(_NO_LIMIT_S, longest)
 
     def chosen(self, experiment: _Experiment) -> Iterator[tuple[Chosen, Settings]]:
         """Every benchmark of an experiment with its executor and what counts for it."""

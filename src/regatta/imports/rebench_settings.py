@@ -72,9 +72,7 @@ class Layers:
         self.layers = layers
         self.places: dict[str, KeyPath] = {}
         for layer in layers:
-            for key, (why, fix) in FOREIGN.items():
-                if reader.has((*layer, key)):
-                    reader.ledger.leave((*layer, key), why, fix)
+            reader.leave(layer, FOREIGN)
 
     def settings(self) -> Settings:
         """All of them; repetitions and the time limit are carried where they are used."""

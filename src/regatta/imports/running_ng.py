@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regatta.host.errors import Problem, SpecError
+from regatta.host.errors import Problem
 from regatta.imports.drafts import Imported, SpecDraft, SuiteDraft
-from regatta.imports.ledger import Item
 from regatta.imports.names import Names, clean
 from regatta.imports.reader import Reader
 from regatta.imports.running_ng_crossing import Crossing
@@ -21,7 +20,6 @@ from regatta.imports.running_ng_suites import Suites, Wanted
 from regatta.spec.registries import read_registries
 from regatta.spec.yaml_lines import KeyPath, as_text
 
-_NO_LIMIT_S = 604_800
 _RUNTIMES = {"OpenJDK": "java", "NativeExecutable": "native"}
 _TOP = {
     "remote_host": ("results stay on the machine that `regatta run` runs on", "copy results/<experiment>"),
@@ -68,10 +66,8 @@ class _Importer:
         self.suite_names = Names(file.stem for file in (home / "configs" / "suites").glob("*.yml"))
 
     def imported(self) -> Imported:
-        for key, (why, fix) in _TOP.items():
-            if self.reader.has((key,)):
-                self.ledger.leave((key,), why, fix)
-            self.ledger.carry(*([(key,)] if key in self.reader.document.value else []))
+        self.reader.leave((), _TOP)
+        self.ledger.carry(*((key,) for key in _TOP if key in self.reader.document.value))
         for key in _UNUSED:
             self.ledger.look((key,))
         wanted = self.suites.wanted()
@@ -89,7 +85,8 @@ class _Importer:
         self.reader.refuse()
         items = self.ledger.close(_explain)
         if not specs:
-            raise SpecError(_nothing(self.reader, items))
+            expected = "a config and a benchmark that can be carried over"
+            raise self.reader.nothing(("configs",), expected, items)
         return Imported(str(self.path), "running-ng", specs, items)
 
     def configs(self) -> list[Config]:
@@ -138,7 +135,7 @@ class _Importer:
             "benchmarks": choices,
             "invocations": {"fixed": self.invocations()},
             "iterations": those[0].iterations,
-            "timeout_s": self.limit(those),
+            "timeout_s": self.reader.limit_s([(one.timeout_path, one.timeout_s) for one in those]),
         }
         body |= crossing.keys(those)
         if java:
@@ -178,17 +175,6 @@ class _Importer:
         self.ledger.carry(path)
         return self.reader.whole(path, 1, "10") or 1
 
-    def limit(self, those: Sequence[Wanted]) -> int:
-        """One time limit for a spec: the longest of its benchmarks'."""
-        longest = max(one.timeout_s or _NO_LIMIT_S for one in those)
-        for one in those:
-            if one.timeout_path and one.timeout_s == longest:
-                self.ledger.carry(one.timeout_path)
-            elif one.timeout_path:
-                why = f"a spec has one time limit, here the longest of its benchmarks': {longest} s"
-                self.ledger.doubt(one.timeout_path, why, "`timeout_s` in the spec")
-        return min(longest, _NO_LIMIT_S)
-
     def factors(self) -> list[float]:
         """Heap factors as `runbms` spreads them: finer near the least heap.
 
@@ -217,15 +203,6 @@ class _Importer:
             round((1 + place / places[-1] * width) * given["minheap_multiplier"], 4) for place in places
         ]
         return list(dict.fromkeys(factors))
-
-
-def _nothing(reader: Reader, items: Sequence[Item]) -> list[Problem]:
-    expected = "a config and a benchmark that can be carried over"
-    first = Problem(reader.document.where(("configs",)), expected, "none", "see what follows")
-    return [
-        first,
-        *(Problem(f"{i.file}:{i.line}:{i.key}", "something that Regatta has", i.why, i.fix) for i in items),
-    ]
 
 
 def _explain(path: KeyPath) -> tuple[str, str]:

@@ -21,6 +21,12 @@ _MINHEAP = (
     "Regatta measures the least heap itself, on the machine and with the runtimes and collectors of the spec",
     "`regatta minheap SPEC`",
 )
+#: keys of a suite that are not carried
+_FOREIGN = {
+    "minheap": _MINHEAP,
+    "minheap_values": _MINHEAP,
+    "companion": ("Regatta starts no second program beside a measured one", ""),
+}
 _JUST_ONCE = {"method": "fixed", "count": 1}
 
 
@@ -57,13 +63,14 @@ class Around:
             for word in one.words
         ]
 
-    def before(self, wanted: Wanted) -> list[str]:
-        """The class path that stands before the suite's: what is prepended last comes first."""
-        found: list[str] = []
+    def class_path(self, wanted: Wanted, *own: str) -> list[str]:
+        """`-cp` and the class path around the suite's own; nothing where it is empty. What is prepended last comes first."""
+        before: list[str] = []
         for one in self.applied:
             if one.kind == "JVMClasspathPrepend" and not one.spares(wanted.suite, wanted.name):
-                found = [*one.words, *found]
-        return found
+                before = [*one.words, *before]
+        classes = [*before, *own, *self.words(wanted, "JVMClasspath", "JVMClasspathAppend")]
+        return ["-cp", ":".join(classes)] if classes else []
 
 
 class Suites:
@@ -97,20 +104,12 @@ class Suites:
                 )
                 continue
             self.ledger.carry((*path, "type"))
-            self.foreign(path)
+            self.reader.leave(path, _FOREIGN)
             for entry, value in self.reader.entries(at, "benchmarks, such as `[fop, h2]`"):
                 one = self.one(suite, kind, entry, value)
                 if one is not None:
                     found.append(one)
         return found
-
-    def foreign(self, path: KeyPath) -> None:
-        """List the keys of a suite that are not carried, once."""
-        for key in ("minheap", "minheap_values"):
-            if self.reader.has((*path, key)):
-                self.ledger.leave((*path, key), *_MINHEAP)
-        if self.reader.has((*path, "companion")):
-            self.ledger.leave((*path, "companion"), "Regatta starts no second program beside a measured one")
 
     def one(self, suite: str, kind: str, entry: KeyPath, value: Any) -> Wanted | None:
         """One entry of `benchmarks`."""
@@ -201,13 +200,10 @@ class Suites:
         self.ledger.carry((*path, "release"), (*path, "callback"))
         jar = self.path((*path, "path"), "path: /opt/dacapo.jar")
         callback = self.reader.text((*path, "callback"))
-        classes = [
-            *around.before(wanted),
-            *([jar] if callback else []),
-            *around.words(wanted, "JVMClasspath", "JVMClasspathAppend"),
-        ]
-        program = ["Harness", "-c", callback] if callback else ["-jar", jar]
-        command = [*(["-cp", ":".join(classes)] if classes else []), *program]
+        if callback:
+            command = [*around.class_path(wanted, jar), "Harness", "-c", callback]
+        else:
+            command = [*around.class_path(wanted), "-jar", jar]
         return {
             "description": f"DaCapo {self.reader.text((*path, 'release'), 'release: 23.11')}",
             "command": [
@@ -223,9 +219,8 @@ class Suites:
             self.ledger.problem(wanted.path, "composite, the one mode that running-ng has", wanted.program)
         jar = self.path((*path, "path"), "path: /opt/specjbb2015/specjbb2015.jar")
         properties = os.path.normpath(f"{jar}/../config/specjbb2015.props")
-        classes = [*around.before(wanted), *around.words(wanted, "JVMClasspath", "JVMClasspathAppend")]
         command = [
-            *(["-cp", ":".join(classes)] if classes else []),
+            *around.class_path(wanted),
             "-jar",
             jar,
             "-p",
@@ -246,15 +241,11 @@ class Suites:
         path: KeyPath = ("suites", wanted.suite)
         self.ledger.carry((*path, "release"))
         folder = self.path((*path, "path"), "path: /opt/specjvm98")
-        classes = [
-            *around.before(wanted),
-            folder,
-            *around.words(wanted, "JVMClasspath", "JVMClasspathAppend"),
-        ]
+        classes = around.class_path(wanted, folder)
         return {
             "description": f"SPECjvm98 {self.reader.text((*path, 'release'), 'release: 1.03_05')}",
             "command": [
-                "env", f"--chdir={braces_doubled(folder)}", "{runtime}", "-cp", braces_doubled(":".join(classes)),
+                "env", f"--chdir={braces_doubled(folder)}", "{runtime}", *map(braces_doubled, classes),
                 "SpecApplication", "-i{iterations}", braces_doubled(wanted.program),
             ],
             "adapter": "specjvm98",

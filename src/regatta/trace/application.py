@@ -38,25 +38,28 @@ class About:
 
 def mean_of(values: Sequence[float], level: float, alone: str = ONE_TRACE) -> Value:
     """The mean with Student's interval; of one value that value alone, with the reason (`alone`)."""
-    n = len(values)
-    mean = math.fsum(values) / n
-    if n == 1:
+    mean, half = _student(values, level)
+    if len(values) == 1:
         return Value(mean, mean, mean, 1, alone)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    half = float(stdtrit(n - 1, 0.5 + level / 2)) * spread / math.sqrt(n)
-    return Value(mean, max(0.0, mean - half), mean + half, n)
+    return Value(mean, max(0.0, mean - half), mean + half, len(values))
 
 
 def ratio_of(with_ns: Sequence[float], without_ns: Sequence[float], level: float) -> Value:
     """Geometric mean of the ratios of runs that followed each other, with Student's interval of their logarithms."""
     logs = [math.log(a / b) for a, b in zip(with_ns, without_ns, strict=True)]
-    if len(logs) == 1:
-        value = math.exp(logs[0])
-        return Value(value, math.nan, math.nan, 1, "one pair of runs")
-    mean = math.fsum(logs) / len(logs)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in logs) / (len(logs) - 1))
-    half = float(stdtrit(len(logs) - 1, 0.5 + level / 2)) * spread / math.sqrt(len(logs))
-    return Value(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs))
+    mean, half = _student(logs, level)
+    reason = "one pair of runs" if len(logs) == 1 else ""
+    return Value(math.exp(mean), math.exp(mean - half), math.exp(mean + half), len(logs), reason)
+
+
+def _student(values: Sequence[float], level: float) -> tuple[float, float]:
+    """The mean, and half the width of Student's interval; NaN of one value."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return mean, math.nan
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
+    return mean, float(stdtrit(n - 1, 0.5 + level / 2)) * spread / math.sqrt(n)
 
 
 def application_vector(

@@ -30,7 +30,7 @@ from regatta.spec.calls import (
 from regatta.trace.bpftrace_program import FORKED, program, seen_of_key
 from regatta.trace.call_numbers import call_numbers
 from regatta.trace.gate import die_with_parent
-from regatta.trace.processes import calls_under_way, check_namespace, is_there, started_ticks, tree_of
+from regatta.trace.processes import calls_under_way, is_there, listed, started_ticks, tree_of
 from regatta.trace.reading_thread import Reading
 
 #: until the program is compiled and attached: some 1 s, more on a loaded machine
@@ -40,8 +40,6 @@ STOP_S = 150.0
 _ASK_AGAIN_S = 45.0
 #: entries of each of bpftrace's maps: processes and threads that are there at a time, and kinds of calls
 MAP_KEYS = 65536
-#: trees that fork while they are attached to are tried again
-_ATTEMPTS = 5
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _BTF = Path("/sys/kernel/btf/vmlinux")
 #: inode of the first namespace of processes (include/linux/proc_ns.h)
@@ -66,21 +64,11 @@ class Bpftrace:
             HostError: bpftrace is missing, or may not, or the kernel is not one for it.
         """
         check_bpftrace()
-        for _ in range(_ATTEMPTS):
-            pids = tree_of(pid)
-            if not pids:
-                raise HostError(f"process {pid}", "a process to trace", "none")
-            check_namespace(pids, "--tool strace in that namespace, as in the container")
+        for pids in listed(pid, "--tool strace in that namespace, as in the container"):
             self._start(pids, gated)
             if gated or not self._late(pid, pids):
                 return
             self.kill()
-        raise HostError(
-            f"process {pid}",
-            "a tree of processes that can be listed",
-            "new ones each time",
-            "trace it when it has started",
-        )
 
     def _start(self, pids: tuple[int, ...], gated: bool) -> None:
         numbers = call_numbers(os.uname().machine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 from regatta.host.errors import HostError
@@ -11,6 +12,8 @@ from regatta.host.processes import stat_fields
 from regatta.trace.tree import Memory
 
 _PROC = Path("/proc")
+#: to attach to a tree that forks
+_ATTEMPTS = 5
 
 
 def _status(pid: int) -> dict[str, str]:
@@ -65,25 +68,33 @@ def tree_of(pid: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def check_namespace(pids: tuple[int, ...], fix: str) -> None:
-    """All processes have the numbers that we see.
+def listed(root: int, fix: str) -> Iterator[tuple[int, ...]]:
+    """A process and its descendants, for each attempt to attach to all of them: a tree that forks meanwhile is tried again.
 
     Args:
-        pids: what is to be traced.
-        fix: the way out.
+        root: what is to be traced.
+        fix: the way out where it lives in a container.
 
     Raises:
-        HostError: one lives in a namespace of its own, as in a container: its forks tell numbers of that namespace.
+        HostError: it is not there, forks at every attempt, or lives in a namespace of its own, as in a container: its forks
+            tell numbers of that namespace.
     """
     own = namespaces_of(os.getpid())
-    for pid in pids:
-        if namespaces_of(pid) > own:
-            raise HostError(
-                f"process {pid}",
-                "a process in the tracer's own namespace of processes",
-                "one in another (NSpid in its /proc status has more numbers)",
-                fix,
-            )
+    for _ in range(_ATTEMPTS):
+        pids = tree_of(root)
+        if not pids:
+            raise HostError(f"process {root}", "a process to trace", "none")
+        for pid in pids:
+            if namespaces_of(pid) > own:
+                raise HostError(
+                    f"process {pid}",
+                    "a process in the tracer's own namespace of processes",
+                    "one in another (NSpid in its /proc status has more numbers)",
+                    fix,
+                )
+        yield pids
+    expected = "a tree of processes that can be listed"
+    raise HostError(f"process {root}", expected, "new ones each time", "trace it when it has started")
 
 
 def _parent(pid: int) -> int | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from regatta.host.errors import HostError
 from regatta.spec.calls import FORK_MAPPING, CallTable, Seen, Tally
 from regatta.trace.gate import die_with_parent
-from regatta.trace.processes import check_namespace, is_there, memory_of, tracer_of, tree_of
+from regatta.trace.processes import is_there, listed, memory_of, tracer_of, tree_of
 from regatta.trace.reading_thread import Reading
 from regatta.trace.strace_lines import StraceReader
 from regatta.trace.tree import Memory
@@ -26,8 +26,6 @@ DETACH_S = 30.0
 #: a process' memory is looked up again after so many of its forks
 _LOOK_AGAIN = 64
 UNTOLD_FAULTS = "page faults of forked processes were not counted: strace does not tell them"
-#: trees that fork while they are attached to are tried again
-_ATTEMPTS = 5
 
 
 class Strace:
@@ -47,23 +45,13 @@ class Strace:
         Raises:
             HostError: strace is missing, or may not, or the processes cannot be followed.
         """
-        for _ in range(_ATTEMPTS):
-            pids = tuple(each for each in tree_of(pid) if is_there(each))
-            if not pids:
-                raise HostError(f"process {pid}", "a process to trace", "none")
-            check_namespace(pids, "run strace in that namespace, as in the container")
-            self._start(pid, pids, gated)
+        for pids in listed(pid, "run strace in that namespace, as in the container"):
+            self._start(pid, tuple(each for each in pids if is_there(each)), gated)
             if not self._late(pid):
                 return
             self.kill()
             self.reading.wait(DETACH_S)
             self.errors.close()
-        raise HostError(
-            f"process {pid}",
-            "a tree of processes that can be listed",
-            "new ones each time",
-            "trace it when it has started",
-        )
 
     def _start(self, pid: int, pids: tuple[int, ...], gated: bool) -> None:
         self.reader = StraceReader(self.table, self._memory_of, () if gated else pids, pid if gated else None)
