@@ -14,7 +14,7 @@ from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Benchmark, Collector, Experiment, PerturbationLimits, Runtime
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import heap_flags, only_cell
-from regatta.planner.header import constant_header
+from regatta.planner.plan import constant_header
 
 #: share of the machine's memory that a heap may take
 _MEMORY_SHARE = 0.75

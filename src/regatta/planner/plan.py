@@ -2,23 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from regatta.host.journal.plan_files import with_plan_id
+from regatta.host.journal.plan_files import PLAN_VERSION, with_plan_id
 from regatta.host.values.cell import Cell
-from regatta.host.values.experiment import Experiment
+from regatta.host.values.digest import digest_of
+from regatta.host.values.experiment import Baseline, Experiment
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import Crossing
-from regatta.planner.header import constant_header
-from regatta.planner.layout import segment_bounds
 from regatta.planner.orders import host_generator, order_rows
 from regatta.planner.stopping import stopping_header
-from regatta.planner.twins import with_twin
+
+
+def constant_header(experiment: Experiment, host: ResolvedHost) -> dict[str, Any]:
+    """The part of `plan.json` that does not depend on cells, rows or segments."""
+    return {
+        "v": PLAN_VERSION,
+        "experiment": experiment.name,
+        "host": host.name,
+        "platform": host.platform,
+        "host_fingerprint": dict(host.fingerprint),
+        "seed": experiment.seed,
+        "order": experiment.order,
+        "limits": vars(experiment.limits),
+        "environment": {
+            "set": dict(host.environment),
+            "padding_bytes": experiment.environment.padding_bytes,
+        },
+        "rlimits": vars(experiment.rlimits),
+        "cores": {**vars(host.cores), "cpus": list(host.cores.cpus)},
+        "output_kib": experiment.output_kib,
+        "give_up_after": experiment.give_up_after,
+    }
+
+
+def segment_bounds(experiment: Experiment, rows: int) -> list[tuple[int, int]]:
+    """First and end row of each segment. Known from the spec alone, so that the workflow's graph needs no plan.
+
+    Every round has the same number of rows, so that rounds can be cut by counting. What is discarded at the start belongs to the
+    first segment. Back-to-back has no rounds in time; its rows are cut into the same number of nearly equal parts.
+    """
+    count = experiment.segments
+    if experiment.order == "back-to-back":
+        return [(rows * i // count, rows * (i + 1) // count) for i in range(count)]
+    width = rows // experiment.rounds
+    first = experiment.discarded_rounds + experiment.first_rounds
+    starts = [0, *(first + i * experiment.rounds_per_segment for i in range(count - 1)), experiment.rounds]
+    return [(width * a, width * min(b, experiment.rounds)) for a, b in pairwise(starts)]
 
 
 @dataclass
@@ -77,3 +113,24 @@ def plan_host(experiment: Experiment, host: ResolvedHost, crossing: Crossing) ->
         groups = {key: with_twin(group, experiment.baseline) for key, group in groups.items()}
     cells = [cell for group in groups.values() for cell in group]
     return HostPlan(experiment, host, cells, [len(group) for group in groups.values()])
+
+
+def with_twin(group: Sequence[Cell], baseline: Baseline) -> list[Cell]:
+    """Add the twin of one cell to a block group, for an A/A test of the whole pipeline.
+
+    Args:
+        group: cells that share a block, at least one, in the order of the spec.
+        baseline: the first cell that matches it gets the twin; where none does, the first of the group.
+
+    Returns:
+        The group, and the same command once more with an identity of its own.
+    """
+    wanted = {factor: name for factor, name in vars(baseline).items() if name is not None}
+    original = next(
+        (cell for cell in group if all(getattr(cell, factor) == name for factor, name in wanted.items())),
+        group[0],
+    )
+    return [
+        *group,
+        replace(original, cell_id=digest_of(["twin", original.cell_id]), twin_of=original.cell_id),
+    ]

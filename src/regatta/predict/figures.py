@@ -10,8 +10,7 @@ from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
 from regatta.figures.text import Scale, hover, shorten, show_ratio, tidy
 from regatta.predict.forecast import ApplicationForecast, Forecast, SpeedUp, SystemForecast
-from regatta.predict.shown_times import WORDS, Shown, compared_by, measured_of, predicted_of, shown_by
-from regatta.predict.tables import scale_of
+from regatta.predict.tables import WORDS, Shown, compared_by, measured_of, predicted_of, scale_of, shown_by
 from regatta.spec.vectors import Contribution, Value
 
 _ROW_PX, _FRAME_PX = 44, 84

@@ -20,8 +20,9 @@ from regatta.predict.figures import (
     speed_up_legend,
 )
 from regatta.predict.forecast import Forecast
-from regatta.predict.shown_times import COMPARED, WORDS
 from regatta.predict.tables import (
+    COMPARED,
+    WORDS,
     contribution_table,
     group_words,
     pairs_table,

@@ -23,7 +23,6 @@ from regatta.predict.forecast import (
 )
 from regatta.predict.measured_times import MeasuredCell, MeasuredExperiment, Wanted, measured_ratio
 from regatta.predict.mixing import Mix, mixed
-from regatta.predict.optimise import optimise
 from regatta.predict.prediction import predict
 from regatta.predict.ranges import beyond
 from regatta.predict.ranking import Compared, Comparison, Ranking, compared, rank
@@ -347,7 +346,7 @@ class _Forecaster:
     ) -> dict[str, tuple[Saving, ...]]:
         whole = {row.system: row.elapsed.value for row in rows}
         return {
-            name: optimise(
+            name: what_if.optimise(
                 application, system, whole[name], [one for one in systems.values() if one is not system]
             )
             for name, system in systems.items()

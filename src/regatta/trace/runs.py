@@ -17,7 +17,7 @@ from regatta.host.errors import RegattaError, VerificationError
 from regatta.spec.calls import Seen, Tally
 from regatta.trace.gate import Finished, GatedCommand
 from regatta.trace.processes import is_there, tree_of, user_ns
-from regatta.trace.tools import Tracer
+from regatta.trace.tools import NoTracer, Tracer
 
 #: in a command: it starts a tracer itself, where it says so
 TRACER = "{tracer}"
@@ -109,17 +109,7 @@ def run_command(command: Sequence[str], tracer: Tracer, figures: Figures) -> tup
     Raises:
         RegattaError: it cannot be run, it fails, or the trace has lost something.
     """
-    with tempfile.TemporaryFile() as output:
-        gated = GatedCommand(command, output)
-        try:
-            tracer.start(gated.pid, gated=True)
-            gated.release()
-            finished = gated.wait()
-            tally = tracer.stop()
-        finally:
-            tracer.kill()
-            gated.stop()
-        printed = _shown(output)
+    finished, printed, tally = _to_its_end(command, tracer)
     _check(command, finished)
     return _run(figures, printed, finished, finished.user_ns), tally
 
@@ -138,20 +128,29 @@ def run_driver(
     words: list[str] = []
     for word in command:
         words.extend(tracing if word == TRACER else [word])
-    with tempfile.TemporaryFile() as output:
-        gated = GatedCommand(words, output)
-        try:
-            gated.release()
-            finished = gated.wait()
-        finally:
-            gated.stop()
-        printed = _shown(output)
+    finished, printed, _ = _to_its_end(words, NoTracer())
     _check(command, finished)
     if not path.exists() or not path.stat().st_size:
         raise RegattaError(
             command[0], "a command that runs its tracer to the end", "a trace that was not written"
         )
     return _run(figures, printed, finished, None), read_tally(path)
+
+
+def _to_its_end(command: Sequence[str], tracer: Tracer) -> tuple[Finished, str, Tally]:
+    """Run a command; the end of what it has printed, and what the tracer has seen."""
+    with tempfile.TemporaryFile() as output:
+        gated = GatedCommand(command, output)
+        try:
+            tracer.start(gated.pid, gated=True)
+            gated.release()
+            finished = gated.wait()
+            tally = tracer.stop()
+        finally:
+            tracer.kill()
+            gated.stop()
+        printed = _shown(output)
+    return finished, printed, tally
 
 
 def watch(

@@ -33,7 +33,7 @@ from regatta.host.values.host import Host
 from regatta.host.values.resolved import File, ResolvedHost
 from regatta.host.verbs.questions import Resolve
 from regatta.planner.cells import cross
-from regatta.planner.header import constant_header
+from regatta.planner.plan import constant_header
 from regatta.spec.load import load_spec
 from regatta.store.folder import Folder
 

@@ -17,8 +17,7 @@ from regatta.host.journal.plan_files import read_plan
 from regatta.host.values.experiment import ORDERS, Experiment, Order
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
-from regatta.planner.layout import segment_bounds
-from regatta.planner.plan import HostPlan, plan_host
+from regatta.planner.plan import HostPlan, plan_host, segment_bounds
 from regatta.store.folder import Folder
 
 Minheaps = dict[tuple[str, str], int]

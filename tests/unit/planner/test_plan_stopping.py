@@ -14,8 +14,7 @@ from regatta.host.values.cell import Cell
 from regatta.host.values.experiment import Baseline, Experiment, Heap, SteadyState, Stopping
 from regatta.host.values.resolved import ResolvedHost
 from regatta.planner.cells import cross
-from regatta.planner.layout import segment_bounds
-from regatta.planner.plan import HostPlan, plan_host
+from regatta.planner.plan import HostPlan, plan_host, segment_bounds
 
 Minheaps = dict[tuple[str, str], int]
 STEIN = Stopping("stein", 4, 9, 1.0)

@@ -9,11 +9,11 @@ import pytest
 from helpers.vector_examples import application_of, constant, count_of, system_of
 from regatta.host.errors import RegattaError
 from regatta.predict.grid import predict_many
-from regatta.predict.optimise import optimise
 from regatta.predict.ranges import beyond
 from regatta.predict.ranking import rank
 from regatta.predict.sums import UNBOUNDED, Sum, ratio
 from regatta.predict.vector_fits import fit
+from regatta.predict.what_if import optimise
 from regatta.spec.primitives import CostSpec
 from regatta.spec.vectors import (
     Count,

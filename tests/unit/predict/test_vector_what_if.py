@@ -17,9 +17,8 @@ from helpers.vector_examples import (
     system_vectors,
 )
 from regatta.host.errors import RegattaError
-from regatta.predict.optimise import optimise
 from regatta.predict.prediction import predict
-from regatta.predict.what_if import changed, effect, parse_change
+from regatta.predict.what_if import changed, effect, optimise, parse_change
 from regatta.spec.vectors import (
     ApplicationVector,
     LinearCost,
