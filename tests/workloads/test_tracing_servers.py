@@ -90,7 +90,8 @@ def hidden_children(monkeypatch, tool, hidden):
         found = tree_of(pid)
         return found[:1] if hidden(len(calls)) else found
 
-    monkeypatch.setattr(f"regatta.trace.{tool}.tree_of", listed)
+    for module in ("processes", tool):
+        monkeypatch.setattr(f"regatta.trace.{module}.tree_of", listed)
     yield
 
 

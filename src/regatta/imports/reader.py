@@ -10,9 +10,6 @@ from regatta.imports.ledger import Item, Ledger
 from regatta.spec.problems import unknown
 from regatta.spec.yaml_lines import Document, KeyPath, as_text
 
-#: YAML 1.1, which both tools read, has more words for them
-_TRUE = ("true", "yes", "on")
-_FALSE = ("false", "no", "off")
 #: the longest limit of a spec; both tools have none when none is set
 _NO_LIMIT_S = 604_800
 
@@ -93,15 +90,6 @@ class Reader:
             self.ledger.problem(path, f"a number above {above:g}", value)
             return None
         return float(value)
-
-    def truth(self, path: KeyPath) -> bool | None:
-        """True or false, in any of YAML 1.1's words."""
-        value = self.at(path)
-        word = str(as_text(value)).lower()
-        if value is None or word in _TRUE or word in _FALSE:
-            return None if value is None else word in _TRUE
-        self.ledger.problem(path, "true or false", value)
-        return None
 
     def one_of(self, path: KeyPath, what: str, name: str, known: Any) -> bool:
         """Whether a name is known; a problem where it is not."""

@@ -112,18 +112,17 @@ def parts_of_count(count: Count) -> list[tuple[float, Mapping[str, float]]]:
     return [(part.share, part.arguments) for part in count.distribution if part.share > 0.0]
 
 
-def evaluate(cost: Cost, arguments: Mapping[str, float], where: str = "") -> Value:
+def evaluate(cost: Cost, arguments: Mapping[str, float]) -> Value:
     """The cost of one operation at these arguments, with its interval (MOVER over the coefficients).
 
     Args:
         cost: constant, line, table or pieces.
         arguments: name to value.
-        where: whose cost it is, such as a primitive's name, for the message.
 
     Raises:
         RegattaError: an argument is missing or not finite.
     """
-    return combined(coefficients(cost), weights(cost, arguments, where))
+    return combined(coefficients(cost), weights(cost, arguments))
 
 
 def combined(found: Sequence[Value], multiplied: Weights, factor: float = 1.0) -> Value:

@@ -44,14 +44,13 @@ def shown_path(path: Path) -> str:
         return str(path)
 
 
-def check(model: type[M], document: Document, problems: list[Problem], path: KeyPath = ()) -> M | None:
+def check(model: type[M], document: Document, problems: list[Problem]) -> M | None:
     """Validate a document against a model.
 
     Args:
         model: what the document must be.
         document: values and places.
         problems: every problem found is appended.
-        path: where in the document the values came from; the document's root by default.
 
     Returns:
         the model, or None when there was a problem.
@@ -62,7 +61,7 @@ def check(model: type[M], document: Document, problems: list[Problem], path: Key
         # An Annotated list of names reports one fault of the list and of its item; one line tells it.
         seen: set[Problem] = set()
         for detail in error.errors(include_url=False):
-            problem = _translate(model, document, path, dict(detail))
+            problem = _translate(model, document, dict(detail))
             if problem not in seen:
                 seen.add(problem)
                 problems.append(problem)
@@ -115,7 +114,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _translate(model: type[BaseModel], document: Document, base: KeyPath, detail: dict[str, Any]) -> Problem:
+def _translate(model: type[BaseModel], document: Document, detail: dict[str, Any]) -> Problem:
     loc = tuple(detail["loc"])
     kind = detail["type"]
     missing = kind == "missing"
@@ -123,7 +122,7 @@ def _translate(model: type[BaseModel], document: Document, base: KeyPath, detail
     context = detail.get("ctx", {})
     if kind == "regatta" and context["key"]:
         path, value = (*path, context["key"]), value.get(context["key"]) if isinstance(value, dict) else value
-    where = document.where(base + path)
+    where = document.where(path)
     if kind == "regatta":
         return Problem(where, context["expected"], shown(value), context["fix"])
     if missing:

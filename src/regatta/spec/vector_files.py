@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regatta.host.errors import Problem, RegattaError, SpecError
 from regatta.host.files import replaced
+from regatta.spec.flow import flow_yaml
 from regatta.spec.problems import check, shown, shown_path, unknown_choice
 from regatta.spec.vector_schema import ApplicationFile, CostSpec, IntervalSpec, SystemFile
 from regatta.spec.vectors import (
@@ -26,9 +28,10 @@ from regatta.spec.vectors import (
     TablePoint,
     Value,
 )
-from regatta.spec.yaml_lines import Document, parse_yaml, read_yaml, resolve_plain
+from regatta.spec.yaml_lines import Document, parse_yaml, read_yaml
 
-_BARE = re.compile(r"[A-Za-z][A-Za-z0-9_./+-]*")
+#: a value on one line
+_flow = partial(flow_yaml, bare=re.compile(r"[A-Za-z][A-Za-z0-9_./+-]*"))
 
 
 def read_vector(path: Path) -> SystemVector | ApplicationVector:
@@ -260,28 +263,3 @@ def _number_data(number: Value, where: str) -> Any:
     if number.reason:
         found["reason"] = number.reason
     return found
-
-
-def _flow(value: Any) -> str:
-    """A value on one line; every number with all its digits."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if isinstance(value, int):
-        return str(value)
-    text = str(value)
-    if _BARE.fullmatch(text) and isinstance(resolve_plain(text), str):
-        return text
-    return '"' + "".join(_character(one) for one in text) + '"'
-
-
-def _character(one: str) -> str:
-    if one in '"\\':
-        return "\\" + one
-    if one == " " or one.isprintable():
-        return one
-    code = ord(one)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -10,7 +10,7 @@ import pytest
 from scipy.interpolate import RegularGridInterpolator
 
 from regatta.host.errors import RegattaError
-from regatta.predict.costs import evaluate, weights_of_count
+from regatta.predict.costs import evaluate, weights, weights_of_count
 from regatta.spec.vectors import (
     ConstantCost,
     Count,
@@ -110,7 +110,7 @@ def test_a_missing_argument_is_named_with_whose_cost_it_is(given: dict[str, floa
     with pytest.raises(
         RegattaError, match="file_read on x: expected a finite number for the argument `bytes`"
     ):
-        evaluate(cost, given, "file_read on x")
+        weights(cost, given, "file_read on x")
 
 
 def test_a_table_with_a_hole_is_refused_where_it_matters() -> None:
