@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
 from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
@@ -67,14 +66,6 @@ def ranking_legend(one: ApplicationForecast) -> list[LegendEntry]:
 # Contributions
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What one bar's piece is: entries of one primitive."""
-
-    name: str
-    look: Look
-
-
 class EntryLooks:
     """Gives each primitive of an application its colour: the largest ones have one, the others share one."""
 
@@ -87,7 +78,7 @@ class EntryLooks:
                     largest[row.primitive] = largest.get(row.primitive, 0.0) + time
         names = sorted(largest, key=lambda name: -largest[name])
         shown = names if len(names) <= HUES else names[:_ENTRIES]
-        self._parts = [_Part(name, Look(f"@c{place}", "square", "solid")) for place, name in enumerate(shown)]
+        self._looks = {name: Look(f"@c{place}", "square", "solid") for place, name in enumerate(shown)}
         self._others = names[len(shown) :]
         self._has_user = any(
             system.elapsed.value > system.prediction.time.value * (1 + 1e-9) for system in one.systems
@@ -95,26 +86,25 @@ class EntryLooks:
 
     def legend(self) -> list[LegendEntry]:
         """In the order of the bars' pieces."""
-        entries = [LegendEntry(part.name, part.look) for part in self._parts]
+        entries = [LegendEntry(name, look) for name, look in self._looks.items()]
         if self._others:
             entries.append(LegendEntry(f"{len(self._others)} others", Look(_OTHERS, "square", "solid")))
         if self._has_user:
             entries.append(LegendEntry("the application itself, in user mode", _USER_LOOK))
         return entries
 
-    def pieces(self, system: SystemForecast) -> list[tuple[str, str, float, str]]:
-        """Name, colour, time in ns and what hovering tells, of each piece of a system's bar."""
+    def pieces(self, system: SystemForecast) -> list[tuple[str, str, float]]:
+        """Name, colour and time in ns of each piece of a system's bar."""
         rows = system.prediction.contributions
         found = []
-        for part in self._parts:
-            own = [row for row in rows if row.primitive == part.name]
-            found.append((part.name, part.look.colour, _sum(own), ""))
+        for name, look in self._looks.items():
+            found.append((name, look.colour, _sum(row for row in rows if row.primitive == name)))
         if self._others:
-            own = [row for row in rows if row.primitive in self._others]
-            found.append((", ".join(self._others), _OTHERS, _sum(own), ""))
+            own = _sum(row for row in rows if row.primitive in self._others)
+            found.append((", ".join(self._others), _OTHERS, own))
         if self._has_user:
             rest = system.elapsed.value - system.prediction.time.value
-            found.append(("the application itself, in user mode", _USER_LOOK.colour, max(0.0, rest), ""))
+            found.append(("the application itself, in user mode", _USER_LOOK.colour, max(0.0, rest)))
         return found
 
 
@@ -135,13 +125,13 @@ def contribution_figure(one: ApplicationForecast, looks: EntryLooks) -> Figure:
         traces.append(
             {
                 "type": "bar", "orientation": "h", "width": 0.42,
-                "x": [scale.tidy(time) for _, _, time, _ in pieces],
+                "x": [scale.tidy(time) for _, _, time in pieces],
                 "y": [place - 0.12 for place in places],
                 "marker": {"color": pieces[0][1], "line": {"width": 0.5, "color": "@paper"}},
                 "hoverinfo": "text",
                 "hovertext": [
                     hover(system.system, name, f"{scale.with_unit(time)}, {100 * time / total:.1f} %" if total > 0 else "")
-                    for system, (name, _, time, _), total in zip(one.systems, pieces, totals, strict=True)
+                    for system, (name, _, time), total in zip(one.systems, pieces, totals, strict=True)
                 ],
             }
         )  # fmt: skip

@@ -9,6 +9,7 @@ product, too. Costs of each shape (a table's grid, the breaks of pieces) have co
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +46,6 @@ class PredictionGrid:
     value: Matrix
     low: Matrix
     high: Matrix
-    time_unit: str = "ns"
 
 
 @dataclass
@@ -230,13 +230,9 @@ class _Applications:
 
 
 def _by_primitive(counts: Sequence[Count]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+    found: dict[str, list[int]] = defaultdict(list)
     for place, count in enumerate(counts):
-        name = count.primitive
-        if name in found:
-            found[name].append(place)
-        else:
-            found[name] = [place]
+        found[count.primitive].append(place)
     return found
 
 

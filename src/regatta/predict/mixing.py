@@ -6,7 +6,7 @@ Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard Unive
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from regatta.host.errors import RegattaError
@@ -168,12 +168,10 @@ def averaged(
     traced_bytes: float | None = None,
     mean_bytes: float | None = None,
     connections: float | None = None,
-    body: Collection[str] = BODY,
-    connection: Collection[str] = CONNECTION,
 ) -> ApplicationVector:
     """The vector of a workload's mean request, from that of the one request that was traced.
 
-    An entry of `body` carries the response where what it moves is at least the traced size; others, such as the
+    An entry of `BODY` carries the response where what it moves is at least the traced size; others, such as the
     reading of the request, stay. Counts of bytes, which have headers in them, grow by the difference of the sizes; one call of a whole body has the
     new size as its `bytes`; where it takes several calls, as many more calls are made. Exact numbers: intervals of counts keep their
     distances.
@@ -184,8 +182,6 @@ def averaged(
         traced_bytes: size of the response that was traced, above 0.
         mean_bytes: mean size of the workload's responses.
         connections: TCP connections a request (`connections_per_request`); as traced when None.
-        body: primitives that a response's body goes through.
-        connection: primitives that are used once a connection.
 
     Raises:
         RegattaError: one of the sizes is missing or not above 0, or connections are negative.
@@ -197,9 +193,9 @@ def averaged(
         raise RegattaError("averaged", "connections of at least 0", f"{connections:g}", "0.37")
     counts = []
     for count in application.counts:
-        if connections is not None and count.primitive in connection:
+        if connections is not None and count.primitive in CONNECTION:
             count = replace(count, count=Value.exact(connections))
-        elif traced_bytes is not None and mean_bytes is not None and count.primitive in body:
+        elif traced_bytes is not None and mean_bytes is not None and count.primitive in BODY:
             count = _resized(count, traced_bytes, mean_bytes)
         counts.append(count)
     return replace(application, name=name or application.name, counts=tuple(counts))

@@ -40,7 +40,6 @@ class Finished:
     code: int
     elapsed_ns: int
     user_ns: int
-    system_ns: int
 
 
 class GatedCommand:
@@ -73,18 +72,15 @@ class GatedCommand:
         os.close(self._failure)
         if said:
             os.waitpid(self.pid, 0)
-            self.finished = Finished(127, 0, 0, 0)
+            self.finished = Finished(127, 0, 0)
             raise HostError(self.command[0], "a program that can be executed", os.strerror(int(said)))
 
     def wait(self) -> Finished:
         """Wait for its end."""
         _, status, usage = os.wait4(self.pid, 0)
-        return self._ended(status, usage.ru_utime, usage.ru_stime)
-
-    def _ended(self, status: int, user_s: float, system_s: float) -> Finished:
         elapsed_ns = time.monotonic_ns() - self.began_ns
         code = os.waitstatus_to_exitcode(status)
-        self.finished = Finished(code, elapsed_ns, round(user_s * 1e9), round(system_s * 1e9))
+        self.finished = Finished(code, elapsed_ns, round(usage.ru_utime * 1e9))
         return self.finished
 
     def stop(self) -> None:
@@ -97,7 +93,7 @@ class GatedCommand:
             end = time.monotonic() + 5
             while time.monotonic() < end:
                 if os.waitpid(self.pid, os.WNOHANG)[0]:
-                    self.finished = Finished(-number, 0, 0, 0)
+                    self.finished = Finished(-number, 0, 0)
                     return
                 time.sleep(0.01)
 
