@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import influx_settings, json_option, results_option
+from regatta.cli.options import json_option, results_option, write_to_influx
 from regatta.cli.store import database_progress
 from regatta.cli.tables import plain_console, show_table
-from regatta.host.errors import VerificationError
 from regatta.host.printable import printable
 from regatta.store.folder import find_folder
 
@@ -68,22 +67,11 @@ def history(
 
 
 def _ingest(found: History) -> None:
-    from regatta.influx.client import Client
     from regatta.influx.shift_points import write_shifts
 
-    settings = influx_settings()
-    client = Client(settings, "write", say=lambda text: click.echo(text, err=True))
-    try:
-        count = write_shifts(found, client)
-    finally:
-        client.close()
-    if refused := client.refusals.count:
-        raise VerificationError(
-            settings.url, f"{count} shifts to be taken",
-            f"{refused} refused: {client.refusals.reason}; those of before are deleted",
-            "mend what the reason names; then `regatta history EXPERIMENT... --ingest` again writes them all",
-        )  # fmt: skip
-    click.echo(f"{count} shift{'' if count == 1 else 's'} written to {settings.url}", err=True)
+    write_to_influx(
+        lambda client: write_shifts(found, client), "shifts", "regatta history EXPERIMENT... --ingest"
+    )
 
 
 def _show(found: History) -> None:

@@ -216,7 +216,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
         _check_hosts(wishes, work.hosts())
         try:
             if wishes.rebuild:
-                from regatta.influx.rebuilding import drop
+                from regatta.influx.replacing import drop
 
                 drop(
                     folder, client, wishes.hosts, estimates=wishes.estimates, say=_warn,
@@ -301,7 +301,7 @@ def _answer(folder: Folder, client: Client | None = None) -> Iterator[Point]:
     from regatta.answers.answer import answer_experiment
     from regatta.influx.answers import estimate_points, vector_points
     from regatta.influx.plan_documents import newest_record_ns, plan_points
-    from regatta.influx.reanswering import drop_answer
+    from regatta.influx.replacing import drop_answer
 
     as_of_ns = newest_record_ns(folder)
     if as_of_ns is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from regatta.fleet.agent import Agent
     from regatta.host.values.experiment import Experiment
     from regatta.host.values.resolved import ResolvedHost
+    from regatta.influx.client import Client
     from regatta.influx.settings import Settings
     from regatta.planner.cells import Crossing
 
@@ -136,6 +138,36 @@ def influx_settings() -> Settings:
         fix = "`regatta up` starts one; configs/influx.example.yml.txt describes one that you have"
         raise SpecError([Problem("InfluxDB", expected, "none", fix)])
     return settings
+
+
+def write_to_influx(write: Callable[[Client], int], what: str, command: str) -> None:
+    """Write points that are of no journal, and say how many.
+
+    Args:
+        write: returns how many points it wrote.
+        what: they are, in the plural.
+        command: writes them again.
+
+    Raises:
+        StoreError: the database does not answer, or does not let the account write or delete.
+        VerificationError: it refused some of them.
+    """
+    from regatta.host.errors import VerificationError
+    from regatta.influx.client import Client
+
+    settings = influx_settings()
+    client = Client(settings, "write", say=lambda text: click.echo(text, err=True))
+    try:
+        count = write(client)
+    finally:
+        client.close()
+    if refused := client.refusals.count:
+        raise VerificationError(
+            settings.url, f"{count} {what} to be taken",
+            f"{refused} refused: {client.refusals.reason}; those of before are deleted",
+            f"mend what the reason names; then `{command}` again writes them all",
+        )  # fmt: skip
+    click.echo(f"{what} written to {settings.url}: {count}", err=True)
 
 
 def grafana_url() -> str | None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import influx_settings, json_option, primitives_option, results_option
-from regatta.host.errors import Problem, RegattaError, SpecError, VerificationError
+from regatta.cli.options import json_option, primitives_option, results_option, write_to_influx
+from regatta.host.errors import Problem, RegattaError, SpecError
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -365,23 +365,15 @@ def _with_the_replaced(request: Request) -> Request:
 
 
 def _ingest(found: Forecast, request: Request) -> None:
-    from regatta.influx.client import Client
     from regatta.influx.plan_documents import newest_record_ns
     from regatta.influx.prediction_points import write_predictions
     from regatta.store.folder import Folder
 
-    settings = influx_settings()
     folders = {source.experiment for source in request.systems if source.experiment is not None}
     newest = [at for folder in folders if (at := newest_record_ns(Folder(folder))) is not None]
-    client = Client(settings, "write", say=lambda text: click.echo(text, err=True))
-    try:
-        count = write_predictions(found, client, max(newest, default=time.time_ns()))
-    finally:
-        client.close()
-    if refused := client.refusals.count:
-        raise VerificationError(
-            settings.url, f"{count} points to be taken",
-            f"{refused} refused: {client.refusals.reason}; those of before are deleted",
-            "mend what the reason names; then `regatta predict ... --ingest` again writes them all",
-        )  # fmt: skip
-    click.echo(f"{count} points of predictions written to {settings.url}", err=True)
+    time_ns = max(newest, default=time.time_ns())
+    write_to_influx(
+        lambda client: write_predictions(found, client, time_ns),
+        "points of predictions",
+        "regatta predict ... --ingest",
+    )

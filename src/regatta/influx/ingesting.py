@@ -21,12 +21,11 @@ from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.host.values.record import Record
 from regatta.influx.client import Client, Say
 from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
-from regatta.influx.event_points import event_point
 from regatta.influx.held import Held
 from regatta.influx.journal import journal_hosts, new_lines, segment_of
 from regatta.influx.labels import HostLabels, read_labels
 from regatta.influx.lines import encode
-from regatta.influx.points import Point
+from regatta.influx.points import Point, event_point
 from regatta.influx.records import Piece, RecordLines
 from regatta.influx.refusals import split_lines
 from regatta.influx.series import SeriesCount

@@ -10,12 +10,15 @@ from typing import Any
 
 from regatta.host.journal.record_shape import Kind
 from regatta.store.columns import INVOCATION_COLUMNS
+from regatta.store.events import Event
 
 Field = bool | int | float | str
 
 ITERATION, INVOCATION, HOST_STATE = "iteration", "invocation", "host_state"
 ESTIMATE, VECTOR, EVENT = "estimate", "vector", "event"
 PLAN, CELL = "plan", "cell"
+#: the kind of an event that says where a history of experiments shifts; it is of no journal
+SHIFT = "shift"
 
 _CELL = ("experiment", "host", "platform", "benchmark", "runtime", "collector", "modifiers", "heap")
 
@@ -153,6 +156,11 @@ def make_point(measurement: str, tags: Iterable[object], fields: Mapping[str, An
     if unheld:
         held[UNHELD] = json.dumps(unheld, sort_keys=True, ensure_ascii=False)
     return Point(measurement, texts, held, time_ns)
+
+
+def event_point(experiment: str, event: Event) -> Point:
+    """The point of an event. `text` is always there, for it is what is counted."""
+    return make_point(EVENT, (experiment, event.host, event.kind), {"text": "", **event.fields}, event.utc_ns)
 
 
 def _fitting(value: object, kind: type) -> Field | None:

@@ -12,9 +12,8 @@ from typing import Any
 from regatta.influx.answers import APPLICATION, PREDICTION
 from regatta.influx.client import Client
 from regatta.influx.journal import any_of
-from regatta.influx.lines import encode
 from regatta.influx.points import VECTOR, Point, make_point
-from regatta.influx.rebuilding import delete
+from regatta.influx.replacing import write_instead
 from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
 from regatta.predict.sums import Sum, positive, spread, uncertain
 from regatta.spec.vectors import Contribution, Count, Value
@@ -200,9 +199,5 @@ def write_predictions(forecast: Forecast, client: Client, time_ns: int) -> int:
         StoreError: the database does not answer, or does not let the account write or delete.
     """
     names = sorted({one.application.name for one in forecast.applications})
-    if names:
-        delete(client, VECTOR, [any_of("application", names), any_of("kind", [APPLICATION, PREDICTION])])
-    lines = [encode(point) for point in prediction_points(forecast, time_ns)]
-    if lines:
-        client.write(lines)
-    return len(lines)
+    conditions = [any_of("application", names), any_of("kind", [APPLICATION, PREDICTION])]
+    return write_instead(client, VECTOR, conditions, prediction_points(forecast, time_ns))

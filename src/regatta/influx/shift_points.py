@@ -11,12 +11,8 @@ from collections.abc import Iterator
 from regatta.answers.history.result import History
 from regatta.influx.client import Client
 from regatta.influx.journal import any_of
-from regatta.influx.lines import encode
-from regatta.influx.points import EVENT, Point, apart, make_point
-from regatta.influx.rebuilding import delete
-
-#: the kind of such an event
-SHIFT = "shift"
+from regatta.influx.points import EVENT, SHIFT, Point, apart, make_point
+from regatta.influx.replacing import write_instead
 
 
 def shift_points(history: History) -> Iterator[Point]:
@@ -40,9 +36,6 @@ def write_shifts(history: History, client: Client) -> int:
         StoreError: the database does not answer, or does not let the account write or delete.
     """
     names = sorted({one.experiment for one in history.experiments})
-    if names:
-        delete(client, EVENT, [any_of("experiment", names), any_of("kind", [SHIFT])])
-    lines = [encode(point) for point in shift_points(history)]
-    if lines:
-        client.write(lines)
-    return len(lines)
+    return write_instead(
+        client, EVENT, [any_of("experiment", names), any_of("kind", [SHIFT])], shift_points(history)
+    )

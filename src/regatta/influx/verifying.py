@@ -11,12 +11,11 @@ from regatta.host.journal.journal import segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client
 from regatta.influx.cursor import Cursor, Cursors
-from regatta.influx.event_points import event_point
 from regatta.influx.ingesting import Progress
 from regatta.influx.journal import any_of, experiment_names, journal_hosts, new_lines, segment_of
 from regatta.influx.labels import read_labels
 from regatta.influx.lines import escaped, identifier, series_key
-from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point
+from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point, event_point
 from regatta.influx.records import RecordLines
 from regatta.influx.responses import Series
 from regatta.influx.retention import retention

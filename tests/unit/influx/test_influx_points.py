@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regatta.influx.event_points import event_point
 from regatta.influx.points import (
     COUNTED,
     ESTIMATE,
@@ -15,6 +14,7 @@ from regatta.influx.points import (
     ITERATION,
     TAGS,
     apart,
+    event_point,
     make_point,
 )
 from regatta.store import events

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.influx_ingests import assert_all_there, ingest, write_big_experiment
 from helpers.influx_server import InfluxServer
-from regatta.influx import rebuilding
+from regatta.influx import replacing
 from regatta.influx.client import Client
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import read_settings
@@ -27,7 +27,7 @@ def test_what_is_ingested_while_it_is_rebuilt_is_not_lost(
     folder = write_big_experiment(tmp_path / "made-up")
     append_event(folder, "experiment_started")
     assert ingest(folder, settings).code == 0
-    delete, waits, others = rebuilding.delete, threading.Event(), []
+    delete, waits, others = replacing.delete, threading.Event(), []
 
     def ingest_beside() -> None:
         other = Ingest(Folder(folder), Client(read_settings(settings)), say=lambda text: waits.set())
@@ -44,7 +44,7 @@ def test_what_is_ingested_while_it_is_rebuilt_is_not_lost(
             assert waits.wait(60)
         delete(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rebuilding, "delete", delete_late)
+    monkeypatch.setattr(replacing, "delete", delete_late)
     assert ingest(folder, blind, "--rebuild").code == 0
     others[0].join(60)
     assert not others[0].is_alive()

@@ -13,7 +13,7 @@ from helpers.influx_server import InfluxServer
 from helpers.synthetic_journal import cell, native, record, write_facts, write_journal, write_plan
 from regatta.host.errors import StoreError
 from regatta.influx.client import Client, Unreachable
-from regatta.influx.reanswering import drop_answer
+from regatta.influx.replacing import drop_answer
 from regatta.influx.settings import read_settings
 
 CELLS = [cell("g1"), cell("serial"), {**native("lm/lat_pipe:default"), "metric": "elapsed"}]

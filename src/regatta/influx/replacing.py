@@ -1,20 +1,25 @@
-"""Dropping what the database has of an experiment, so that it can be written again from the journal."""
+"""Taking away what the database has before it is written again: an experiment, an answer, points of no journal.
+
+Without that the database would mix both: points of one series and one time are one, with the fields of either.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 from regatta.host.errors import StoreError
+from regatta.influx.answers import SYSTEM
 from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
 from regatta.influx.journal import any_of, experiment_names, journal_hosts
-from regatta.influx.lines import identifier, quoted
-from regatta.influx.points import CELL, ESTIMATE, EVENT, PLAN, VECTOR
+from regatta.influx.lines import encode, identifier, quoted
+from regatta.influx.points import CELL, ESTIMATE, EVENT, PLAN, SHIFT, VECTOR, Point
 from regatta.influx.verifying import JOURNAL
 from regatta.store.folder import Folder
 
-_SHIFT = "shift"
+#: Points of one answer that would take each other's place are a few ns apart; two records never begin so close together.
+_APART_NS = 1_000
 
 
 def drop(
@@ -59,7 +64,7 @@ def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, est
     if hosts is not None:
         return
     # Shifts come from several experiments, and `regatta history --ingest` replaces its own.
-    delete(client, EVENT, [*conditions, f"{identifier('kind')} != {quoted(_SHIFT)}"])
+    delete(client, EVENT, [*conditions, f"{identifier('kind')} != {quoted(SHIFT)}"])
     for measurement in (ESTIMATE, VECTOR, PLAN, CELL) if estimates else ():
         delete(client, measurement, conditions)
 
@@ -75,3 +80,41 @@ def delete(client: Client, measurement: str, conditions: Sequence[str]) -> None:
         if "measurement not found" in str(error):
             return
         raise
+
+
+def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> None:
+    """Delete the estimates and the system vectors that an earlier answer of the same records wrote: both have one time.
+
+    Args:
+        client: who may write.
+        experiment: its name.
+        as_of_ns: when its newest record began, UTC.
+        say: told where the database does not delete, as InfluxDB 3 does not; then nothing is deleted.
+
+    Raises:
+        Unreachable: the database does not answer.
+    """
+    conditions = [
+        any_of("experiment", [experiment]), f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}",
+    ]  # fmt: skip
+    try:
+        delete(client, ESTIMATE, conditions)
+        delete(client, VECTOR, [*conditions, any_of("kind", [SYSTEM])])
+    except Unreachable:
+        raise
+    except StoreError as error:
+        say(f"an earlier answer of the same records stays where it is not written over: {error}")
+
+
+def write_instead(
+    client: Client, measurement: str, conditions: Sequence[str], points: Iterable[Point]
+) -> int:
+    """Write points instead of those that fulfil all conditions; returns how many they are.
+
+    Raises:
+        StoreError: the database does not answer, or does not let the account write or delete.
+    """
+    delete(client, measurement, conditions)
+    lines = [encode(point) for point in points]
+    client.write(lines)
+    return len(lines)
