@@ -37,9 +37,8 @@ def backup(file: Path, restoring: bool, patience_s: float, as_json: bool) -> Non
     be reached or refuses the account, or FILE is not whole.
     """
     from regatta.cli.options import influx_settings
-    from regatta.influx.backup import back_up, patient
+    from regatta.influx.backup import back_up, patient, restore
     from regatta.influx.client import Client
-    from regatta.influx.restore import restore
 
     settings = patient(influx_settings())
     say = _warn

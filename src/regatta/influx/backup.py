@@ -1,21 +1,23 @@
 """Backup: the database as line protocol in one file, by InfluxQL alone, so that it is the same for InfluxDB 1, 2 and 3.
 
 What is written meanwhile may be in it or not. Rows are read piece by piece and written at once, so that memory does not
-depend on how many there are.
+depend on how many there are. When it is restored, nothing is written before the file was read to its end, and afterwards
+the database is asked what it holds.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from regatta.host.errors import StoreError
-from regatta.influx.backup_file import Backup, Contents, Writer, whole_or_not_at_all
+from regatta.host.errors import StoreError, VerificationError
+from regatta.influx.backup_file import Backup, Contents, Reader, Writer, whole_or_not_at_all
 from regatta.influx.client import Client
-from regatta.influx.contents import Measurement, Tally, count_values, measurements
 from regatta.influx.lines import escaped, field_text, identifier
 from regatta.influx.responses import Series
 from regatta.influx.settings import Settings
@@ -36,6 +38,8 @@ _TYPES: dict[str, Callable[[Any], str]] = {
     "boolean": lambda value: field_text(bool(value)),
     "string": lambda value: field_text(str(value)),
 }
+_MODULUS = 1 << 128
+_NOTHING = Contents(0, {}, "0" * 32)
 
 
 def patient(settings: Settings) -> Settings:
@@ -156,3 +160,163 @@ def _writable(name: str) -> str:
             "rename or drop that series",
         )
     return name
+
+
+def restore(
+    writer: Client, reader: Client, path: Path, progress: Progress = lambda done, total: None
+) -> Backup:
+    """Write a backup into the database, beside what is there: a point that is there already is written over.
+
+    Args:
+        writer: an account that may write.
+        reader: one that may read.
+        path: the file.
+        progress: told now and then, in bytes.
+
+    Returns:
+        what the file says of itself.
+
+    Raises:
+        StoreError: the file is not whole, or the database cannot be reached; a second try does no harm.
+        VerificationError: the database refused points, or does not hold afterwards what the backup has.
+    """
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise StoreError(str(path), "a backup", error.strerror or str(error)) from error
+    with stream:
+        file = Reader(stream, path)
+        backup = file.check()
+        before = _held(reader, backup)
+        total = path.stat().st_size
+        for block in file.blocks():
+            writer.write([block])
+            progress(stream.tell(), total)
+    _tell_refused(writer)
+    _compare(path, backup, before, _held(reader, backup))
+    return backup
+
+
+def _held(reader: Client, backup: Backup) -> dict[str, Contents]:
+    """What the database holds of the measurements of a backup."""
+    return {
+        one.name: count_values(reader, one) for one in measurements(reader) if one.name in backup.measurements
+    }
+
+
+def _tell_refused(writer: Client) -> None:
+    refusals = writer.refusals
+    if refusals.count:
+        first = refusals.lines[0]
+        raise VerificationError(
+            writer.settings.url, "every point of the backup to be taken",
+            f"{refusals.count} refused, the first for {first.reason}: {first.line[:200]!r}",
+            "see what the database says; all others are written",
+        )  # fmt: skip
+
+
+def _compare(path: Path, backup: Backup, before: dict[str, Contents], after: dict[str, Contents]) -> None:
+    for name, wanted in backup.measurements.items():
+        got = after.get(name, _NOTHING)
+        # Points that were there before the backup was written count, too.
+        exactly = not before.get(name, _NOTHING).series
+        for what, expected, found in _differences(wanted, got, exactly):
+            least = "" if exactly else "at least "
+            raise VerificationError(
+                f"{path}: {what} of {name}",
+                f"{least}{expected}",
+                found,
+                "see whether something else writes or deletes there",
+            )
+
+
+def _differences(wanted: Contents, got: Contents, exactly: bool) -> Iterator[tuple[str, str, str]]:
+    def differs(expected: int, found: int) -> bool:
+        return found != expected if exactly else found < expected
+
+    if differs(wanted.series, got.series):
+        yield "series", str(wanted.series), str(got.series)
+    for name in wanted.fields.keys() | (got.fields.keys() if exactly else set()):
+        expected, found = wanted.fields.get(name, 0), got.fields.get(name, 0)
+        if differs(expected, found):
+            yield f"values of {name}", str(expected), str(found)
+    if exactly and wanted.digest != got.digest:
+        yield "values in each series", "as many as in the backup", "others, the same in sum"
+
+
+# What a database holds
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measurement with its fields."""
+
+    name: str
+    #: as InfluxQL has it, with the retention policy
+    source: str
+    #: name -> float, integer, string, boolean or unsigned
+    fields: dict[str, str]
+
+
+@dataclass
+class Tally:
+    """Counts series of one measurement in whatever order they come, in a few bytes."""
+
+    series: int = 0
+    fields: dict[str, int] = field(default_factory=dict)
+    _sum: int = 0
+
+    def add(self, tags: Mapping[str, str], counts: Mapping[str, int]) -> None:
+        """Take one whole series: how many values each field has in it."""
+        some = {name: count for name, count in counts.items() if count}
+        key = [sorted((k, v) for k, v in tags.items() if v), sorted(some.items())]
+        digest = hashlib.sha256(json.dumps(key).encode()).digest()
+        self._sum = (self._sum + int.from_bytes(digest[:16], "big")) % _MODULUS
+        self.series += 1
+        for name, count in some.items():
+            self.fields[name] = self.fields.get(name, 0) + count
+
+    @property
+    def contents(self) -> Contents:
+        """What was counted."""
+        return Contents(self.series, dict(sorted(self.fields.items())), f"{self._sum:032x}")
+
+
+def measurements(client: Client) -> list[Measurement]:
+    """Every measurement that has fields. Raises StoreError."""
+    names = [str(row[0]) for series in client.query("SHOW MEASUREMENTS") for row in series.values]
+    found = (_measurement(client, name) for name in sorted(set(names)))
+    return [one for one in found if one.fields]
+
+
+def _measurement(client: Client, name: str) -> Measurement:
+    policy = client.settings.retention_policy
+    source = f"{identifier(policy)}.{identifier(name)}" if policy else identifier(name)
+    fields: dict[str, str] = {}
+    for series in client.query(f"SHOW FIELD KEYS FROM {source}"):
+        if not {"fieldKey", "fieldType"} <= {*series.columns}:
+            raise StoreError(
+                "an answer of InfluxDB", "the columns fieldKey, fieldType", ", ".join(series.columns)
+            )
+        key_at, kind_at = series.columns.index("fieldKey"), series.columns.index("fieldType")
+        for key, kind in ((str(row[key_at]), str(row[kind_at])) for row in series.values):
+            if fields.setdefault(key, kind) != kind:
+                raise StoreError(
+                    f"{client.settings.url}: field {key} of {name}", "one type", f"{fields[key]} and {kind}",
+                    "write the measurement anew (`regatta ingest --rebuild`): which of the values are meant is not known",
+                )  # fmt: skip
+    return Measurement(name, source, dict(sorted(fields.items())))
+
+
+def count_values(client: Client, measurement: Measurement) -> Contents:
+    """Count the values of every field in every series. Raises StoreError."""
+    names = list(measurement.fields)
+    counts = ", ".join(f"count({identifier(name)}::field) AS c{i}" for i, name in enumerate(names))
+    tally = Tally()
+    query = f"SELECT {counts} FROM {measurement.source} GROUP BY *"
+    for series in client.query(query, chunked=True, width=1 + len(names), numbers=True):
+        for row in series.values:
+            tally.add(
+                series.tags, {name: int(value or 0) for name, value in zip(names, row[1:], strict=True)}
+            )
+    return tally.contents

@@ -15,10 +15,9 @@ from click.testing import CliRunner
 from helpers.influx_server import READER, InfluxServer
 from regatta.cli.main import cli
 from regatta.host.errors import SpecError, StoreError, VerificationError
-from regatta.influx.backup import back_up
+from regatta.influx.backup import back_up, restore
 from regatta.influx.backup_file import Reader
 from regatta.influx.client import Client
-from regatta.influx.restore import restore
 from regatta.influx.settings import Settings, read_settings
 
 #: lines of line protocol, as anybody may have written them
@@ -301,9 +300,8 @@ def test_the_command_says_what_it_has_done(backed_up):
 MEASURED = """
 import resource, sys
 from pathlib import Path
-from regatta.influx.backup import back_up
+from regatta.influx.backup import back_up, restore
 from regatta.influx.client import Client
-from regatta.influx.restore import restore
 from regatta.influx.settings import read_settings
 
 for source, target in (sys.argv[1:3], sys.argv[3:5]):
