@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from regatta.cli.options import json_option, results_option
-from regatta.cli.sources import INFLUX, JOURNAL, records_of
+from regatta.cli.bar import progress_bar
+from regatta.cli.options import influx_settings, json_option, results_option
+from regatta.cli.store import database_progress
 from regatta.host.printable import printable
+from regatta.store.folder import find_folder
 
 if TYPE_CHECKING:
     from regatta.answers.result import Answer
@@ -37,8 +40,8 @@ _SENTENCES_AT_MOST = 24
 @click.option(
     "--from",
     "source",
-    type=click.Choice([JOURNAL, INFLUX]),
-    default=JOURNAL,
+    type=click.Choice(["journal", "influx"]),
+    default="journal",
     show_default=True,
     help="Where the records are read: in the results folder, or in InfluxDB, which needs no folder.",
 )
@@ -99,7 +102,7 @@ def analyze(
 
     from regatta.answers.answer import answer_experiment
 
-    with records_of(experiment, results, source) as (folder, progress):
+    with _records_of(experiment, results, source) as (folder, progress):
         answer = answer_experiment(
             folder,
             baseline,
@@ -120,6 +123,44 @@ def analyze(
         writer.writerows(rows_of(answer))
     else:
         _show(answer, all_metrics, {"outliers"} if show_outliers else ())
+
+
+@contextmanager
+def _records_of(
+    experiment: str, results: Path, source: str
+) -> Iterator[tuple[Path, Callable[[int, int], None] | None]]:
+    """Give a folder that the analysis can answer, and what it tells its progress.
+
+    Args:
+        experiment: a name or a folder; with `influx` of a folder the name.
+        results: where the folders of experiments are.
+        source: `journal` or `influx`.
+
+    Raises:
+        StoreError: there is no such experiment, or the database cannot be asked.
+        SpecError: no InfluxDB is configured, or wrongly.
+    """
+    if source == "journal":
+        with database_progress() as progress:
+            yield find_folder(experiment, results).path, progress
+        return
+
+    from regatta.influx.client import Client
+    from regatta.influx.reading import experiment_from_influx
+
+    client = Client(influx_settings(), "read", say=_say)
+    try:
+        with (
+            progress_bar("reading InfluxDB") as progress,
+            experiment_from_influx(client, Path(experiment).name, _say, progress) as folder,
+        ):
+            yield folder, None
+    finally:
+        client.close()
+
+
+def _say(text: str) -> None:
+    click.echo(f"note: {text}", err=True)
 
 
 def _baseline(given: Iterable[str]) -> Baseline | None:

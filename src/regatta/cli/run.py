@@ -6,7 +6,6 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
@@ -53,37 +52,20 @@ def run(
     folder = Folder(results / experiment.name)
     if profile is None:
         profile = "local" if all(host.is_local for host in experiment.hosts) else "ssh"
-    with Sending(folder, find_settings(home), spec) as sending:
+    settings = find_settings(home)
+    code = 1
+    try:
         code = run_workflow(spec, folder, results, home, profile, retry_failed)
-        sending.complete = code == 0
         if folder.report.exists():
             ctx.invoke(analyze, experiment=str(folder.path), results=results)
             click.echo(f"report: {folder.report}")
+    finally:
+        # However it ends, it is said what is in InfluxDB. A workflow that ended well has sent all there is.
+        if settings is not None:
+            if code != 0:
+                send_what_happened(folder)
+            _tell(folder, settings, spec)
     return code
-
-
-class Sending:
-    """A context for a run: however it ends, it is said in the end what is in InfluxDB; where it ends badly, what has happened is sent first."""
-
-    def __init__(self, folder: Folder, settings: Settings | None, spec: Path) -> None:
-        """`settings`: None where no InfluxDB is configured, and then nothing is done."""
-        self.folder = folder
-        self.settings = settings
-        self.spec = spec
-        #: to be set when the workflow has ended well: then it has sent all there is
-        self.complete = False
-
-    def __enter__(self) -> Sending:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.settings is None:
-            return
-        if not self.complete:
-            send_what_happened(self.folder)
-        _tell(self.folder, self.settings, self.spec)
 
 
 def send_what_happened(folder: Folder) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import cast
 
 import click
+
+from regatta.spec.schema_docs import KINDS, Kind, schema_of, spec_markdown
 
 
 @click.command()
@@ -16,30 +17,14 @@ import click
 )
 @click.option(
     "--kind",
-    type=click.Choice(
-        [
-            "spec",
-            "suite",
-            "reference",
-            "minheap",
-            "runtimes",
-            "collectors",
-            "modifiers",
-            "system",
-            "application",
-            "primitives",
-            "calls",
-        ]
-    ),
+    type=click.Choice(KINDS),
     default="spec",
     show_default=True,
     help="The kind of file.",
 )
-def schema(markdown: bool, kind: str) -> None:
+def schema(markdown: bool, kind: Kind) -> None:
     """Print the JSON Schema of the spec, for editors."""
-    from regatta.spec.schema_docs import Kind, schema_of, spec_markdown
-
     if markdown:
         click.echo(spec_markdown(), nl=False)
     else:
-        click.echo(json.dumps(schema_of(cast(Kind, kind)), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(schema_of(kind), indent=2, ensure_ascii=False))
