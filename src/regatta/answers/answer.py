@@ -17,7 +17,7 @@ from regatta.answers.topic import together
 from regatta.answers.topics import registry
 from regatta.host.values.experiment import Baseline
 from regatta.store.database import Progress, open_database
-from regatta.store.left_out import hosts_left_out
+from regatta.store.receipts import hosts_left_out
 
 
 def answer_experiment(

@@ -24,7 +24,7 @@ from regatta.host.journal.record_shape import STATUSES
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 from regatta.store.folder import Folder
-from regatta.store.left_out import hosts_left_out
+from regatta.store.receipts import hosts_left_out
 
 _NONE = -1
 _NAMED_AT_MOST = 5

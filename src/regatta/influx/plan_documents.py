@@ -22,7 +22,7 @@ from regatta.influx.points import CELL, PLAN, Point, apart, make_point
 from regatta.store.cells import unplanned_cells
 from regatta.store.database import open_database
 from regatta.store.folder import Folder, read_json
-from regatta.store.left_out import LEFT_OUT, hosts_left_out
+from regatta.store.receipts import LEFT_OUT, hosts_left_out
 
 DOCUMENT_VERSION = 2
 #: bytes of a part: a string field has at most 64 KiB in InfluxDB

@@ -13,7 +13,7 @@ from regatta.host.journal.journal import Damage, read_journal
 from regatta.host.journal.record import FAILURES
 from regatta.host.journal.runner_state import read_state, waits_for
 from regatta.store.folder import Folder
-from regatta.store.left_out import hosts_left_out
+from regatta.store.receipts import hosts_left_out
 
 
 @dataclass

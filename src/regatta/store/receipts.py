@@ -22,6 +22,9 @@ from regatta.store.folder import Folder, write_json
 
 #: what the plan was made from, in the folder of receipts; and its key that only says how often that was asked for
 FINGERPRINT, AGAIN = "fingerprint.json", "again"
+#: the key of a plan and of receipts that says why a host was left out
+LEFT_OUT = "left_out"
+_REASON_CHARACTERS = 300
 
 
 def _receipts(folder: Folder, host: str) -> list[Path]:
@@ -206,7 +209,7 @@ def _newer(path: Path, receipt: Path) -> bool:
 
 
 def _left_out(receipt: Path) -> bool:
-    return bool(read_object(receipt).get("left_out"))
+    return bool(read_object(receipt).get(LEFT_OUT))
 
 
 def _decisions_are_gone(folder: Folder, host: str) -> bool:
@@ -228,3 +231,23 @@ def withdraw_receipts(folder: Folder, segments: Mapping[str, Sequence[int]], bef
                 if path.stat().st_mtime_ns < before_ns:
                     _withdraw_from(folder, path)
                     break
+
+
+def hosts_left_out(folder: Folder) -> dict[str, str]:
+    """Host -> why it was left out: the plan says so of those that were never ready, a receipt of those that were lost later.
+
+    Nothing of hosts that were not left out. What cannot be read says nothing.
+    """
+    planned = read_object(folder.experiment).get(LEFT_OUT)
+    found = {str(host): _told(why) for host, why in planned.items()} if isinstance(planned, dict) else {}
+    for host in folder.planned_hosts():
+        for path in _receipts(folder, host):
+            if why := read_object(path).get(LEFT_OUT):
+                found[host] = _told(why)
+                break
+    return found
+
+
+def _told(why: object) -> str:
+    """In one line, and no longer than a person reads."""
+    return " ".join(str(why).split())[:_REASON_CHARACTERS]

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 from helpers.fleet_experiment import Fleet, write_fleet
 from regatta.cli.main import cli
 from regatta.store.folder import Folder
-from regatta.store.left_out import hosts_left_out
-from regatta.store.receipts import withdraw_left_out
+from regatta.store.receipts import hosts_left_out, withdraw_left_out
 
 SMALL = {"programs": ("apps/h2:small",), "collectors": ("serial", "g1"), "rounds": 3}
 
