@@ -9,15 +9,15 @@ import subprocess
 import time
 from pathlib import Path
 
-import urllib3
-
 from regatta.host.errors import HostError
 from regatta.services.accounts import ACCOUNTS, ADMIN, Door, Refused
 from regatta.services.local_grafana import ADMIN as GRAFANA_ADMIN
 from regatta.services.local_grafana import USUAL_PORT as GRAFANA_PORT
+from regatta.services.local_grafana import grafana_answers
 from regatta.services.local_influx import USUAL_PORT as INFLUX_PORT
+from regatta.services.local_service import last_of
 from regatta.services.places import Places
-from regatta.services.ports import ADDRESS, port_for, strangers
+from regatta.services.ports import ADDRESS, noted_port, port_for, strangers
 
 STATE = "compose"
 START_S = 180.0
@@ -42,8 +42,8 @@ class Compose:
         self.is_up = noted.get("up") is True
         #: whether there may be containers or volumes
         self.is_known = bool(noted)
-        self.port = _port(noted.get("port"), INFLUX_PORT)
-        self.grafana_port = _port(noted.get("grafana_port"), GRAFANA_PORT)
+        self.port = noted_port(noted.get("port"), INFLUX_PORT)
+        self.grafana_port = noted_port(noted.get("grafana_port"), GRAFANA_PORT)
         # Of one engine there may be several users, and of one user several caches.
         self.project = f"regatta-{hashlib.sha256(str(places.root).encode()).hexdigest()[:8]}"
 
@@ -91,30 +91,21 @@ class Compose:
         if done.returncode != 0:
             raise HostError(f"{self.file}:grafana", "a container that starts", _last(done.stderr))
         deadline = time.monotonic() + START_S
-        while not self.grafana_answers():
+        while not grafana_answers(self.grafana_port):
             if time.monotonic() > deadline:
                 raise HostError(
-                    f"{self.file}:grafana", "a server that answers", "none", self._logs("grafana")
+                    f"{self.file}:grafana",
+                    "a server that answers",
+                    "none",
+                    f"see `docker logs` of {self.project}'s grafana",
                 )
             time.sleep(_POLL_S)
-
-    def grafana_answers(self) -> bool:
-        """Whether Grafana is up."""
-        try:
-            pool = urllib3.PoolManager(retries=False)
-            return pool.request("GET", f"{self.grafana_url}/api/health", timeout=2.0).status == 200
-        except urllib3.exceptions.HTTPError:
-            return False
 
     def logs_in(self) -> bool:
         """Whether InfluxDB is up, and lets its administrator in."""
         if strangers(self.port):
             return False
-        try:
-            Door(self.url).ask("SHOW USERS", (ADMIN, self.places.secret(ADMIN)))
-        except (Refused, HostError):
-            return False
-        return True
+        return self._can_log_in(ADMIN, self.places.secret(ADMIN), "SHOW USERS")
 
     def _wait(self, command: list[str], passwords: dict[str, str]) -> None:
         containers = self._run(command, "ps", "-q", "influxdb").stdout.split()
@@ -128,15 +119,12 @@ class Compose:
                 )  # fmt: skip
             time.sleep(_POLL_S)
 
-    def _can_log_in(self, account: str, password: str) -> bool:
+    def _can_log_in(self, account: str, password: str, query: str = "SHOW DATABASES") -> bool:
         try:
-            Door(self.url).ask("SHOW DATABASES", (account, password))
+            Door(self.url).ask(query, (account, password))
         except (Refused, HostError):
             return False
         return True
-
-    def _logs(self, service: str) -> str:
-        return f"see `docker logs` of {self.project}'s {service}"
 
     def end(self, delete: bool) -> bool:
         """End and remove the containers; returns whether there were any. `delete`: the volumes too."""
@@ -202,10 +190,5 @@ def _has_ended(containers: list[str]) -> bool:
     return any(line != "0 true" for line in told.stdout.splitlines())
 
 
-def _port(noted: object, usual: int) -> int:
-    return noted if isinstance(noted, int) and 0 < noted < 65536 else usual
-
-
 def _last(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " | ".join(lines[-2:])[:500] or "not a word"
+    return last_of(text.splitlines()) or "not a word"

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import urllib3
 
 from regatta.host.errors import HostError
-from regatta.services.local_service import LocalService, Process, uninterrupted
+from regatta.services.local_service import LocalService
 from regatta.services.places import Places
 from regatta.services.ports import ADDRESS, port_for
 
 SERVICE = "grafana"
 ADMIN = "grafana-admin"
 USUAL_PORT = 3000
-#: at its first start it makes the tables of its own database
-START_S = 180.0
-END_S = 30.0
 #: longest silence of Grafana while it reads its data source again
 RELOAD_S = 10.0
-_POLL_S = 0.2
 #: where packages and archives put what it serves to browsers
 _HOMES = ("/usr/share/grafana", "/usr/local/share/grafana", "/opt/grafana")
 
@@ -50,22 +43,15 @@ _SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Installed:
-    """A Grafana that is installed here."""
-
-    argv: tuple[str, ...]
-
-
-def installed() -> Installed | None:
-    """Find it; None where there is none. `$GF_PATHS_HOME` names its folder where it lies elsewhere."""
+def installed() -> list[str] | None:
+    """The program with its first arguments; None where there is none. `$GF_PATHS_HOME` names its folder where it lies elsewhere."""
     given = os.environ.get("GF_PATHS_HOME")
     for home in map(Path, [given] if given else _HOMES):
         # The second is what it was called up to Grafana 9.3.
         for name, words in (("grafana", ("server",)), ("grafana-server", ())):
             program = home / "bin" / name
             if os.access(program, os.X_OK) and (home / "conf" / "defaults.ini").is_file():
-                return Installed((str(program), *words, "--homepath", str(home)))
+                return [str(program), *words, "--homepath", str(home)]
     return None
 
 
@@ -74,18 +60,20 @@ class LocalGrafana(LocalService):
 
     name = SERVICE
     usual_port = USUAL_PORT
-    end_s = END_S
+    #: at its first start it makes the tables of its own database
+    start_s = 180.0
+    end_s = 30.0
 
     def __init__(self, places: Places, home: Path) -> None:
         """`home`: the folder with `dashboards/`."""
         super().__init__(places)
         self.home = home
 
-    def start(self, found: Installed, wished_port: int | None, influx: dict[str, str]) -> None:
+    def start(self, program: list[str], wished_port: int | None, influx: dict[str, str]) -> None:
         """Start it and wait until it answers.
 
         Args:
-            found: what is installed.
+            program: as `installed` gives it.
             wished_port: None: the usual one, or another where that is taken.
             influx: the variables that the data source is made from.
 
@@ -102,17 +90,11 @@ class LocalGrafana(LocalService):
         self.places.write(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GF_")}
         environment |= _SETTINGS | influx | self._own_settings(port, folder, password)
-        process = None
-        try:
-            with uninterrupted():
-                argv = [*found.argv, "--config", str(configuration)]
-                process, child = self.started(argv, environment)
-                self.note(process, port)
-            self._wait(process, child, port)
-        except BaseException:
-            if process is not None:
-                process.end(END_S)
-            raise
+        argv = [*program, "--config", str(configuration)]
+        if got := self.run(argv, environment, port, lambda: grafana_answers(port)):
+            raise HostError(
+                f"Grafana on {ADDRESS}:{port}", "a server that starts", got, f"see {self.places.log(SERVICE)}"
+            )
 
     def _own_settings(self, port: int, folder: Path, password: Path) -> dict[str, str]:
         return {
@@ -125,22 +107,12 @@ class LocalGrafana(LocalService):
             "REGATTA_BOARDS": str(self.home / "dashboards" / "json"),
         }
 
-    def _wait(self, process: Process, child: subprocess.Popen[bytes], port: int) -> None:
-        deadline = time.monotonic() + START_S
-        pool = urllib3.PoolManager(retries=False)
-        while time.monotonic() < deadline and child.poll() is None:
-            if process.listens_on(port) and _healthy(pool, f"http://{ADDRESS}:{port}"):
-                return
-            time.sleep(_POLL_S)
-        got = "one that does not answer" if child.poll() is None else self.last_words()
-        raise HostError(
-            f"Grafana on {ADDRESS}:{port}", "a server that starts", got, f"see {self.places.log(SERVICE)}"
-        )
 
-
-def _healthy(pool: urllib3.PoolManager, url: str) -> bool:
+def grafana_answers(port: int) -> bool:
+    """Whether a Grafana that is healthy answers on a port."""
     try:
-        return pool.request("GET", f"{url}/api/health", timeout=2.0).status == 200
+        pool = urllib3.PoolManager(retries=False)
+        return pool.request("GET", f"http://{ADDRESS}:{port}/api/health", timeout=2.0).status == 200
     except urllib3.exceptions.HTTPError:
         return False
 

@@ -7,24 +7,18 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from regatta.host.errors import HostError
 from regatta.host.files import take_lock
 from regatta.services.accounts import ACCOUNTS, Door, make_accounts
-from regatta.services.local_service import LocalService, Process, holder, uninterrupted
+from regatta.services.local_service import LocalService, holder
 from regatta.services.ports import ADDRESS, port_for
 
 SERVICE = "influxdb"
 DATABASE = "regatta"
 USUAL_PORT = 8086
-#: a large database opens its indexes before it answers
-START_S = 300.0
-#: until it has written what it holds in memory
-END_S = 60.0
-_POLL_S = 0.05
 #: one that was killed may still be letting go of its data
 _LETS_GO_S = 2.0
 #: a port that was free may be taken a moment later
@@ -80,7 +74,10 @@ class LocalInflux(LocalService):
 
     name = SERVICE
     usual_port = USUAL_PORT
-    end_s = END_S
+    #: a large database opens its indexes before it answers
+    start_s = 300.0
+    #: until it has written what it holds in memory
+    end_s = 60.0
 
     def start(self, wished_port: int | None) -> None:
         """Start it, wait until it answers, and make its accounts where they are not there yet.
@@ -145,47 +142,22 @@ class LocalInflux(LocalService):
         )  # fmt: skip
 
     def _start(self, program: str, wished_port: int | None, lock: int) -> None:
-        for left in reversed(range(_TRIES)):
-            port = port_for("InfluxDB", wished_port, self.port, "--port")
-            process = None
-            try:
-                with uninterrupted():
-                    process, child = self._started(program, port, lock)
-                    self.note(process, port)
-                if self._wait(process, child, port):
-                    return
-                if left == 0:
-                    raise HostError(
-                        f"influxd on {ADDRESS}:{port}", "a database that starts", self.last_words(),
-                        f"see {self.places.log(SERVICE)}",
-                    )  # fmt: skip
-            except BaseException:
-                if process is not None:
-                    process.end(END_S)
-                raise
-
-    def _started(self, program: str, port: int, lock: int) -> tuple[Process, subprocess.Popen[bytes]]:
         folder = self.folder
         # TOML's basic strings and JSON's are the same.
         paths = {name: json.dumps(str(folder / name), ensure_ascii=False) for name in ("meta", "data", "wal")}
         configuration = folder / "influxd.conf"
-        self.places.write(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
         # Its variables would win over the file.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUX")}
-        return self.started([program, "-config", str(configuration)], environment, [lock])
-
-    def _wait(self, process: Process, child: subprocess.Popen[bytes], port: int) -> bool:
-        """Wait until it answers; false when it has ended instead."""
-        deadline = time.monotonic() + START_S
-        door = Door(f"http://{ADDRESS}:{port}")
-        while time.monotonic() < deadline and child.poll() is None:
-            # Nobody else may be told a password.
-            if process.listens_on(port) and door.answers():
-                return True
-            time.sleep(_POLL_S)
-        if child.poll() is None:
-            process.end(END_S)
-        return False
+        for _ in range(_TRIES):
+            port = port_for("InfluxDB", wished_port, self.port, "--port")
+            self.places.write(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
+            argv = [program, "-config", str(configuration)]
+            got = self.run(argv, environment, port, Door(f"http://{ADDRESS}:{port}").answers, [lock])
+            if not got:
+                return
+        raise HostError(
+            f"influxd on {ADDRESS}:{port}", "a database that starts", got, f"see {self.places.log(SERVICE)}"
+        )
 
 
 def influxd() -> str:

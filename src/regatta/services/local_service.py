@@ -9,16 +9,18 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from regatta.host.processes import START, process_start, stat_fields
 from regatta.services.places import Places
-from regatta.services.ports import ADDRESS, listeners
+from regatta.services.ports import ADDRESS, listeners, noted_port
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_POLL_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ class LocalService:
 
     name: str
     usual_port: int
-    #: how long it may take to end
+    #: how long it may take to answer, and to end
+    start_s: float
     end_s: float
 
     def __init__(self, places: Places) -> None:
@@ -91,8 +94,7 @@ class LocalService:
     @property
     def port(self) -> int:
         """The port that it has, or had last."""
-        port = self.places.read_state(self.name).get("port")
-        return port if isinstance(port, int) and 0 < port < 65536 else self.usual_port
+        return noted_port(self.places.read_state(self.name).get("port"), self.usual_port)
 
     @property
     def process(self) -> Process | None:
@@ -111,15 +113,49 @@ class LocalService:
         """Keep how its process is found again."""
         self.places.write_state(self.name, {**asdict(process), "port": port, "host": socket.gethostname()})
 
-    def started(
-        self, argv: Sequence[str], environment: Mapping[str, str], held: Sequence[int] = ()
-    ) -> tuple[Process, subprocess.Popen[bytes]]:
-        """Start its program in a session of its own, in its folder, with a new log that its user alone can read.
+    def run(
+        self,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        port: int,
+        answers: Callable[[], bool],
+        held: Sequence[int] = (),
+    ) -> str:
+        """Start its program, note it, and wait until it answers.
 
         Args:
             argv: the program, and its arguments.
             environment: all that it sees.
+            port: on which it shall listen.
+            answers: whether it does; asked when the program, and no other, listens there.
             held: open files that it holds, too, as long as it lives: the lock of its data.
+
+        Returns:
+            why it does not answer, and then it is ended; empty where it does.
+        """
+        process = None
+        try:
+            with uninterrupted():
+                process, child = self._started(argv, environment, held)
+                self.note(process, port)
+            deadline = time.monotonic() + self.start_s
+            while time.monotonic() < deadline and child.poll() is None:
+                # Nobody else may be told a password.
+                if process.listens_on(port) and answers():
+                    return ""
+                time.sleep(_POLL_S)
+            why = "one that does not answer" if child.poll() is None else self._last_words()
+        except BaseException:
+            if process is not None:
+                process.end(self.end_s)
+            raise
+        process.end(self.end_s)
+        return why
+
+    def _started(
+        self, argv: Sequence[str], environment: Mapping[str, str], held: Sequence[int]
+    ) -> tuple[Process, subprocess.Popen[bytes]]:
+        """Start its program in a session of its own, in its folder, with a new log that its user alone can read.
 
         Returns:
             how it is found again, and the child, whose end can be waited for.
@@ -138,13 +174,13 @@ class LocalService:
         # A child that nobody has waited for yet is in /proc, ended or not.
         return Process(child.pid, int(stat_fields(child.pid)[START]), _boot_id()), child
 
-    def last_words(self) -> str:
+    def _last_words(self) -> str:
         """What it said last, for a message."""
         try:
-            lines = self.places.log(self.name).read_text(errors="replace").strip().splitlines()
+            lines = self.places.log(self.name).read_text(errors="replace").splitlines()
         except OSError:
             lines = []
-        return " | ".join(lines[-2:])[:500] or "it ended without a word"
+        return last_of(lines) or "it ended without a word"
 
     def end(self) -> bool:
         """End it; returns whether it was running. Its data stays, and its port is noted for the next start."""
@@ -160,6 +196,12 @@ class LocalService:
     def delete(self) -> None:
         """Delete all that it holds."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def last_of(lines: Sequence[str]) -> str:
+    """The last two lines of what a program said, for a message."""
+    said = [line.strip() for line in lines if line.strip()]
+    return " | ".join(said[-2:])[:500]
 
 
 def holder(file: Path) -> Process | None:

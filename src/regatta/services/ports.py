@@ -24,6 +24,11 @@ def is_free(port: int) -> bool:
     return True
 
 
+def noted_port(noted: object, usual: int) -> int:
+    """The port in a note, which may be damaged; the usual one where there is none."""
+    return noted if isinstance(noted, int) and 0 < noted < 65536 else usual
+
+
 def port_for(service: str, wished: int | None, usual: int, option: str) -> int:
     """The port for a service.
 

@@ -12,7 +12,14 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.services.accounts import Door
 from regatta.services.compose import STATE as COMPOSE
 from regatta.services.compose import Compose
-from regatta.services.local_grafana import LocalGrafana, data_source, in_file, installed, reload_data_source
+from regatta.services.local_grafana import (
+    LocalGrafana,
+    data_source,
+    grafana_answers,
+    in_file,
+    installed,
+    reload_data_source,
+)
 from regatta.services.local_influx import DATABASE, LocalInflux
 from regatta.services.places import Places
 from regatta.services.ports import listeners, strangers
@@ -123,7 +130,7 @@ def _up_with_docker(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
         compose.start(wishes.port)
     address, why, failed = None, "", False
     if wishes.grafana:
-        if not compose.grafana_answers() or not already:
+        if not grafana_answers(compose.grafana_port) or not already:
             say("starts Grafana in a container; its image is fetched first where it is not there")
             try:
                 compose.start_grafana(wishes.grafana_port)
