@@ -145,8 +145,8 @@ def _influx(place: Path) -> Iterator[_Influx]:
 _WHERE = """\
 import json
 from regatta.influx.settings import read_settings
-from regatta.services.places import places
-print(json.dumps({"url": read_settings(places().settings).url}))
+from regatta.services.folder import service_folder
+print(json.dumps({"url": read_settings(service_folder().settings).url}))
 """
 
 

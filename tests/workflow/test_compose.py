@@ -64,9 +64,9 @@ class Containers:
     def project(self) -> str:
         """The name of all that belongs together."""
         from regatta.services.compose import Compose
-        from regatta.services.places import Places
+        from regatta.services.folder import ServiceFolder
 
-        return Compose(Places(self.cache / "services"), HOME).project
+        return Compose(ServiceFolder(self.cache / "services"), HOME).project
 
     def password(self, account: str) -> str:
         """As a user reads it."""

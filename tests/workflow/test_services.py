@@ -23,8 +23,8 @@ from user_services import HOME, REGATTA, Services
 
 from helpers.influx_server import free_port, influxd_program, need_influxd
 from regatta.host.errors import VerificationError
+from regatta.services.folder import ServiceFolder
 from regatta.services.local_influx import LocalInflux
-from regatta.services.places import Places
 from regatta.services.ports import is_free
 from regatta.services.stack import why_not_ours
 
@@ -223,7 +223,7 @@ def test_who_listens_on_its_port_after_it_has_died_is_told_no_password(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 def test_another_user_on_the_port_of_a_container_is_told_no_password(tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    places = ServiceFolder(tmp_path)
     places.write_state("compose", {"up": True})
     os.seteuid(65534)
     try:
@@ -285,7 +285,7 @@ def test_one_that_could_not_be_noted_is_ended(services: Services, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(LocalInflux, "note", full)
-    places = Places(services.root)
+    places = ServiceFolder(services.root)
     places.prepare()
     with pytest.raises(OSError, match="No space left"):
         LocalInflux(places).start(free_port())

@@ -44,11 +44,11 @@ def _make_sure_of_influx(home: Path) -> None:
     from regatta.cli.up import start
     from regatta.host.errors import Problem, SpecError
     from regatta.influx.settings import OFF, VARIABLE, find_settings
-    from regatta.services.places import places
+    from regatta.services.folder import service_folder
     from regatta.services.stack import Wishes
 
     settings = find_settings(home)
-    if settings is None or settings.path == places().settings:
+    if settings is None or settings.path == service_folder().settings:
         start(Wishes())
         settings = find_settings(home)
     if settings is None:
@@ -62,7 +62,7 @@ def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | 
     from regatta.cli.ingest import ingest
     from regatta.cli.up import say_where
     from regatta.influx.settings import find_settings
-    from regatta.services.places import places
+    from regatta.services.folder import service_folder
     from regatta.spec.load import load_spec
     from regatta.store.folder import Folder
 
@@ -75,6 +75,6 @@ def _count_and_show(ctx: click.Context, home: Path, spec: Path, results: Path | 
         settings = find_settings(home)
         assert settings is not None
         click.echo(f"InfluxDB: {settings.url}")
-        if settings.path == places().settings:
-            say_where(places(), settings.url, settings.database, settings.grafana_url)
+        if settings.path == service_folder().settings:
+            say_where(service_folder(), settings.url, settings.database, settings.grafana_url)
             click.echo("end it: regatta down")

@@ -13,11 +13,11 @@ import click
 )
 def down(delete: bool) -> None:
     """End what `regatta up` started. Data and passwords stay for the next time; commands write to the journal alone again."""
-    from regatta.services.places import places
+    from regatta.services.folder import service_folder
     from regatta.services.stack import down as end_services
     from regatta.spec.home import find_home
 
-    here = places()
+    here = service_folder()
     ended = end_services(here, find_home(), delete)
     click.echo(f"ended: {', '.join(ended)}" if ended else "nothing was up")
     if delete:

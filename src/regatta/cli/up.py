@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from regatta.services.places import Places
+    from regatta.services.folder import ServiceFolder
     from regatta.services.stack import Up
 
 _OPEN = (
@@ -46,13 +46,13 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
 
 def start(wishes: object) -> int:
     """Start the services and say where they are; returns the exit code."""
-    from regatta.services.places import places
+    from regatta.services.folder import service_folder
     from regatta.services.stack import Wishes
     from regatta.services.stack import up as start_services
     from regatta.spec.home import find_home
 
     assert isinstance(wishes, Wishes)
-    here, home = places(), find_home()
+    here, home = service_folder(), find_home()
     found = start_services(here, home, wishes, lambda text: click.echo(text, err=True))
     click.echo(f"InfluxDB: {found.url}{' (was up already)' if found.already else ''}")
     if not wishes.docker:
@@ -63,7 +63,7 @@ def start(wishes: object) -> int:
     return 3 if found.failed else 0
 
 
-def say_where(here: Places, url: str, database: str, grafana_url: str | None) -> None:
+def say_where(here: ServiceFolder, url: str, database: str, grafana_url: str | None) -> None:
     """Print where passwords lie and how to look."""
     from urllib.parse import urlsplit
 
@@ -80,12 +80,12 @@ def say_where(here: Places, url: str, database: str, grafana_url: str | None) ->
 
 def _say_what_is_missing(found: Up, home: Path) -> None:
     from regatta.influx.settings import find_settings
-    from regatta.services.places import places
+    from regatta.services.folder import service_folder
 
     if found.no_grafana:
         click.echo(f"NO BOARDS: {found.no_grafana}", err=True)
     used = find_settings(home)
     if used is None:
         click.echo("NOT USED: $REGATTA_INFLUX switches InfluxDB off for every command", err=True)
-    elif used.path != places().settings:
+    elif used.path != service_folder().settings:
         click.echo(f"NOT USED: commands read {used.path} instead, which comes first", err=True)

@@ -38,7 +38,7 @@ from regatta.influx.responses import (
     shown,
 )
 from regatta.influx.settings import Purpose, Settings
-from regatta.services.places import places
+from regatta.services.folder import service_folder
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -376,11 +376,11 @@ class Client:
 
     def _hindrance(self) -> str:
         """Why the InfluxDB that `regatta up` started is told nothing now; empty where it is there, or where it is another."""
-        if self.settings.path != places().settings or not self.settings.is_near:
+        if self.settings.path != service_folder().settings or not self.settings.is_near:
             return ""
         from regatta.services.stack import why_not_ours
 
-        return why_not_ours(places(), urlsplit(self.settings.url).port or 80)
+        return why_not_ours(service_folder(), urlsplit(self.settings.url).port or 80)
 
     def _failure(self, response: BaseHTTPResponse, text: str | None) -> Exception:
         """What an answer that is no success means. `text`: the database's own words; None: it did not speak."""
@@ -419,7 +419,7 @@ class Client:
         )  # fmt: skip
 
     def _unreachable(self, reason: str) -> Unreachable:
-        start = "`regatta up` starts it" if self.settings.path == places().settings else "start it"
+        start = "`regatta up` starts it" if self.settings.path == service_folder().settings else "start it"
         return Unreachable(
             self.settings.url, "an InfluxDB that answers", reason,
             f"{start}; what was recorded waits in the journal, and `regatta ingest` writes it",

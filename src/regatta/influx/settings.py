@@ -19,7 +19,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from regatta.host.errors import Problem, SpecError
-from regatta.services.places import places
+from regatta.services.folder import service_folder
 
 #: names the file of settings; `none` says that there is no InfluxDB
 VARIABLE = "REGATTA_INFLUX"
@@ -163,7 +163,7 @@ def find_settings(home: Path | None) -> Settings | None:
             )
         return read_settings(Path(given))
     own = [] if home is None else [home / "configs" / "influx.yml"]
-    for path in (*own, places().settings):
+    for path in (*own, service_folder().settings):
         if path.is_file():
             return read_settings(path)
     return None

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from regatta.host.errors import HostError
 from regatta.services.accounts import ACCOUNTS, ADMIN, Door, Refused
+from regatta.services.folder import ServiceFolder
 from regatta.services.local_grafana import ADMIN as GRAFANA_ADMIN
 from regatta.services.local_grafana import USUAL_PORT as GRAFANA_PORT
 from regatta.services.local_grafana import grafana_answers
 from regatta.services.local_influx import USUAL_PORT as INFLUX_PORT
 from regatta.services.local_service import last_of
-from regatta.services.places import Places
 from regatta.services.ports import ADDRESS, noted_port, port_for, strangers
 
 STATE = "compose"
@@ -33,10 +33,10 @@ _WITHOUT_REGISTRY = (
 class Compose:
     """The containers of a user's services."""
 
-    def __init__(self, places: Places, home: Path) -> None:
+    def __init__(self, services: ServiceFolder, home: Path) -> None:
         """`home`: the folder with `docker/` and `dashboards/`."""
-        self.places = places
-        noted = places.read_state(STATE)
+        self.services = services
+        noted = services.read_state(STATE)
         file = noted.get("file")
         self.file = Path(file) if isinstance(file, str) else home / "docker" / "compose.yml"
         self.is_up = noted.get("up") is True
@@ -45,7 +45,7 @@ class Compose:
         self.port = noted_port(noted.get("port"), INFLUX_PORT)
         self.grafana_port = noted_port(noted.get("grafana_port"), GRAFANA_PORT)
         # Of one engine there may be several users, and of one user several caches.
-        self.project = f"regatta-{hashlib.sha256(str(places.root).encode()).hexdigest()[:8]}"
+        self.project = f"regatta-{hashlib.sha256(str(services.root).encode()).hexdigest()[:8]}"
 
     @property
     def url(self) -> str:
@@ -65,7 +65,7 @@ class Compose:
         """
         command = compose_command()
         self.port = port_for("InfluxDB", wished_port, self.port, "--port")
-        passwords = {name: self.places.secret(name) for name in (*ACCOUNTS, GRAFANA_ADMIN)}
+        passwords = {name: self.services.secret(name) for name in (*ACCOUNTS, GRAFANA_ADMIN)}
         self._note(up=True)
         try:
             done = self._run(command, "up", "-d", "influxdb")
@@ -105,7 +105,7 @@ class Compose:
         """Whether InfluxDB is up, and lets its administrator in."""
         if strangers(self.port):
             return False
-        return self._can_log_in(ADMIN, self.places.secret(ADMIN), "SHOW USERS")
+        return self._can_log_in(ADMIN, self.services.secret(ADMIN), "SHOW USERS")
 
     def _wait(self, command: list[str], passwords: dict[str, str]) -> None:
         containers = self._run(command, "ps", "-q", "influxdb").stdout.split()
@@ -140,12 +140,12 @@ class Compose:
     def _note(self, up: bool) -> None:
         self.is_up = up
         noted = {"up": up, "port": self.port, "grafana_port": self.grafana_port, "file": str(self.file)}
-        self.places.write_state(STATE, noted)
+        self.services.write_state(STATE, noted)
 
     def _run(self, command: list[str], *words: str) -> subprocess.CompletedProcess[str]:
         environment = {
             **os.environ,
-            "REGATTA_SECRETS": str(self.places.passwords),
+            "REGATTA_SECRETS": str(self.services.passwords),
             "REGATTA_INFLUXDB_PORT": str(self.port),
             "REGATTA_GRAFANA_PORT": str(self.grafana_port),
             "REGATTA_UID": str(os.geteuid()),

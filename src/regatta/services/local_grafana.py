@@ -8,8 +8,8 @@ from pathlib import Path
 import urllib3
 
 from regatta.host.errors import HostError
+from regatta.services.folder import ServiceFolder
 from regatta.services.local_service import LocalService
-from regatta.services.places import Places
 from regatta.services.ports import ADDRESS, port_for
 
 SERVICE = "grafana"
@@ -64,9 +64,9 @@ class LocalGrafana(LocalService):
     start_s = 180.0
     end_s = 30.0
 
-    def __init__(self, places: Places, home: Path) -> None:
+    def __init__(self, services: ServiceFolder, home: Path) -> None:
         """`home`: the folder with `dashboards/`."""
-        super().__init__(places)
+        super().__init__(services)
         self.home = home
 
     def start(self, program: list[str], wished_port: int | None, influx: dict[str, str]) -> None:
@@ -83,17 +83,20 @@ class LocalGrafana(LocalService):
         port = port_for("Grafana", wished_port, self.port, "--grafana-port")
         folder = self.folder
         folder.mkdir(mode=0o700, exist_ok=True)
-        password = self.places.password(ADMIN)
-        self.places.secret(ADMIN)
+        password = self.services.password(ADMIN)
+        self.services.secret(ADMIN)
         # Empty: the system's own file is for the system's own Grafana.
         configuration = folder / "grafana.ini"
-        self.places.write(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
+        self.services.write(configuration, "# Written by `regatta up`. Settings come from the environment.\n")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GF_")}
         environment |= _SETTINGS | influx | self._own_settings(port, folder, password)
         argv = [*program, "--config", str(configuration)]
         if got := self.run(argv, environment, port, lambda: grafana_answers(port)):
             raise HostError(
-                f"Grafana on {ADDRESS}:{port}", "a server that starts", got, f"see {self.places.log(SERVICE)}"
+                f"Grafana on {ADDRESS}:{port}",
+                "a server that starts",
+                got,
+                f"see {self.services.log(SERVICE)}",
             )
 
     def _own_settings(self, port: int, folder: Path, password: Path) -> dict[str, str]:
@@ -117,13 +120,13 @@ def grafana_answers(port: int) -> bool:
         return False
 
 
-def reload_data_source(url: str, places: Places) -> str:
+def reload_data_source(url: str, services: ServiceFolder) -> str:
     """Let Grafana read its provisioned data source again, and return why it did not, or nothing.
 
     On the first start of 9.4, Grafana's migration of secrets empties the name of the data source's database, and InfluxDB then
     refuses every query (grafana/grafana#61697).
     """
-    headers = urllib3.make_headers(basic_auth=f"admin:{places.secret(ADMIN)}")
+    headers = urllib3.make_headers(basic_auth=f"admin:{services.secret(ADMIN)}")
     try:
         response = urllib3.PoolManager(retries=False).request(
             "POST", f"{url}/api/admin/provisioning/datasources/reload", headers=headers, redirect=False,

@@ -89,7 +89,7 @@ class LocalInflux(LocalService):
         with self._data_alone() as lock:
             self._start(program, wished_port, lock)
         try:
-            passwords = {name: self.places.secret(name) for name in ACCOUNTS}
+            passwords = {name: self.services.secret(name) for name in ACCOUNTS}
             make_accounts(Door(self.url), DATABASE, passwords)
         except BaseException:
             self.end()
@@ -132,7 +132,7 @@ class LocalInflux(LocalService):
             os.close(lock)
 
     def _used(self) -> HostError:
-        noted = self.places.read_state(SERVICE)
+        noted = self.services.read_state(SERVICE)
         host, pid = noted.get("host"), noted.get("pid")
         folder = self.folder
         got = f"that of host {host} (process {pid})" if host and pid else "one that nobody has noted"
@@ -150,13 +150,13 @@ class LocalInflux(LocalService):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUX")}
         for _ in range(_TRIES):
             port = port_for("InfluxDB", wished_port, self.port, "--port")
-            self.places.write(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
+            self.services.write(configuration, _CONFIGURATION.format(address=ADDRESS, port=port, **paths))
             argv = [program, "-config", str(configuration)]
             got = self.run(argv, environment, port, Door(f"http://{ADDRESS}:{port}").answers, [lock])
             if not got:
                 return
         raise HostError(
-            f"influxd on {ADDRESS}:{port}", "a database that starts", got, f"see {self.places.log(SERVICE)}"
+            f"influxd on {ADDRESS}:{port}", "a database that starts", got, f"see {self.services.log(SERVICE)}"
         )
 
 

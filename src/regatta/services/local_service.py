@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from regatta.host.processes import START, process_start, stat_fields
-from regatta.services.places import Places
+from regatta.services.folder import ServiceFolder
 from regatta.services.ports import ADDRESS, listeners, noted_port
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -78,13 +78,13 @@ class LocalService:
     start_s: float
     end_s: float
 
-    def __init__(self, places: Places) -> None:
-        self.places = places
+    def __init__(self, services: ServiceFolder) -> None:
+        self.services = services
 
     @property
     def folder(self) -> Path:
         """Its data and configuration."""
-        return self.places.folder(self.name)
+        return self.services.folder(self.name)
 
     @property
     def url(self) -> str:
@@ -94,7 +94,7 @@ class LocalService:
     @property
     def port(self) -> int:
         """The port that it has, or had last."""
-        return noted_port(self.places.read_state(self.name).get("port"), self.usual_port)
+        return noted_port(self.services.read_state(self.name).get("port"), self.usual_port)
 
     @property
     def process(self) -> Process | None:
@@ -103,7 +103,7 @@ class LocalService:
         return process if process is not None and process.runs else None
 
     def _noted(self) -> Process | None:
-        noted = self.places.read_state(self.name)
+        noted = self.services.read_state(self.name)
         pid, ticks, boot_id = noted.get("pid"), noted.get("start_ticks"), noted.get("boot_id")
         if not isinstance(pid, int) or not isinstance(ticks, int) or not isinstance(boot_id, str) or pid < 2:
             return None
@@ -111,7 +111,7 @@ class LocalService:
 
     def note(self, process: Process, port: int) -> None:
         """Keep how its process is found again."""
-        self.places.write_state(self.name, {**asdict(process), "port": port, "host": socket.gethostname()})
+        self.services.write_state(self.name, {**asdict(process), "port": port, "host": socket.gethostname()})
 
     def run(
         self,
@@ -160,7 +160,7 @@ class LocalService:
         Returns:
             how it is found again, and the child, whose end can be waited for.
         """
-        log = self.places.log(self.name)
+        log = self.services.log(self.name)
         if log.exists():
             os.replace(log, log.with_suffix(".log.1"))
         fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -177,7 +177,7 @@ class LocalService:
     def _last_words(self) -> str:
         """What it said last, for a message."""
         try:
-            lines = self.places.log(self.name).read_text(errors="replace").splitlines()
+            lines = self.services.log(self.name).read_text(errors="replace").splitlines()
         except OSError:
             lines = []
         return last_of(lines) or "it ended without a word"
@@ -186,11 +186,11 @@ class LocalService:
         """End it; returns whether it was running. Its data stays, and its port is noted for the next start."""
         process = self._noted()
         was_running = process is not None and process.end(self.end_s)
-        port = self.places.read_state(self.name).get("port")
+        port = self.services.read_state(self.name).get("port")
         if port is None:
-            self.places.state(self.name).unlink(missing_ok=True)
+            self.services.state(self.name).unlink(missing_ok=True)
         else:
-            self.places.write_state(self.name, {"port": port})
+            self.services.write_state(self.name, {"port": port})
         return was_running
 
     def delete(self) -> None:

@@ -12,6 +12,7 @@ from regatta.host.errors import HostError, RegattaError
 from regatta.services.accounts import Door
 from regatta.services.compose import STATE as COMPOSE
 from regatta.services.compose import Compose
+from regatta.services.folder import ServiceFolder
 from regatta.services.local_grafana import (
     LocalGrafana,
     data_source,
@@ -21,7 +22,6 @@ from regatta.services.local_grafana import (
     reload_data_source,
 )
 from regatta.services.local_influx import DATABASE, LocalInflux
-from regatta.services.places import Places
 from regatta.services.ports import listeners, strangers
 
 Say = Callable[[str], None]
@@ -61,11 +61,11 @@ class Up:
     failed: bool = False
 
 
-def up(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
+def up(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
     """Start what is not up yet, and write the settings.
 
     Args:
-        places: where everything lies.
+        services: where everything lies.
         home: the folder with `docker/` and `dashboards/`.
         wishes: what is asked for.
         say: what is told while it takes a while.
@@ -73,32 +73,32 @@ def up(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
     Raises:
         HostError: InfluxDB cannot be started, so that nothing of it is left running, or its data are another host's.
     """
-    places.prepare()
-    with places.alone():
-        LocalInflux(places).refuse_another()
+    services.prepare()
+    with services.alone():
+        LocalInflux(services).refuse_another()
         found = (
-            _up_with_docker(places, home, wishes, say)
+            _up_with_docker(services, home, wishes, say)
             if wishes.docker
-            else _up_here(places, home, wishes, say)
+            else _up_here(services, home, wishes, say)
         )
         text = _SETTINGS.format(url=json.dumps(found.url), database=json.dumps(found.database))
         if found.grafana_url:
             text += f"grafana_url: {json.dumps(found.grafana_url)}\n"
-        places.write(places.settings, text)
+        services.write(services.settings, text)
     return found
 
 
-def _up_here(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
-    if Compose(places, home).is_up:
+def _up_here(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
+    if Compose(services, home).is_up:
         raise _other_way("containers that `regatta up --docker` started")
-    influx = LocalInflux(places)
+    influx = LocalInflux(services)
     already = influx.process is not None and Door(influx.url).answers()
     if not already:
         if influx.end():
             say("InfluxDB runs and does not answer; starting it again")
         say("starts InfluxDB")
         influx.start(wishes.port)
-    grafana = LocalGrafana(places, home)
+    grafana = LocalGrafana(services, home)
     address, why, failed = None, "", False
     if grafana.process is not None:
         address = grafana.url
@@ -108,22 +108,22 @@ def _up_here(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
             why = "Grafana is not installed here (9.3 or newer, from grafana.com); `regatta up --docker` has one"
         else:
             say("starts Grafana")
-            password = in_file(places.password("reader"))
+            password = in_file(services.password("reader"))
             try:
                 grafana.start(
                     program, wishes.grafana_port, data_source(influx.url, DATABASE, "reader", password)
                 )
                 address = grafana.url
-                _reload(address, places, say)
+                _reload(address, services, say)
             except RegattaError as error:
                 why, failed = str(error), True
     return Up(influx.url, DATABASE, already, address, why, failed)
 
 
-def _up_with_docker(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
-    if LocalInflux(places).process is not None:
+def _up_with_docker(services: ServiceFolder, home: Path, wishes: Wishes, say: Say) -> Up:
+    if LocalInflux(services).process is not None:
         raise _other_way("an influxd that `regatta up` started")
-    compose = Compose(places, home)
+    compose = Compose(services, home)
     already = compose.is_up and compose.logs_in()
     if not already:
         say("starts InfluxDB in a container; its image is fetched first where it is not there")
@@ -134,15 +134,15 @@ def _up_with_docker(places: Places, home: Path, wishes: Wishes, say: Say) -> Up:
             say("starts Grafana in a container; its image is fetched first where it is not there")
             try:
                 compose.start_grafana(wishes.grafana_port)
-                _reload(compose.grafana_url, places, say)
+                _reload(compose.grafana_url, services, say)
             except RegattaError as error:
                 why, failed = str(error), True
         address = None if failed else compose.grafana_url
     return Up(compose.url, DATABASE, already, address, why, failed)
 
 
-def _reload(url: str, places: Places, say: Say) -> None:
-    if reason := reload_data_source(url, places):
+def _reload(url: str, services: ServiceFolder, say: Say) -> None:
+    if reason := reload_data_source(url, services):
         say(
             f"WARNING: Grafana did not reload its data source ({reason}). If dashboards show status 403, run"
             " `regatta down`, then `regatta up`"
@@ -153,11 +153,11 @@ def _other_way(got: str) -> HostError:
     return HostError("the services", "none that run in another way", got, "`regatta down` first")
 
 
-def down(places: Places, home: Path, delete: bool) -> list[str]:
+def down(services: ServiceFolder, home: Path, delete: bool) -> list[str]:
     """End what is up, and remove the settings.
 
     Args:
-        places: where everything lies.
+        services: where everything lies.
         home: the folder with `docker/`.
         delete: delete all data and passwords too.
 
@@ -167,13 +167,17 @@ def down(places: Places, home: Path, delete: bool) -> list[str]:
     Raises:
         HostError: its data are another host's, which goes on using them.
     """
-    if not places.root.is_dir():
+    if not services.root.is_dir():
         return []
-    places.prepare()
-    with places.alone():
-        LocalInflux(places).refuse_another()
-        places.settings.unlink(missing_ok=True)
-        grafana, influx, compose = LocalGrafana(places, home), LocalInflux(places), Compose(places, home)
+    services.prepare()
+    with services.alone():
+        LocalInflux(services).refuse_another()
+        services.settings.unlink(missing_ok=True)
+        grafana, influx, compose = (
+            LocalGrafana(services, home),
+            LocalInflux(services),
+            Compose(services, home),
+        )
         names = [
             name
             for name, was_running in (
@@ -186,22 +190,22 @@ def down(places: Places, home: Path, delete: bool) -> list[str]:
         if delete:
             grafana.delete()
             influx.delete()
-            for folder in (places.passwords, places.root / "logs"):
+            for folder in (services.passwords, services.root / "logs"):
                 shutil.rmtree(folder, ignore_errors=True)
             for service in (COMPOSE, "influxdb", "grafana"):
-                places.state(service).unlink(missing_ok=True)
+                services.state(service).unlink(missing_ok=True)
     return names
 
 
-def why_not_ours(places: Places, port: int) -> str:
+def why_not_ours(services: ServiceFolder, port: int) -> str:
     """Why no password may be sent to `port` of the loopback; empty: what `regatta up` started listens there.
 
     After influxd has died, or after a reboot, any user of the machine may listen on its port.
     """
-    if places.read_state(COMPOSE).get("up") is True:
+    if services.read_state(COMPOSE).get("up") is True:
         others = strangers(port)
         return f"port {port} is a program's of user {min(others)}, not Docker's" if others else ""
-    process = LocalInflux(places).process
+    process = LocalInflux(services).process
     if process is not None and process.listens_on(port):
         return ""
     return "it is not running" + (f", and another program has port {port}" if listeners(port) else "")

@@ -17,7 +17,7 @@ from regatta.influx.settings import (
     hand_on,
     read_settings,
 )
-from regatta.services.places import places
+from regatta.services.folder import service_folder
 
 ROOT = Path(__file__).parents[3]
 URL = "url: http://localhost:8086\n"
@@ -53,7 +53,7 @@ def test_without_any_file_there_is_no_influxdb(home: Path) -> None:
 def test_the_variable_comes_before_the_home_and_the_home_before_services(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(places().settings, "url: http://services:1\n")
+    write(service_folder().settings, "url: http://services:1\n")
     assert (found := find_settings(home))
     assert found.url == "http://services:1"
     write(home / "configs" / "influx.yml", "url: http://home:1\n")

@@ -25,7 +25,7 @@ _OURS = re.compile(r"[A-Za-z0-9]{16,256}")
 
 
 @dataclass(frozen=True)
-class Places:
+class ServiceFolder:
     """The folder, and what is in it."""
 
     root: Path
@@ -115,6 +115,6 @@ class Places:
         write_whole(path, text, 0o600)
 
 
-def places() -> Places:
-    """The places of this user."""
-    return Places(cache_dir() / "services")
+def service_folder() -> ServiceFolder:
+    """The folder of this user."""
+    return ServiceFolder(cache_dir() / "services")
