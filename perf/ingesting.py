@@ -39,7 +39,7 @@ MEMORY_MB = 200
 _READY = """\
 import json, sys, threading
 from pathlib import Path
-from regatta.influx.refusals import Refusals
+from regatta.influx.responses import Refusals
 from regatta.influx.ingesting import Ingest
 from regatta.influx.settings import Settings
 from regatta.store.folder import Folder

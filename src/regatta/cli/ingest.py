@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from regatta.influx.client import Client
     from regatta.influx.ingesting import Ingest
     from regatta.influx.points import Point
-    from regatta.influx.refusals import Refusals
+    from regatta.influx.responses import Refusals
     from regatta.influx.verifying import Verified
 
 _PATIENCE_S = 60.0

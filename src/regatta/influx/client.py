@@ -23,9 +23,10 @@ from urllib3.response import BaseHTTPResponse
 import regatta
 from regatta.host.errors import StoreError
 from regatta.influx.deadline import Deadline
-from regatta.influx.refusals import Refusals, split_lines
+from regatta.influx.lines import split_lines
 from regatta.influx.responses import (
     NO_POLICY,
+    Refusals,
     Series,
     fits,
     integer,

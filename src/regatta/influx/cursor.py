@@ -26,7 +26,6 @@ from regatta.store.folder import Folder
 EVENTS = "_events"
 _VERSION = 1
 _REBUILD = "`regatta ingest EXPERIMENT --rebuild` writes the experiment again"
-_LOCK_PAUSE_S = 0.1
 _DIGEST_BYTES = 8
 
 

@@ -5,20 +5,20 @@ Asked are numbers and a few times, so that it costs little beside any ingest; `v
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
 from regatta.host.errors import StoreError
 from regatta.host.journal.journal import segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
-from regatta.influx.client import Client, NotAllowed, Say
+from regatta.influx.client import Client, NotAllowed, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursor, Position
-from regatta.influx.journal import any_of, experiment_names, new_lines, segment_of
+from regatta.influx.journal import experiment_names, new_lines, segment_of, tagged
 from regatta.influx.labels import HostLabels
 from regatta.influx.lines import identifier
 from regatta.influx.points import COUNTED, EVENT, INVOCATION, ITERATION
 from regatta.influx.records import RecordLines
-from regatta.influx.retention import retention
 from regatta.store.events import EVENTS as EVENTS_FILE
 from regatta.store.events import KINDS, events_path, read_events
 from regatta.store.folder import Folder
@@ -31,6 +31,8 @@ _MARGIN_NS = 600 * 10**9
 _ENDS = 2_000
 #: Plans are of kind `plan`, too, and are no events of the journal.
 _KINDS = sorted(KINDS.keys() - {"plan"})
+_DURATION = re.compile(r"(\d+)([hms])")
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 class Held:
@@ -100,7 +102,7 @@ class Held:
         position = cursor.positions.get(EVENTS_FILE, Position())
         if not position.records:
             return ""
-        where = f"{any_of('experiment', experiment_names(self._folder))} AND {any_of('kind', _KINDS)}"
+        where = tagged(experiment=experiment_names(self._folder), kind=_KINDS)
         if _count(self._reader, EVENT, where) >= position.records - cursor.refused:
             return ""
         since_ns = self.since_ns()
@@ -174,7 +176,7 @@ class Held:
     def _where(self, host: str) -> str:
         if host not in self._conditions:
             names = experiment_names(self._folder, host)
-            self._conditions[host] = f"{any_of('experiment', names)} AND {any_of('host', [host])}"
+            self._conditions[host] = tagged(experiment=names, host=host)
         return self._conditions[host]
 
     def _tell_blind(self, why: str) -> None:
@@ -202,3 +204,29 @@ def _count(reader: Client, measurement: str, where: str) -> int:
             settings.where("database"), f"the database {settings.database!r}", error.problems[0].got,
             f"CREATE DATABASE \"{settings.database}\", or correct the settings; what it had is then written again",
         ) from error  # fmt: skip
+
+
+def retention(client: Client) -> tuple[str, int]:
+    """What the retention policy is, in words, and the time before which points may be gone; 0: none are.
+
+    Raises:
+        Unreachable: the database does not answer.
+    """
+    settings = client.settings
+    try:
+        answers = list(client.query(f"SHOW RETENTION POLICIES ON {identifier(settings.database)}"))
+    except Unreachable:
+        raise
+    except StoreError:
+        # Not every account may ask, and not every database knows.
+        return "", 0
+    for one in answers:
+        for values in one.values:
+            policy = dict(zip(one.columns, values, strict=False))
+            wanted = settings.retention_policy
+            if policy.get("name") == wanted or (not wanted and policy.get("default")):
+                duration = str(policy.get("duration") or "")
+                seconds = sum(int(n) * _SECONDS[unit] for n, unit in _DURATION.findall(duration))
+                if seconds:
+                    return f"{policy['name']}: {duration}", time.time_ns() - seconds * 10**9
+    return "", 0

@@ -24,10 +24,9 @@ from regatta.influx.cursor import EVENTS, Cursor, Cursors, Position
 from regatta.influx.held import Held
 from regatta.influx.journal import journal_hosts, new_lines, segment_of
 from regatta.influx.labels import HostLabels, read_labels
-from regatta.influx.lines import encode
+from regatta.influx.lines import encode, split_lines
 from regatta.influx.points import Point, event_point
 from regatta.influx.records import Piece, RecordLines
-from regatta.influx.refusals import split_lines
 from regatta.influx.series import SeriesCount
 from regatta.store.events import EVENTS as EVENTS_FILE
 from regatta.store.events import events_path, read_events

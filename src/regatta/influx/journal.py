@@ -44,6 +44,11 @@ def experiment_names(folder: Folder, host: str = "*") -> list[str]:
     return sorted(names)
 
 
-def any_of(tag: str, values: Iterable[str]) -> str:
-    """The condition that a tag has one of some values."""
-    return "(" + " OR ".join(f"{identifier(tag)} = {quoted(tag_text(value))}" for value in values) + ")"
+def tagged(**wanted: str | Iterable[str] | None) -> str:
+    """The condition in InfluxQL that each of some tags has a value, or one of several; a tag with None may have any."""
+    parts = []
+    for tag, values in wanted.items():
+        if values is not None:
+            some = [values] if isinstance(values, str) else values
+            parts.append(" OR ".join(f"{identifier(tag)} = {quoted(tag_text(value))}" for value in some))
+    return " AND ".join(f"({part})" for part in parts)

@@ -9,6 +9,7 @@ Source: docs.influxdata.com, "Line protocol": special characters.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import unquote
@@ -21,6 +22,8 @@ NONE = "none"
 _END = 2**63
 #: printable, but not taken as they are; U+FFFD stands for what could not be read, and databases that check their keys refuse it
 _ENCODED = frozenset("\\%\ufffd")
+#: A line of line protocol: newlines are in strings only, and quotes mean something after the first bare space only.
+_LINE = re.compile(rb'(?:[^ \\\n]|\\.)+ (?:"(?:[^"\\]|\\.)*"|[^"\n])*\n', re.DOTALL)
 
 
 def encode(point: Point) -> bytes:
@@ -141,3 +144,16 @@ def _percent(character: str) -> str:
     if character.isprintable() and character not in _ENCODED:
         return character
     return "".join(f"%{byte:02X}" for byte in character.encode())
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    """Split line protocol into its lines, each with its newline; a newline in a string ends none."""
+    lines = []
+    at = 0
+    while at < len(data):
+        match = _LINE.match(data, at)
+        # What is no line goes up to the next newline: the database says what is wrong with it.
+        end = match.end() if match else data.find(b"\n", at) + 1 or len(data)
+        lines.append(data[at:end])
+        at = end
+    return lines

@@ -16,8 +16,9 @@ from typing import Any
 import duckdb
 
 from regatta.host.errors import StoreError
+from regatta.influx.journal import tagged
 from regatta.influx.labels import cell_label, experiment_name, read_labels
-from regatta.influx.lines import identifier, quoted, tag_text
+from regatta.influx.lines import identifier, quoted
 from regatta.influx.points import CELL, PLAN, Point, apart, make_point
 from regatta.store.cells import unplanned_cells
 from regatta.store.database import open_database
@@ -162,7 +163,7 @@ def read_plan(ask: Ask, experiment: str) -> PlanDocuments:
     Raises:
         StoreError: there are none, or a part is missing or is another one.
     """
-    told = _where(experiment, "")
+    told = tagged(experiment=experiment, host="")
     for newest in _newest_first(ask(f"SELECT document, part, parts FROM {identifier(PLAN)} WHERE {told}")):
         whole = _read(ask, experiment, "", newest[0])
         # A host may be called as no host is: then its own documents are here, too.
@@ -186,7 +187,9 @@ def _read_host(ask: Ask, experiment: str, host: str, document: str, as_of_ns: in
         raise StoreError(place, "the plan of a host", f"{sorted(own)}")
     if not isinstance(own["planned"], list) or not isinstance(own["plan"], dict | None):
         raise StoreError(place, "the plan of a host and how much is planned", f"{sorted(own)}")
-    told = f"{_where(experiment, host)} AND document = {quoted(document)} AND time >= {as_of_ns}"
+    told = (
+        f"{tagged(experiment=experiment, host=host)} AND document = {quoted(document)} AND time >= {as_of_ns}"
+    )
     query = f"SELECT number, part, description FROM {identifier(CELL)} WHERE {told}"
     parts = {(row["number"], row["part"]): row["description"] for row in ask(query)}
     if not all((type(n), type(p), type(text)) == (int, int, str) for (n, p), text in parts.items()):
@@ -217,7 +220,7 @@ def _newest_first(rows: Iterator[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def _read(ask: Ask, experiment: str, host: str, document: str) -> dict[str, Any]:
-    told = f"{_where(experiment, host)} AND document = {quoted(document)}"
+    told = f"{tagged(experiment=experiment, host=host)} AND document = {quoted(document)}"
     parts = {
         row["part"]: row["text"] for row in ask(f"SELECT part, text FROM {identifier(PLAN)} WHERE {told}")
     }
@@ -265,8 +268,3 @@ def _check(experiment: str, whole: Mapping[str, Any]) -> None:
 
 def _place(experiment: str, host: str) -> str:
     return f"the plan of {host or experiment} in the database"
-
-
-def _where(experiment: str, host: str) -> str:
-    tags = {"experiment": experiment, "host": host}
-    return " AND ".join(f"{identifier(name)} = {quoted(tag_text(value))}" for name, value in tags.items())

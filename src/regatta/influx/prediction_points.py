@@ -11,7 +11,7 @@ from typing import Any
 
 from regatta.influx.answers import APPLICATION, PREDICTION
 from regatta.influx.client import Client
-from regatta.influx.journal import any_of
+from regatta.influx.journal import tagged
 from regatta.influx.points import VECTOR, Point, make_point
 from regatta.influx.replacing import write_instead
 from regatta.predict.forecast import ApplicationForecast, Forecast, SystemForecast
@@ -199,5 +199,5 @@ def write_predictions(forecast: Forecast, client: Client, time_ns: int) -> int:
         StoreError: the database does not answer, or does not let the account write or delete.
     """
     names = sorted({one.application.name for one in forecast.applications})
-    conditions = [any_of("application", names), any_of("kind", [APPLICATION, PREDICTION])]
+    conditions = [tagged(application=names, kind=[APPLICATION, PREDICTION])]
     return write_instead(client, VECTOR, conditions, prediction_points(forecast, time_ns))

@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 from regatta.host.errors import StoreError
 from regatta.influx.client import Client
-from regatta.influx.lines import NONE, identifier, quoted, tag_text, tag_value
+from regatta.influx.journal import tagged
+from regatta.influx.lines import NONE, identifier, tag_value
 from regatta.influx.plan_documents import Ask, PlanDocuments, read_plan
 from regatta.influx.points import FIELDS, INVOCATION, ITERATION, UNHELD
 from regatta.influx.records import STEP_NS
@@ -237,10 +238,7 @@ class _Reading:
         """Rows of a host: time, fields, and tags as they were given, with what the fields could not hold in its place."""
         names = (*fields, *tags)
         chosen = ", ".join(identifier(name) for name in (*names, UNHELD))
-        told = " AND ".join(
-            f"{identifier(name)} = {quoted(tag_text(value))}"
-            for name, value in (("experiment", self._experiment), ("host", host))
-        )
+        told = tagged(experiment=self._experiment, host=host)
         texts: dict[str, str | None] = {NONE: None}
         first = 1 + len(fields)
         query = f"SELECT {chosen} FROM {identifier(measurement)} WHERE {told}"

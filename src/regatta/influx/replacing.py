@@ -12,7 +12,7 @@ from regatta.host.errors import StoreError
 from regatta.influx.answers import SYSTEM
 from regatta.influx.client import Client, Say, Unreachable
 from regatta.influx.cursor import EVENTS, Cursors
-from regatta.influx.journal import any_of, experiment_names, journal_hosts
+from regatta.influx.journal import experiment_names, journal_hosts, tagged
 from regatta.influx.lines import encode, identifier, quoted
 from regatta.influx.points import CELL, ESTIMATE, EVENT, PLAN, SHIFT, VECTOR, Point
 from regatta.influx.verifying import JOURNAL
@@ -56,9 +56,7 @@ def drop(
 
 
 def _delete_all(folder: Folder, client: Client, hosts: Sequence[str] | None, estimates: bool) -> None:
-    conditions = [any_of("experiment", experiment_names(folder))]
-    if hosts is not None:
-        conditions.append(any_of("host", hosts))
+    conditions = [tagged(experiment=experiment_names(folder), host=hosts)]
     for measurement in JOURNAL:
         delete(client, measurement, conditions)
     if hosts is not None:
@@ -95,11 +93,11 @@ def drop_answer(client: Client, experiment: str, as_of_ns: int, say: Say) -> Non
         Unreachable: the database does not answer.
     """
     conditions = [
-        any_of("experiment", [experiment]), f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}",
+        tagged(experiment=experiment), f"time >= {as_of_ns:d}", f"time < {as_of_ns + _APART_NS:d}",
     ]  # fmt: skip
     try:
         delete(client, ESTIMATE, conditions)
-        delete(client, VECTOR, [*conditions, any_of("kind", [SYSTEM])])
+        delete(client, VECTOR, [*conditions, tagged(kind=SYSTEM)])
     except Unreachable:
         raise
     except StoreError as error:

@@ -7,8 +7,8 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -19,6 +19,8 @@ _PLAIN = _NUMBERS | {str, bool}
 #: what InfluxDB says of a retention policy that it does not have
 NO_POLICY = "retention policy not found"
 
+#: refused lines are kept by name up to this many; the number of all is always known
+NAMED = 20
 _SHOWN = 500
 #: A day: who is told to wait for longer asks again after it.
 _LONGEST_WAIT_S = 86_400.0
@@ -137,3 +139,28 @@ def plain(error: Exception) -> str:
 def integer(text: str) -> int | float:
     """A number without a point in JSON. InfluxDB writes whole floats so, too, and zero has two signs."""
     return -0.0 if text == "-0" else int(text)
+
+
+@dataclass(frozen=True)
+class RefusedLine:
+    """A line that the database did not take, and why."""
+
+    line: bytes
+    reason: str
+
+
+@dataclass
+class Refusals:
+    """Everything that was refused: how much, and the first of it by name."""
+
+    count: int = 0
+    #: of the last
+    reason: str = ""
+    lines: list[RefusedLine] = field(default_factory=list)
+
+    def add(self, lines: Sequence[bytes], reason: str) -> None:
+        """Take lines that were refused for a reason."""
+        self.count += len(lines)
+        self.reason = reason
+        for line in lines[: max(0, NAMED - len(self.lines))]:
+            self.lines.append(RefusedLine(line, reason))

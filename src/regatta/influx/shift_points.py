@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from regatta.answers.history.result import History
 from regatta.influx.client import Client
-from regatta.influx.journal import any_of
+from regatta.influx.journal import tagged
 from regatta.influx.points import EVENT, SHIFT, Point, apart, make_point
 from regatta.influx.replacing import write_instead
 
@@ -36,6 +36,4 @@ def write_shifts(history: History, client: Client) -> int:
         StoreError: the database does not answer, or does not let the account write or delete.
     """
     names = sorted({one.experiment for one in history.experiments})
-    return write_instead(
-        client, EVENT, [any_of("experiment", names), any_of("kind", [SHIFT])], shift_points(history)
-    )
+    return write_instead(client, EVENT, [tagged(experiment=names, kind=SHIFT)], shift_points(history))

@@ -11,14 +11,14 @@ from regatta.host.journal.journal import segment_files
 from regatta.host.journal.record import DamagedLine, decode_record
 from regatta.influx.client import Client
 from regatta.influx.cursor import Cursor, Cursors
+from regatta.influx.held import retention
 from regatta.influx.ingesting import Progress
-from regatta.influx.journal import any_of, experiment_names, journal_hosts, new_lines, segment_of
+from regatta.influx.journal import experiment_names, journal_hosts, new_lines, segment_of, tagged
 from regatta.influx.labels import read_labels
 from regatta.influx.lines import escaped, identifier, series_key
 from regatta.influx.points import COUNTED, EVENT, HOST_STATE, INVOCATION, ITERATION, TAGS, Point, event_point
 from regatta.influx.records import RecordLines
 from regatta.influx.responses import Series
-from regatta.influx.retention import retention
 from regatta.influx.sums import ASKED, FIRST, LAST, SUM_OF_VALUES, HostSums, name_of
 from regatta.store.events import events_path, read_events
 from regatta.store.folder import Folder
@@ -168,14 +168,8 @@ class _Scope:
 
     def condition(self) -> str:
         """In InfluxQL."""
-        parts = [any_of("experiment", self.experiments)]
-        if self.hosts is not None:
-            parts.append(any_of("host", self.hosts))
-        if self.kinds:
-            parts.append(any_of("kind", self.kinds))
-        if self.since_ns is not None:
-            parts.append(f"time >= {self.since_ns}")
-        return " AND ".join(parts)
+        told = tagged(experiment=self.experiments, host=self.hosts, kind=self.kinds or None)
+        return told if self.since_ns is None else f"{told} AND time >= {self.since_ns}"
 
 
 def _sum_host(folder: Folder, host: str, cursor: Cursor, sums: HostSums, progress: Progress) -> None:

@@ -20,9 +20,9 @@ from helpers.faulty_proxy import FaultyProxy, faulty_proxy
 from helpers.influx_server import InfluxServer
 from regatta.host.errors import RegattaError, StoreError
 from regatta.influx.client import Client, Unreachable
-from regatta.influx.lines import encode
+from regatta.influx.lines import encode, split_lines
 from regatta.influx.points import EVENT, Point
-from regatta.influx.refusals import NAMED, split_lines
+from regatta.influx.responses import NAMED
 from regatta.influx.settings import Settings, read_settings
 
 Make = Callable[..., Settings]
