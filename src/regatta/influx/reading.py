@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,7 @@ def experiment_from_influx(
             AttributeError,
             OverflowError,
             RecursionError,
+            pa.ArrowException,
         ) as error:
             # Who may write there may write anything, and each field is taken for what Regatta writes.
             got = f"others ({type(error).__name__}: {error})"
@@ -150,6 +151,9 @@ class _Reading:
         self._fetch(records, _RECORDS, self._invocations)
         self._fetch(lines, _LINES, self._iterations)
         columns = ", ".join(f"lines.{column.name}" for column in ITERATIONS if column.name != "record")
+        documents = [document for _, document in sorted(self._documents.hosts.items())]
+        cells = [cell_rows(one["plan"], one["planned"]) for one in documents if one["plan"]]
+        unplanned = [unplanned_cell_rows(one["unplanned"]) for one in documents if one["unplanned"]]
         try:
             with duckdb.connect(str(scratch / "order.duckdb")) as connection:
                 connection.execute(_NUMBERED, [str(records)])
@@ -170,10 +174,8 @@ class _Reading:
                             ITERATIONS,
                             scratch / "iterations.parquet",
                         ),
-                        "cells": self._cells("plan", lambda own: cell_rows(own["plan"], own["planned"])),
-                        "unplanned_cells": self._cells(
-                            "unplanned", lambda own: unplanned_cell_rows(own["unplanned"])
-                        ),
+                        "cells": cells,
+                        "unplanned_cells": unplanned,
                     },
                 )
         except duckdb.Error as error:
@@ -290,18 +292,6 @@ class _Reading:
                     f"the database holds {found} records of {host}; there were {counts['records']} when its newest plan"
                     f" was written: `regatta ingest {self._experiment}` writes that of now"
                 )
-
-    def _cells(self, key: str, rows: Callable[[Mapping[str, Any]], pa.Table]) -> Iterator[pa.Table]:
-        for host, document in sorted(self._documents.hosts.items()):
-            try:
-                if document[key]:
-                    yield rows(document)
-            except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
-                raise StoreError(
-                    f"the plan of {host} in the database",
-                    "the plan of a host",
-                    f"{type(error).__name__}: {error}",
-                ) from error
 
 
 def _tables(
