@@ -40,29 +40,27 @@ def hosts(names: tuple[str, ...], way: Wish, as_json: bool) -> int:
 
 
 def _show(entries: list[HostEntry]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from regatta.cli.tables import plain_console, show_table
 
-    console = Console(highlight=False)
-    table = Table(title=f"{len(entries)} host{'s' * (len(entries) != 1)}", title_justify="left")
-    for column in ("host", "platforms", "way", "processor", "CPUs", "memory", "system", "fitness"):
-        table.add_column(column, overflow="fold")
+    header = ("host", "platforms", "way", "processor", "CPUs", "memory", "system", "fitness")
+    rows = []
     for entry in entries:
         facts = entry.facts
         system = " · ".join(filter(None, [facts.get("architecture"), facts.get("os"), facts.get("kernel")]))
-        cells = (
-            entry.name, ", ".join(entry.platforms), entry.way, facts.get("cpu", ""), facts.get("cpus", ""),
-            facts.get("memory", ""), system, "out of reach" if entry.problem else entry.fitness,
+        rows.append(
+            (
+                entry.name, ", ".join(entry.platforms), entry.way, facts.get("cpu", ""), facts.get("cpus", ""),
+                facts.get("memory", ""), system, "out of reach" if entry.problem else entry.fitness,
+            )
         )  # fmt: skip
-        table.add_row(*(Text(printable(cell)) for cell in cells))
-    console.print(table)
+    console = plain_console()
+    show_table(console, f"hosts: {len(entries)}", header, rows, left=header)
     told: dict[str, list[str]] = {}
     for entry in entries:
         for line in _lines(entry):
             told.setdefault(line, []).append(entry.name)
     for line, names in told.items():
-        console.print(f"{', '.join(names)}: {printable(Lines(line))}", markup=False, soft_wrap=True)
+        console.print(f"{', '.join(names)}: {printable(Lines(line))}", soft_wrap=True)
 
 
 def _lines(entry: HostEntry) -> list[str]:

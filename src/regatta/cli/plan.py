@@ -17,8 +17,6 @@ from regatta.host.printable import printable
 from regatta.host.values.host import Wish
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from regatta.host.values.cell import Cell
     from regatta.planner.plan import HostPlan
 
@@ -203,40 +201,35 @@ def series_of(ready: Ready, cells: Sequence[Cell]) -> dict[str, Any]:
 
 
 def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from regatta.cli.tables import plain_console, show_table
     from regatta.figures.text import show_heap
     from regatta.host.values.cell import configuration_name
     from regatta.host.values.experiment import Heap
 
-    console = Console(highlight=False)
-    table = Table(title=f"{value['experiment']}: {len(value['cells'])} cells", title_justify="left")
-    for name in ("cell", "benchmark", "configuration", "heap"):
-        table.add_column(name, overflow="fold")
-    table.add_column("recorded", justify="right")
-    for cell in value["cells"]:
-        configuration = configuration_name(cell["runtime"], cell["collector"], cell["modifiers"])
-        table.add_row(
+    console = plain_console()
+    header = ("cell", "benchmark", "configuration", "heap", "recorded")
+    rows = [
+        (
             cell["cell_id"],
-            printable(cell["benchmark"]),
-            printable(configuration),
+            cell["benchmark"],
+            configuration_name(cell["runtime"], cell["collector"], cell["modifiers"]),
             show_heap(Heap(cell["heap_factor"], cell["heap_mib"])),
             f"{cell['recorded']}/{cell['planned']}",
         )
-    console.print(table)
+        for cell in value["cells"]
+    ]
+    show_table(console, f"{value['experiment']}: {len(rows)} cells", header, rows, left=header[:-1])
+    console.print()
     for label, reason in value["impossible"]:
-        console.print(f"impossible: {printable(label)}: {printable(reason)}", markup=False)
+        console.print(f"impossible: {printable(label)}: {printable(reason)}")
     if value["excluded"]:
         console.print(f"excluded by the spec: {value['excluded']} cells")
     for host, host_plan in plans.items():
         console.print(f"order on {host} ({value['order']}, seed {value['seed']}), first {shown_rows} rows:")
-        rows = next(host_plan.rows(), None)
-        for round_, block, position, cell in rows[:shown_rows].tolist() if rows is not None else []:
-            console.print(
-                f"  round {round_} block {block} position {position}  {printable(host_plan.cells[cell].label)}",
-                markup=False,
-            )
+        order = next(host_plan.rows(), None)
+        for round_, block, position, cell in order[:shown_rows].tolist() if order is not None else []:
+            label = printable(host_plan.cells[cell].label)
+            console.print(f"  round {round_} block {block} position {position}  {label}")
     left = value["invocations"] - value["recorded"]
     time = (
         "unknown until something is measured"
@@ -247,8 +240,10 @@ def _show(value: dict[str, Any], plans: Mapping[str, HostPlan], shown_rows: int)
     if value["adaptive"]:
         decided = value["adaptive"] - value["undecided"]
         console.print(f"rounds decided for {decided} of {value['adaptive']} block groups")
-    console.print(value["proposal"]["words"], markup=False)
-    _show_series(console, value["series"])
+    console.print(value["proposal"]["words"])
+    series = value["series"]
+    limit = "" if series["limit"] is None else f" of the {series['limit']:,} that the settings allow"
+    console.print(f"about {series['estimate']:,} series in InfluxDB{limit}")
     console.print(
         f"{most}{value['invocations']} invocations in {value['segments']} segments on {len(value['hosts'])} hosts; "
         f"{value['recorded']} recorded, {most}{left} to run; time: {most}{time}"
@@ -259,9 +254,3 @@ def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
-
-
-def _show_series(console: Console, series: dict[str, Any]) -> None:
-    """Say it in a line."""
-    limit = "" if series["limit"] is None else f" of the {series['limit']:,} that the settings allow"
-    console.print(f"about {series['estimate']:,} series in InfluxDB{limit}", markup=False)
