@@ -28,17 +28,12 @@ _LONGEST_COMMAND = 1 << 20
 @json_option
 def explain(cell: str, results: Path, experiment: str | None, as_json: bool) -> None:
     """Print the exact command, environment, pins and limits of CELL (an id, its beginning, or part of a label), and what its records say."""
-    from regatta.store.folder import Folder, find_folder
+    from regatta.store.folder import find_folders
 
-    folders = (
-        [find_folder(experiment, results)]
-        if experiment
-        else [Folder(p.parent) for p in sorted(results.glob("*/plan"))]
-    )
     found = [
         (f, h, header, c)
-        for f in folders
-        for h, header in _headers(f)
+        for f in find_folders(experiment, results)
+        for h, header in ((host, f.host_header(host)) for host in f.planned_hosts())
         for c in header["cells"]
         if _means(c, cell)
     ]
@@ -52,10 +47,6 @@ def explain(cell: str, results: Path, experiment: str | None, as_json: bool) -> 
         return
     for value in values:
         _show(value)
-
-
-def _headers(folder: Folder) -> list[tuple[str, dict[str, Any]]]:
-    return [(host, folder.host_header(host)) for host in folder.planned_hosts()]
 
 
 def _means(cell: dict[str, Any], wanted: str) -> bool:

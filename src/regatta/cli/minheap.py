@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from regatta.host.values.host import Wish
 if TYPE_CHECKING:
     from regatta.host.values.experiment import Benchmark, Runtime
     from regatta.host.values.resolved import ResolvedHost
+    from regatta.spec.minheaps import MinheapsFile
 
 #: of all attempts for one benchmark and runtime
 _LARGEST_FILE_BYTES = 256 << 20
@@ -55,10 +57,8 @@ def minheap(
         raise click.UsageError("--replace: expected --keep beside it")
     ready = make_ready(spec, results, way)
     if keep:
-        from regatta.cli.minheap_keeping import check_keeping, reference_of
-
-        reference = reference_of(ready)
-        check_keeping(ready, reference, replace)
+        reference = _reference_of(ready)
+        _check_keeping(ready, reference, replace)
     found: dict[tuple[str, str, str], int] = {}
     failed: list[HostError] = []
     for host, benchmark, runtime in searches(ready.experiment, list(ready.hosts.values())):
@@ -80,9 +80,7 @@ def minheap(
     if receipt:
         write_preparation(receipt, {"minheaps": summary(found)})
     if keep:
-        from regatta.cli.minheap_keeping import keep_minheaps
-
-        for path in keep_minheaps(ready, reference, {key[1:]: heap for key, heap in found.items()}, replace):
+        for path in _keep_minheaps(ready, reference, {key[1:]: heap for key, heap in found.items()}, replace):
             click.echo(f"kept in {path}", err=True)
     for earlier in failed[:-1]:
         click.echo(f"error: {earlier}", err=True)
@@ -114,3 +112,117 @@ def _search(ready: Ready, host: ResolvedHost, benchmark: Benchmark, runtime: Run
         return Attempts(directory, wanted).known()
 
     return minheap_of_platform(Attempts(directory, wanted), search)
+
+
+# Minheaps written where specs find them: configs/suites/minheap/
+
+
+def _reference_of(ready: Ready) -> tuple[ResolvedHost, Runtime]:
+    """The one host and the one Java runtime of an experiment whose minheaps can be kept.
+
+    Raises:
+        SpecError: it has several, or one refuses a collector, or parameters are chosen: nothing is measured then.
+    """
+    from regatta.host.errors import Problem, SpecError
+    from regatta.planner.minheaps import accepted_collectors
+
+    experiment = ready.experiment
+    runtimes = [runtime for runtime in experiment.runtimes if runtime.kind == "java"]
+    hosts = list(ready.hosts.values())
+    problems = []
+
+    def expect(what: str, got: str, fix: str) -> None:
+        problems.append(Problem(f"{experiment.spec_path}: --keep", what, got, fix))
+
+    if len(runtimes) != 1 or len(hosts) != 1:
+        got = f"{len(runtimes)} and {len(hosts)}"
+        expect("one Java runtime, the reference, and one host", got, "leave one of each in the spec")
+    elif len(accepted_collectors(experiment, hosts[0], runtimes[0])) != len(experiment.collectors):
+        got = ", ".join(accepted_collectors(experiment, hosts[0], runtimes[0])) or "none"
+        expect(f"{runtimes[0].name} to take all collectors of the spec", got, "remove the others")
+    if any(benchmark.chosen for benchmark in experiment.benchmarks):
+        expect("sizes as the suites have them", "`parameters`", "remove `parameters`")
+    if problems:
+        raise SpecError(problems)
+    return hosts[0], runtimes[0]
+
+
+def _check_keeping(ready: Ready, reference: tuple[ResolvedHost, Runtime], replace: bool) -> None:
+    """Look, before anything is measured, whether what will be found may be added to what is kept.
+
+    Raises:
+        SpecError: what is kept was measured in another way, and is not to be replaced.
+    """
+    anything = {(benchmark.label, reference[1].name): 1 for benchmark in ready.experiment.benchmarks}
+    for new in _files(ready, reference, anything):
+        _merged(ready, new, replace)
+
+
+def _keep_minheaps(
+    ready: Ready,
+    reference: tuple[ResolvedHost, Runtime],
+    found: Mapping[tuple[str, str], int],
+    replace: bool,
+) -> list[Path]:
+    """Write one file a suite; what is there already stays when it was measured in the same way.
+
+    Raises:
+        SpecError: it was measured in another way, and is not to be replaced.
+    """
+    from regatta.spec.home import minheaps_path
+    from regatta.spec.minheaps import minheaps_text
+    from regatta.store.folder import replacing
+
+    paths = []
+    for new in _files(ready, reference, found):
+        text = minheaps_text(_merged(ready, new, replace))
+        path = minheaps_path(ready.home, new.suite)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def _merged(ready: Ready, new: MinheapsFile, replace: bool) -> MinheapsFile:
+    from regatta.host.errors import Problem, SpecError
+    from regatta.spec.minheaps import merged_minheaps, read_minheaps
+
+    problems: list[Problem] = []
+    there = None if replace else read_minheaps(ready.home, new.suite, problems)
+    if problems:
+        raise SpecError(problems)
+    return merged_minheaps(there, new)
+
+
+def _files(
+    ready: Ready, reference: tuple[ResolvedHost, Runtime], found: Mapping[tuple[str, str], int]
+) -> Iterator[MinheapsFile]:
+    import platform
+
+    from regatta.spec.minheaps import MinheapsFile
+
+    host, runtime = reference
+    experiment = ready.experiment
+    heaps: dict[str, dict[str, dict[str, int]]] = {}
+    outputs: dict[str, dict[str, dict[str, str]]] = {}
+    for benchmark in experiment.benchmarks:
+        heap_mib = found.get((benchmark.label, runtime.name))
+        if heap_mib is None:
+            continue
+        suite, name, size = benchmark.suite, benchmark.name, benchmark.size
+        heaps.setdefault(suite, {}).setdefault(name, {})[size] = heap_mib
+        if benchmark.expect.digest:
+            outputs.setdefault(suite, {}).setdefault(name, {})[size] = benchmark.expect.digest
+    for suite, measured in heaps.items():
+        yield MinheapsFile(
+            suite=suite,
+            runtime=runtime.name,
+            build=host.runtimes[runtime.name].version,
+            architecture=platform.machine(),
+            collectors=[collector.name for collector in experiment.collectors],
+            passes=experiment.minheap_passes,
+            iterations=experiment.steady.iterations,
+            heaps_mib=measured,
+            outputs=outputs.get(suite, {}),
+        )

@@ -17,15 +17,10 @@ from regatta.host.printable import printable
 @json_option
 def status(experiment: str | None, results: Path, as_json: bool) -> None:
     """Show how far experiments are and what is measured now. Reads only; works from another terminal."""
-    from regatta.store.folder import Folder, find_folder
+    from regatta.store.folder import find_folders
     from regatta.store.progress import read_progress
 
-    folders = (
-        [find_folder(experiment, results)]
-        if experiment
-        else [Folder(path.parent) for path in sorted(results.glob("*/plan"))]
-    )
-    values = [read_progress(folder) for folder in folders]
+    values = [read_progress(folder) for folder in find_folders(experiment, results)]
     if as_json:
         click.echo(json.dumps([value.to_json() for value in values]))
         return

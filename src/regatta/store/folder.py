@@ -82,6 +82,13 @@ def find_folder(experiment: str, results: Path) -> Folder:
     )  # fmt: skip
 
 
+def find_folders(experiment: str | None, results: Path) -> list[Folder]:
+    """The folder of an experiment, or those of all that are planned. Raises what `find_folder` does."""
+    if experiment:
+        return [find_folder(experiment, results)]
+    return [Folder(path.parent) for path in sorted(results.glob("*/plan"))]
+
+
 def read_json(path: Path, fix: str) -> dict[str, Any]:
     """Read a JSON object.
 
