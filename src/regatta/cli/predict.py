@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from regatta.cli.options import json_option, primitives_option, results_option, write_to_influx
-from regatta.host.errors import Problem, RegattaError, SpecError
+from regatta.host.errors import RegattaError, SpecError
 from regatta.host.printable import printable
 
 if TYPE_CHECKING:
@@ -204,18 +204,14 @@ def _applications(given: Sequence[str], sources: Sources) -> list[Asked]:
         if vector is None:
             continue
         if any(vector.name == other.name for other, _ in parts):
-            sources.problems.append(
-                Problem("APP", "every application once", f"{vector.name} twice", "add their weights")
-            )
+            sources.refuse("APP", "every application once", f"{vector.name} twice", "add their weights")
             continue
         parts.append((vector, 1.0 if weight is None else weight))
     if not weighted:
         return [Asked(vector) for vector, _ in parts]
     if weighted < len(given):
         fix = "give each a weight (NAME=WEIGHT) for one mix, or none"
-        sources.problems.append(
-            Problem("APP", "a weight for each application", f"{weighted} of {len(given)}", fix)
-        )
+        sources.refuse("APP", "a weight for each application", f"{weighted} of {len(given)}", fix)
     if sources.problems:
         return []
     try:
@@ -234,7 +230,7 @@ def _check_benchmark(
     several = f"{len(asked)} applications" if len(asked) > 1 else ""
     got = " and ".join(part for part in (several, *(f"--replace {text}" for text in replacements)) if part)
     fix = "say `benchmark:` in the file of each application's vector, or predict one at a time"
-    sources.problems.append(Problem("--benchmark", "one application or mix, and no --replace", got, fix))
+    sources.refuse("--benchmark", "one application or mix, and no --replace", got, fix)
 
 
 def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
@@ -242,9 +238,7 @@ def _check_ingest(changes: Sequence[str], sources: Sources) -> None:
     if changes:
         got = " ".join(f"--what-if {text}" for text in changes)
         fix = "leave out one of them: `--html` and `--json` tell what a change does"
-        sources.problems.append(
-            Problem("--ingest", "predictions with the costs as they are, without --what-if", got, fix)
-        )
+        sources.refuse("--ingest", "predictions with the costs as they are, without --what-if", got, fix)
 
 
 def _systems(given: Sequence[str], sources: Sources) -> list[SystemSource]:
@@ -294,10 +288,8 @@ def _check_once(option: str, what: str, named: Sequence[tuple[str, str]], source
         by_name.setdefault(name, []).append(text)
     for name, texts in by_name.items():
         if len(texts) > 1:
-            sources.problems.append(
-                Problem(
-                    f"{option} {name}".rstrip(), f"every {what} once", " and ".join(texts), "keep one of them"
-                )
+            sources.refuse(
+                f"{option} {name}".rstrip(), f"every {what} once", " and ".join(texts), "keep one of them"
             )
 
 
@@ -316,7 +308,7 @@ def _replaced(given: Sequence[str], asked: Sequence[Asked], sources: Sources) ->
         if not name or not new:
             fix = f"{known[0]}=NEW" if known else "OLD=NEW"
             expected = f"OLD=NEW, with OLD among {', '.join(known)}" if known else "OLD=NEW"
-            sources.problems.append(Problem("--replace", expected, repr(text), fix))
+            sources.refuse("--replace", expected, repr(text), fix)
             continue
         named.append((name, text))
         vector = sources.application(new, "--replace")
@@ -346,12 +338,12 @@ def _has_own_name(
     """Whether no other vector has its name, by which errors are told apart: those of one name cancel in a ratio."""
     if all(vector.name != other.name or vector == other for other in known):
         return True
-    sources.problems.append(
-        Problem(
-            f"--replace {text}", f"a vector with a name of its own; another vector here is {vector.name}, too",
-            f"name: {vector.name}", "give one of the two files another `name`",
-        )
-    )  # fmt: skip
+    sources.refuse(
+        f"--replace {text}",
+        f"a vector with a name of its own; another vector here is {vector.name}, too",
+        f"name: {vector.name}",
+        "give one of the two files another `name`",
+    )
     return False
 
 

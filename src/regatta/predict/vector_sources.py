@@ -58,6 +58,10 @@ class Sources:
         if self.problems:
             raise SpecError(self.problems)
 
+    def refuse(self, where: str, expected: str, got: str, fix: str = "") -> None:
+        """Keep a problem."""
+        self.problems.append(Problem(where, expected, got, fix))
+
     @cached_property
     def table(self) -> PrimitiveTable:
         """The table of primitives.
@@ -78,7 +82,7 @@ class Sources:
         if found is None or isinstance(found, ApplicationVector):
             return found
         expected = "an application vector"
-        self.problems.append(Problem(str(path), expected, "a system vector", "systems are named after --on"))
+        self.refuse(str(path), expected, "a system vector", "systems are named after --on")
         return None
 
     def systems(self, name: str) -> list[SystemSource]:
@@ -94,7 +98,7 @@ class Sources:
             files = sorted(folder.glob(f"*{_SUFFIX}"))
             if not files:
                 fix = "`regatta vector system EXPERIMENT --out DIR` writes some"
-                self.problems.append(Problem(name, f"system vectors (*{_SUFFIX}) in the folder", "none", fix))
+                self.refuse(name, f"system vectors (*{_SUFFIX}) in the folder", "none", fix)
             return self._of_files(files)
         expected = "a file or folder of system vectors, a name in configs/systems, or a measured experiment"
         self._unknown("--on", expected, name, [*self._names(SYSTEMS), *self._experiments()])
@@ -152,7 +156,7 @@ class Sources:
             vector = self._read(path)
             if isinstance(vector, ApplicationVector):
                 fix = "name applications before --on"
-                self.problems.append(Problem(str(path), "a system vector", "an application vector", fix))
+                self.refuse(str(path), "a system vector", "an application vector", fix)
             elif vector is not None:
                 found.append(SystemSource(vector, experiment or _experiment_of(path)))
         return found
@@ -163,7 +167,7 @@ class Sources:
         except SpecError as error:
             self.problems += error.problems
         except OSError as error:
-            self.problems.append(Problem(str(path), "a file to be read", error.strerror or str(error)))
+            self.refuse(str(path), "a file to be read", error.strerror or str(error))
         return None
 
     def _unknown(self, where: str, expected: str, name: str, known: Sequence[str]) -> None:
@@ -172,7 +176,7 @@ class Sources:
             fix = f"did you mean {' or '.join(near)}?"
         else:
             fix = f"there are {', '.join(known)}" if known else "there is no name yet"
-        self.problems.append(Problem(where, expected, repr(name), fix))
+        self.refuse(where, expected, repr(name), fix)
 
     def _names(self, registry: Path) -> list[str]:
         if self._home is None:
