@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(what: str, of_bytes: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Give a function that takes how much is done and how much there is. It does nothing without a terminal."""
+    """Give a function that takes how much is done and how much there is (0: not known). It does nothing without a terminal."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -27,4 +27,4 @@ def progress_bar(what: str, of_bytes: bool = False) -> Iterator[Callable[[int, i
     columns = (TextColumn(what), BarColumn(), counts, TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)

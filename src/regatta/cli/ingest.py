@@ -7,13 +7,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from regatta.cli.bar import progress_bar
 from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.host.errors import RegattaError, StoreError, VerificationError
 from regatta.host.journal.journal import journal_files
@@ -193,8 +194,8 @@ def _work(wishes: _Wishes, done: _Done) -> None:
         slow = replace(settings, timeout_s=settings.timeout_s + size / _SUMMED_BYTES_PER_S)
         client = Client(slow, "read", patience_s=patience_s, say=_warn)
         others = list(_answer(wishes.folder)) if wishes.estimates else []
-        with _bar("comparing", size) as progress:
-            done.verified = verify(wishes.folder, client, wishes.hosts, others, progress)
+        with progress_bar("comparing", of_bytes=True) as show:
+            done.verified = verify(wishes.folder, client, wishes.hosts, others, _Bytes(show, size))
         client.close()
 
 
@@ -204,7 +205,8 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
     folder = wishes.folder
     began = time.monotonic()
     lock_patience_s = _SHORT_LOCK_PATIENCE_S if wishes.short else float("inf")
-    with _bar("writing", 0) as progress:
+    with progress_bar("writing", of_bytes=True) as show:
+        progress = _Bytes(show)
         work = Ingest(
             folder,
             client,
@@ -222,7 +224,7 @@ def _write(wishes: _Wishes, client: Client, done: _Done) -> None:
                     folder, client, wishes.hosts, estimates=wishes.estimates, say=_warn,
                     lock_patience_s=lock_patience_s,
                 )  # fmt: skip
-            progress.total(work.waiting(wishes.hosts))
+            progress.total = work.waiting(wishes.hosts)
             interrupted = wishes.follow and not _follow(work, wishes.hosts)
             work.ask_again()
             with _attempt(wishes, client):
@@ -396,27 +398,14 @@ def _warn(text: str) -> None:
     print(printable(text), file=sys.stderr, flush=True)
 
 
-class _Bar:
-    """Told bytes of the journal; shows them on a terminal."""
+class _Bytes:
+    """Told bytes of the journal as they are read; shows how many there were of all."""
 
-    def __init__(self, advance: Callable[[int], None], total: Callable[[int], None]) -> None:
-        self._advance = advance
+    def __init__(self, show: Callable[[int, int], None], total: int = 0) -> None:
         self.total = total
+        self._read = 0
+        self._show = show
 
     def __call__(self, size: int) -> None:
-        self._advance(size)
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Iterator[_Bar]:
-    """A bar with its ETA on a terminal, nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield _Bar(lambda size: None, lambda size: None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total or None)
-        yield _Bar(lambda size: bar.advance(task, size), lambda size: bar.update(task, total=size))
+        self._read += size
+        self._show(self._read, self.total)

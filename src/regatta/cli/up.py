@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from regatta.services.folder import ServiceFolder
-    from regatta.services.stack import Up
+    from regatta.services.stack import Up, Wishes
 
 _OPEN = (
     "not closed: every user of this machine can read what is in it by its port for backups, which asks for no password "
@@ -44,14 +44,12 @@ def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: boo
     return start(Wishes(docker, not no_grafana, port, grafana_port))
 
 
-def start(wishes: object) -> int:
+def start(wishes: Wishes) -> int:
     """Start the services and say where they are; returns the exit code."""
     from regatta.services.folder import service_folder
-    from regatta.services.stack import Wishes
     from regatta.services.stack import up as start_services
     from regatta.spec.home import find_home
 
-    assert isinstance(wishes, Wishes)
     here, home = service_folder(), find_home()
     found = start_services(here, home, wishes, lambda text: click.echo(text, err=True))
     click.echo(f"InfluxDB: {found.url}{' (was up already)' if found.already else ''}")
