@@ -94,8 +94,9 @@ class Topic(Generic[T]):
         return replace(section, sentences=view.answer.findings.get(self.key, ()), tables=self.tables_of(view))
 
     def tables_of(self, view: View) -> Sequence[Table]:
-        """The topic's tables, for a page or a terminal."""
-        return () if self.tables is None else self.tables(self.of(view.answer), view)
+        """The topic's tables, for a page or a terminal, without tables and columns that hold nothing."""
+        tables = () if self.tables is None else self.tables(self.of(view.answer), view)
+        return [table.without_empty() for table in tables if table.rows]
 
 
 def together(leads: Iterable[Lead]) -> Lead:

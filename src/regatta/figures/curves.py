@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from regatta.figures.axes import LOG_FROM, Trace
 from regatta.figures.looks import Look
-from regatta.figures.text import Scale, finite
+from regatta.figures.text import Scale, finite, tidy
 
 _BAND_FROM = 4
 
@@ -54,16 +55,43 @@ def curve(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:
     }
     if len(points) >= _BAND_FROM:
         return [*_bands(points, look, scale), line]
-    line["error_y"] = {
+    above = [scale.tidy(point.high - point.y) for point in points]
+    below = [scale.tidy(point.y - point.low) for point in points]
+    line["error_y"] = error_bars(above, below, look.colour, thickness=1.5, width=4)
+    return [line]
+
+
+def segment(
+    x: Sequence[float], y: Sequence[float], colour: str = "@ink", width: float = 1, dash: str = "solid"
+) -> Trace:
+    """A plain line through some places, under which nothing is read: a level, or where nothing changes."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [tidy(value) for value in x],
+        "y": [tidy(value) for value in y],
+        "line": {"color": colour, "width": width, "dash": dash},
+        "hoverinfo": "skip",
+    }
+
+
+def error_bars(
+    above: Sequence[float | None],
+    below: Sequence[float | None],
+    colour: str,
+    thickness: float = 2,
+    width: float = 5,
+) -> dict[str, Any]:
+    """Bars from each point of a trace to the ends of its interval, as distances in the unit of the axis; None: no bar."""
+    return {
         "type": "data",
         "symmetric": False,
-        "array": [scale.tidy(point.high - point.y) for point in points],
-        "arrayminus": [scale.tidy(point.y - point.low) for point in points],
-        "color": look.colour,
-        "thickness": 1.5,
-        "width": 4,
+        "array": list(above),
+        "arrayminus": list(below),
+        "color": colour,
+        "thickness": thickness,
+        "width": width,
     }
-    return [line]
 
 
 def _bands(points: Sequence[Point], look: Look, scale: Scale) -> list[Trace]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from regatta.figures.axes import Figure, Trace, axis, layout, value_axis
-from regatta.figures.curves import Point, above_zero, curve
+from regatta.figures.curves import Point, above_zero, curve, segment
 from regatta.figures.looks import Look
 from regatta.figures.text import Scale, finite
 
@@ -60,17 +60,6 @@ def over_heap(
     ticks = {"tickvals": heaps, "ticktext": [f"{heap:g}" for heap in heaps]} if len(heaps) <= _NAMED else {}
     height = _TALL_PX if len(heaps) >= _TALL_FROM else _HEIGHT_PX
     if one:
-        bands.insert(0, _at_one(heaps))
+        bands.insert(0, segment([heaps[0], heaps[-1]], [1, 1], "@muted", dash="dash"))
         values.append(1.0)
     return Figure(title, height, bands + tops, layout(axis(x_title, **ticks), value_axis(y_title, values)))
-
-
-def _at_one(heaps: Sequence[float]) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [heaps[0], heaps[-1]],
-        "y": [1, 1],
-        "line": {"color": "@muted", "width": 1, "dash": "dash"},
-        "hoverinfo": "skip",
-    }

@@ -132,7 +132,9 @@ def show_ends(estimate: Ends, show: Callable[[float], str] = show_ratio) -> str:
 
 
 def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio) -> str:
-    """A point with its interval: `0.985 (0.951 to 1.020)`."""
+    """A point with its interval: `0.985 (0.951 to 1.020)`, or why there is no point."""
+    if not math.isfinite(estimate.point):
+        return f"{ABSENT} {shorten(estimate.reason, 24)}".strip()
     point, ends = show(estimate.point), show_ends(estimate, show)
     return f"{point} ({ends})" if ends else point
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from regatta.answers.audit.result import Tally
 from regatta.figures.axes import Figure, Trace, axis, layout
+from regatta.figures.bars import SharedClass, share_bars
 from regatta.figures.looks import LegendEntry, Look
-from regatta.figures.text import hover, plot_text, shorten
+from regatta.figures.text import hover
 from regatta.stats.prevalent import (
     CLASSES,
     CORRECT,
@@ -18,8 +19,6 @@ from regatta.stats.prevalent import (
     MISLEADING_BUT_CORRECT,
 )
 
-_ROW_PX = 22
-_FRAME_PX = 70
 _AREA_PX = 300
 #: What goes wrong stands at the axis, where it can be compared; what is right, at the far end.
 _ORDER = {
@@ -39,22 +38,15 @@ def class_legend() -> list[LegendEntry]:
 
 def bars(title: str, rows: Sequence[tuple[str, Tally]]) -> Figure:
     """One bar a row, which its tally's shares fill from 0 to 100 %."""
-    names = [plot_text(shorten(name, 26)) for name, _ in rows]
-    traces: list[Trace] = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "x": [round(100.0 * tally.shares[at], 3) for _, tally in rows],
-            "y": list(range(len(rows))),
-            "marker": {"color": colour, "line": {"width": 0}},
-            "hoverinfo": "text",
-            "hovertext": [_hover(name, tally, at) for name, tally in rows],
-        }
+    classes = [
+        SharedClass(
+            colour,
+            [tally.shares[at] for _, tally in rows],
+            [_hover(name, tally, at) for name, tally in rows],
+        )
         for at, colour in _ORDER.items()
     ]
-    x = axis("comparisons (%)", range=[0, 100])
-    y = axis(range=[len(rows) - 0.5, -0.5], tickvals=list(range(len(rows))), ticktext=names, showgrid=False)
-    return Figure(title, _FRAME_PX + _ROW_PX * len(rows), traces, layout(x, y, barmode="stack", bargap=0.25))
+    return share_bars(title, [name for name, _ in rows], classes)
 
 
 def over_theta(title: str, tallies: Sequence[Tally]) -> Figure:

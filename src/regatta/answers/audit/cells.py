@@ -12,6 +12,7 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, cell_hover, panels_of, series_key
 from regatta.answers.result import Answer, CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
+from regatta.figures.curves import error_bars
 from regatta.figures.text import (
     choose_scale,
     finite,
@@ -183,11 +184,8 @@ def _dots(title: str, cells: Sequence[CellAnswer], spread: Sequence[float], look
             "hovertext": [cell_hover(cell, f"{scale.with_unit(estimate.point)}, n {estimate.n}")],
         }
         if math.isfinite(estimate.low):
-            trace["error_y"] = {
-                "type": "data", "symmetric": False, "color": look.colour, "thickness": 2, "width": 6,
-                "array": [scale.tidy(estimate.high - estimate.point)],
-                "arrayminus": [scale.tidy(estimate.point - estimate.low)],
-            }  # fmt: skip
+            above, below = estimate.high - estimate.point, estimate.point - estimate.low
+            trace["error_y"] = error_bars([scale.tidy(above)], [scale.tidy(below)], look.colour, width=6)
         traces.append(trace)
     values = [v * scale.factor for v in finite(spread)]
     room = 0.08 * (max(values) - min(values)) or 0.05 * abs(values[0])

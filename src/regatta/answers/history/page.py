@@ -10,6 +10,7 @@ from pathlib import Path
 from regatta.answers.history.result import History, SeriesHistory
 from regatta.answers.page.page import write_sections_page
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, value_axis
+from regatta.figures.curves import error_bars, segment
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     Scale,
@@ -161,11 +162,11 @@ def _means(history: History, one: SeriesHistory, scale: Scale) -> Trace:
         "x": [point.experiment for point in one.points],
         "y": [scale.tidy(mean.point) for mean in means],
         "marker": {"size": 8, "color": "@ink", "symbol": "diamond"},
-        "error_y": {
-            "type": "data", "symmetric": False, "color": "@ink", "thickness": 1.5, "width": 4,
-            "array": [ends(mean.high, mean.point) for mean in means],
-            "arrayminus": [ends(mean.low, mean.point) for mean in means],
-        },
+        "error_y": error_bars(
+            [ends(mean.high, mean.point) for mean in means],
+            [ends(mean.low, mean.point) for mean in means],
+            "@ink", thickness=1.5, width=4,
+        ),
         "hoverinfo": "text",
         "hovertext": [
             hover(history.experiments[point.experiment].name, f"mean {scale.with_unit(point.mean.point)}, n {point.mean.n}")
@@ -184,12 +185,7 @@ def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
         if values:
             level = math.exp(math.fsum(math.log(value) for value in values) / len(values))
             ends = [points[0].experiment - 0.4, points[-1].experiment + 0.4]
-            lines.append(
-                {
-                    "type": "scatter", "mode": "lines", "x": ends, "y": [scale.tidy(level)] * 2, "hoverinfo": "skip",
-                    "line": {"color": "@c1", "width": 2},
-                }
-            )  # fmt: skip
+            lines.append(segment(ends, [level * scale.factor] * 2, "@c1", width=2))
     return lines
 
 

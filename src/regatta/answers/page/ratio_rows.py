@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from regatta.figures.axes import LOG_FROM, Figure, Trace, axis, layout, log_axis, row_label
-from regatta.figures.text import ABSENT, hover, shorten, show_ends, show_p, show_percent, show_ratio, tidy
+from regatta.figures.curves import error_bars, segment
+from regatta.figures.text import hover, shorten, show_interval, show_p, show_percent, show_ratio, tidy
 from regatta.stats.estimate import Interval
 
 _ROW_PX = 40
@@ -81,10 +82,10 @@ def _figure(title: str, rows_by_place: Mapping[str, Sequence[RatioRow]], frame: 
         for row in rows:
             y -= 1
             labels.append(row_label(y + 0.2, shorten(row.name)))
-            labels.append(row_label(y + 0.2, reading(row.ratio), side="right"))
+            labels.append(row_label(y + 0.2, show_interval(row.ratio), side="right"))
             if math.isfinite(row.ratio.point):
                 traces.append(_trace(row, y))
-    traces.insert(0, _line_at_one(y))
+    traces.insert(0, segment([1, 1], [y - 0.5, 0.1], dash="dash"))
     span = frame.span
     x = (
         log_axis(f"{frame.what}, log scale", *span)
@@ -121,27 +122,8 @@ def _trace(row: RatioRow, y: float) -> Trace:
         ],
     }
     if math.isfinite(low) and math.isfinite(high):
-        trace["error_x"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": [tidy(high - point)],
-            "arrayminus": [tidy(point - low)],
-            "color": row.colour,
-            "thickness": 2,
-            "width": 5,
-        }
+        trace["error_x"] = error_bars([tidy(high - point)], [tidy(point - low)], row.colour)
     return trace
-
-
-def _line_at_one(bottom: float) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [1, 1],
-        "y": [bottom - 0.5, 0.1],
-        "line": {"color": "@ink", "width": 1, "dash": "dash"},
-        "hoverinfo": "skip",
-    }
 
 
 def _shapes(theta_percent: float) -> list[dict[str, Any]]:
@@ -161,14 +143,6 @@ def _shapes(theta_percent: float) -> list[dict[str, Any]]:
             "line": {"width": 0},
         }
     ]
-
-
-def reading(ratio: Interval) -> str:
-    """A ratio with its interval as text, or why there is none."""
-    low, high = show_ratio(ratio.low), show_ratio(ratio.high)
-    if not math.isfinite(ratio.point):
-        return f"{ABSENT} {shorten(ratio.reason, 24)}".strip()
-    return f"{show_ratio(ratio.point)} ({low}–{high})" if show_ends(ratio) else show_ratio(ratio.point)
 
 
 def _padded(span: tuple[float, float]) -> tuple[float, float]:

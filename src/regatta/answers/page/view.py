@@ -26,6 +26,18 @@ class View:
         metrics = {(panel.host, panel.benchmark): panel.metric for panel in reversed(self.panels)}
         return [panel for panel in self.panels if metrics[panel.host, panel.benchmark] == panel.metric]
 
+    def host(self, name: str, before: str = "") -> str:
+        """A host's name after `before`; "" where the experiment has one host only, which needs no name."""
+        return f"{before}{name}" if self._several_hosts else ""
+
+    def on_host(self, name: str) -> str:
+        """`on alpha`; "" where the experiment has one host only."""
+        return self.host(name, "on ")
+
+    @cached_property
+    def _several_hosts(self) -> bool:
+        return len({cell.place.host for cell in self.answer.cells}) > 1
+
     @cached_property
     def looks(self) -> Looks:
         """The look of every cell."""

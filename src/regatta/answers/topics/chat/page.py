@@ -205,15 +205,14 @@ def _connections_axis(counts: Sequence[int]) -> dict[str, Any]:
 
 def chat_tables(chat: Chat, view: View) -> list[Table]:
     """The mode against another at each number of connections."""
-    several = len({contrast.place.host for contrast in chat.contrasts}) > 1
     rates = len({contrast.place.rate for contrast in chat.contrasts}) > 1
     kinds = len({contrast.place.benchmark for contrast in chat.contrasts}) > 1
     rows = [
         (
-            *((contrast.place.host,) if several else ()),
-            *((contrast.place.benchmark,) if kinds else ()),
+            view.host(contrast.place.host),
+            contrast.place.benchmark if kinds else "",
             joined(contrast.place.configuration, show_heap(contrast.place.heap)),
-            *((_loop(contrast.place.rate),) if rates else ()),
+            _loop(contrast.place.rate) if rates else "",
             _SUBJECTS[contrast.metric],
             f"{contrast.mode} / {contrast.base}",
             str(contrast.connections),
@@ -223,17 +222,10 @@ def chat_tables(chat: Chat, view: View) -> list[Table]:
         )
         for contrast in chat.contrasts
     ]
-    if not rows:
-        return []
     columns = (
-        *(("host",) if several else ()),
-        *(("benchmark",) if kinds else ()),
-        "configuration",
-        *(("loop",) if rates else ()),
-        *("by", "modes", "connections", "ratio", "p (Holm)", "which is better"),
-    )
-    numeric = range(len(columns) - 4, len(columns) - 1)
-    return [Table("One mode over another", columns, rows, frozenset(numeric))]
+        "host", "benchmark", "configuration", "loop", "by", "modes", "connections", "ratio", "p (Holm)", "which is better",
+    )  # fmt: skip
+    return [Table("One mode over another", columns, rows, frozenset({6, 7, 8}))]
 
 
 _SUBJECTS = {

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from regatta.answers.page.ratio_rows import reading
 from regatta.answers.page.view import View
 from regatta.answers.result import Comparison
 from regatta.figures.section import Section, Table
-from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
+from regatta.figures.text import (
+    parameters_text,
+    show_ends,
+    show_heap,
+    show_interval,
+    show_p,
+    show_percent,
+    show_ratio,
+)
 
 _COLUMNS = (
     "host", "benchmark", "heap", "alternative / baseline", "metric", "n", "ratio", "interval", "p", "p (Holm)", "simultaneous (Dunnett)",
@@ -34,25 +41,20 @@ def comparisons_section(_: None, view: View) -> Section | None:
 def comparisons_tables(_: None, view: View) -> list[Table]:
     """Every comparison by itself, among its siblings, and among all."""
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
-    several = len({one.place.host for one in comparisons}) > 1
     methods = sorted({one.ratio.method for one in comparisons})
-    rows = [_row(one, several, len(methods) > 1) for one in comparisons[:_ROWS_AT_MOST]]
+    rows = [_row(one, view, len(methods) > 1) for one in comparisons[:_ROWS_AT_MOST]]
     named = {"interval": f"{show_percent(view.answer.level)} interval", "matters": f"matters (±{theta:g} %)"}
     columns = tuple(named.get(name, name) for name in _COLUMNS)
     titles = methods if len(methods) == 1 else []
     if len(comparisons) > _ROWS_AT_MOST:
         titles = [*titles, f"first {_ROWS_AT_MOST} of {len(comparisons)}; all: regatta analyze --csv"]
-    return (
-        [Table(", ".join(titles), columns, rows, frozenset({5, 6, 7, 8, 9, 10})).without_empty()]
-        if rows
-        else []
-    )
+    return [Table(", ".join(titles), columns, rows, frozenset({5, 6, 7, 8, 9, 10}))]
 
 
-def _row(one: Comparison, several_hosts: bool, several_methods: bool) -> tuple[str, ...]:
+def _row(one: Comparison, view: View, several_methods: bool) -> tuple[str, ...]:
     metric, given = one.metric, parameters_text(one.parameters)
     return (
-        one.place.host if several_hosts else "",
+        view.host(one.place.host),
         one.place.benchmark,
         show_heap(one.place.heap),
         f"{one.a_name} / {one.b_name}",
@@ -62,7 +64,7 @@ def _row(one: Comparison, several_hosts: bool, several_methods: bool) -> tuple[s
         show_ends(one.ratio),
         show_p(one.p),
         show_p(one.p_holm),
-        "" if one.simultaneous is None else reading(one.simultaneous),
+        "" if one.simultaneous is None else show_interval(one.simultaneous),
         one.practical,
         one.ratio.method if several_methods else "",
         one.ratio.reason,

@@ -12,6 +12,7 @@ from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer
 from regatta.answers.topics.dependence.result import Dependence
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
+from regatta.figures.curves import segment
 from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, shorten, show_percent, significant, tidy
 
@@ -45,10 +46,9 @@ def dependence_section(dependences: Sequence[Dependence], view: View) -> Section
 
 def dependence_tables(dependences: Sequence[Dependence], view: View) -> list[Table]:
     """The lag-1 autocorrelation of each cell."""
-    several = len({one.host for one in dependences}) > 1
     rows: list[tuple[str, ...]] = [
         (
-            f"{one.place}, on {one.host}" if several else one.place,
+            one.place + view.host(one.host, ", on "),
             str(one.n),
             _signed(one.autocorrelation),
             f"{_signed(one.low)} to {_signed(one.high)}" if math.isfinite(one.low) else one.reason,
@@ -56,7 +56,7 @@ def dependence_tables(dependences: Sequence[Dependence], view: View) -> list[Tab
         )
         for one in dependences
     ]
-    return [Table("Lag-1 autocorrelation", _COLUMNS, rows, frozenset({1, 2}))] if rows else []
+    return [Table("Lag-1 autocorrelation", _COLUMNS, rows, frozenset({1, 2}))]
 
 
 def _group(panel: Panel, found: Found, looks: Looks) -> Group | None:
@@ -102,7 +102,7 @@ def _sequence(
         y, look = -float(number), looks.of(cell)
         deviations = [value - 1 for value in _relative(cell)]
         widest = max(abs(deviation) for deviation in deviations)
-        traces.append(_middle(y, longest))
+        traces.append(segment([1, longest], [y, y], "@grid"))
         traces.append(
             {
                 "type": "scatter",
@@ -138,17 +138,6 @@ def _sequence(
             annotations=labels,
         ),
     )
-
-
-def _middle(y: float, longest: int) -> Trace:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [1, longest],
-        "y": [y, y],
-        "line": {"color": "@grid", "width": 1},
-        "hoverinfo": "skip",
-    }
 
 
 def _lag(title: str, cells: Sequence[CellAnswer], looks: Looks) -> Figure:

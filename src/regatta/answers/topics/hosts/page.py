@@ -11,7 +11,6 @@ from regatta.answers.page.ratio_rows import (
     band_words,
     ratio_figures,
     ratio_span,
-    reading,
 )
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
@@ -24,7 +23,16 @@ from regatta.answers.topics.hosts.result import (
 )
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
-from regatta.figures.text import ABSENT, joined, parameters_text, show_df, show_heap, show_p, significant
+from regatta.figures.text import (
+    ABSENT,
+    joined,
+    parameters_text,
+    show_df,
+    show_heap,
+    show_interval,
+    show_p,
+    significant,
+)
 
 
 def hosts_section(over: OverHosts, view: View) -> Section | None:
@@ -151,7 +159,7 @@ def _pair(one: HostComparison) -> tuple[str, ...]:
         _metric(one),
         f"{one.a_name} / {one.b_name}",
         _hosts(one),
-        reading(one.ratio),
+        show_interval(one.ratio),
         show_p(one.p),
         one.practical,
         _f(test) if len(one.per_host) > 1 else "one host",

@@ -29,12 +29,10 @@ def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
 
 def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
     """The levels of each series."""
-    several = len({one.place.host for one in levels}) > 1
-    columns = ("benchmark", "heap", "configuration", "repetitions", "iterations vary by", "invocations add", "hosts add",
+    columns = ("host", "benchmark", "heap", "configuration", "repetitions", "iterations vary by", "invocations add", "hosts add",
                "share of iterations", "best iterations", "why not")  # fmt: skip
-    rows = [(one.place.host or "all", *_level(one)) if several else _level(one) for one in levels[:_ROWS]]
-    numeric = frozenset(range(3 + several, 9 + several))
-    return [Table("", ("host", *columns) if several else columns, rows, numeric)] if rows else []
+    rows = [(view.host(one.place.host or "all"), *_level(one)) for one in levels[:_ROWS]]
+    return [Table("", columns, rows, frozenset(range(4, 10)))]
 
 
 def _level(one: CellLevels) -> tuple[str, ...]:

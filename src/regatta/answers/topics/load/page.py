@@ -294,14 +294,11 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
     if not curves:
         return []
     loads = sorted({point.parallel for curve in curves for point in curve.points if point.throughput})
-    several = len({curve.place.host for curve in scaling.curves}) > 1
     configured = len({_where(curve)[1:] for curve in scaling.curves}) > 1
     known = {scaling.cpus.get(curve.place.host) for curve in curves}
     cpus = next(iter(known)) if len(known) == 1 else None
     columns = [
-        *(["host"] if several else []),
-        *(["configuration"] if configured else []),
-        *("benchmark", "series", "one alone"),
+        *("host", "configuration", "benchmark", "series", "one alone"),
         *(f"{load}, beyond the CPUs" if cpus is not None and load > cpus else str(load) for load in loads),
     ]
     rows = []
@@ -309,8 +306,8 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
         at = {point.parallel: point for point in curve.points}
         rows.append(
             (
-                *([curve.place.host] if several else []),
-                *([joined(curve.place.configuration, show_heap(curve.place.heap))] if configured else []),
+                view.host(curve.place.host),
+                joined(curve.place.configuration, show_heap(curve.place.heap)) if configured else "",
                 curve.program,
                 parameters_text(curve.parameters),
                 _alone(at.get(1), curve.unit),
@@ -319,8 +316,7 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
         )
     more = f", the first {_ROWS} of {len(curves)}" if len(curves) > _ROWS else ""
     title = f"What all processes do together, times what one does alone{more}"
-    first = len(columns) - len(loads) - 1
-    return [Table(title, tuple(columns), rows, frozenset(range(first, len(columns))))]
+    return [Table(title, tuple(columns), rows, frozenset(range(4, len(columns))))]
 
 
 def _alone(point: LoadPoint | None, unit: str) -> str:

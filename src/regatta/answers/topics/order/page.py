@@ -12,6 +12,7 @@ from regatta.answers.page.view import View
 from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, axis, layout
+from regatta.figures.curves import segment
 from regatta.figures.looks import Look
 from regatta.figures.section import Section
 from regatta.figures.text import show_ratio, tidy
@@ -121,11 +122,5 @@ def _running_median(points: Sequence[tuple[float, float]]) -> Trace:
     stretches = [points[i : i + size] for i in range(0, len(points), size)]
     if len(stretches) > 1 and len(stretches[-1]) < _STRETCH_LEAST:
         stretches[-2:] = [[*stretches[-2], *stretches[-1]]]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [tidy(median(minutes for minutes, _ in stretch)) for stretch in stretches],
-        "y": [tidy(median(relative for _, relative in stretch)) for stretch in stretches],
-        "line": {"color": "@ink", "width": 2},
-        "hoverinfo": "skip",
-    }
+    minutes, relatives = ([median(point[at] for point in one) for one in stretches] for at in (0, 1))
+    return segment(minutes, relatives, width=2)

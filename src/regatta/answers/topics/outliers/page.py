@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.outliers.result import FarOut, Outliers, Sensitivity
+from regatta.answers.topics.outliers.result import Outliers
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_ends, show_interval, show_quantity, show_ratio
+
+_FAR_OUT = ("cell", "invocation", "metric", "value", "times the median", "host")
+_OTHERWISE = ("comparison", "as it is", "without far out", "with perturbed", "says the same", "host")
 
 
 def outliers_section(outliers: Outliers, view: View) -> Section | None:
@@ -23,48 +26,30 @@ def outliers_section(outliers: Outliers, view: View) -> Section | None:
 
 def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
     """What lies far out, and the comparisons with and without it."""
-    several = len(view.answer.hosts) > 1
-    tables = []
-    if outliers.far_out:
-        columns = ("cell", "invocation", "metric", "value", "times the median")
-        tables.append(
-            Table(
-                "Far from the rest of their cell",
-                (*columns, "host") if several else columns,
-                [_far(one, several) for one in outliers.far_out],
-                frozenset({3, 4}),
-            )
+    far = [
+        (
+            one.cell,
+            one.invocation_id,
+            one.metric,
+            show_quantity(one.value, one.unit, 4),
+            show_ratio(one.times_median),
+            view.host(one.host),
         )
-    if outliers.comparisons:
-        columns = ("comparison", "as it is", "without far out", "with perturbed", "says the same")
-        tables.append(
-            Table(
-                "Ratios as they are, and otherwise",
-                (*columns, "host") if several else columns,
-                [_row(one, several) for one in outliers.comparisons],
-            )
+        for one in outliers.far_out
+    ]
+    otherwise = [
+        (
+            one.place,
+            *(
+                show_interval(ratio) if show_ends(ratio) else ratio.reason
+                for ratio in (one.ratio, one.without_far_out, one.with_perturbed)
+            ),
+            "no" if one.changes else "yes",
+            view.host(one.host),
         )
-    return tables
-
-
-def _far(one: FarOut, several: bool) -> tuple[str, ...]:
-    texts = (
-        one.cell,
-        one.invocation_id,
-        one.metric,
-        show_quantity(one.value, one.unit, 4),
-        show_ratio(one.times_median),
-    )
-    return (*texts, one.host) if several else texts
-
-
-def _row(one: Sensitivity, several: bool) -> tuple[str, ...]:
-    texts = (
-        one.place,
-        *(
-            show_interval(ratio) if show_ends(ratio) else ratio.reason
-            for ratio in (one.ratio, one.without_far_out, one.with_perturbed)
-        ),
-        "no" if one.changes else "yes",
-    )
-    return (*texts, one.host) if several else texts
+        for one in outliers.comparisons
+    ]
+    return [
+        Table("Far from the rest of their cell", _FAR_OUT, far, frozenset({3, 4})),
+        Table("Ratios as they are, and otherwise", _OTHERWISE, otherwise),
+    ]

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.replay.result import CompilationControl, ControlledPair
-from regatta.figures.axes import Figure, Group, Trace, axis, layout
+from regatta.figures.axes import Figure, Group
+from regatta.figures.bars import SharedClass, share_bars
 from regatta.figures.looks import LegendEntry, Look
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     hover,
     parameters_text,
-    plot_text,
-    shorten,
     show_ends,
     show_heap,
     show_percent,
@@ -26,7 +25,6 @@ _COLUMNS = (
 )  # fmt: skip
 #: A page is not the place of thousands of rows; the JSON has them all.
 _ROWS = 300
-_ROW_PX, _FRAME_PX = 26, 70
 
 
 def replay_section(found: Sequence[CompilationControl], view: View) -> Section | None:
@@ -52,35 +50,18 @@ def replay_tables(found: Sequence[CompilationControl], view: View) -> list[Table
     return [_table(one) for one in found if one.pairs]
 
 
-def _bars(found: list[CompilationControl]) -> Figure:
+def _bars(found: Sequence[CompilationControl]) -> Figure:
     names = [f"{one.modifiers}, {one.phase}" for one in found]
-    traces: list[Trace] = []
+    classes = []
     for name, colour in _CLASSES:
         counts = [sum(pair.agreement == name for pair in one.pairs) for one in found]
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "x": [
-                    round(100.0 * count / len(one.pairs), 3) for count, one in zip(counts, found, strict=True)
-                ],
-                "y": list(range(len(found))),
-                "marker": {"color": colour, "line": {"width": 0}},
-                "hoverinfo": "text",
-                "hovertext": [
-                    hover(row, f"{name}: {count} of {len(one.pairs)} comparisons")
-                    for row, count, one in zip(names, counts, found, strict=True)
-                ],
-            }
-        )
-    y = axis(
-        range=[len(found) - 0.5, -0.5],
-        tickvals=list(range(len(found))),
-        ticktext=[plot_text(shorten(name, 30)) for name in names],
-        showgrid=False,
-    )
-    frame = layout(axis("comparisons (%)", range=[0, 100]), y, barmode="stack", bargap=0.25)
-    return Figure("", _FRAME_PX + _ROW_PX * len(found), traces, frame)
+        texts = [
+            hover(row, f"{name}: {count} of {len(one.pairs)} comparisons")
+            for row, count, one in zip(names, counts, found, strict=True)
+        ]
+        shares = [count / len(one.pairs) for count, one in zip(counts, found, strict=True)]
+        classes.append(SharedClass(colour, shares, texts))
+    return share_bars("", names, classes)
 
 
 def _table(one: CompilationControl) -> Table:

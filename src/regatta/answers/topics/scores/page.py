@@ -5,24 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span, reading
+from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
 from regatta.answers.page.view import View
 from regatta.answers.topics.scores.result import SuiteScore
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
-from regatta.figures.text import choose_scale
+from regatta.figures.text import choose_scale, joined, show_interval
 
-_COLUMNS = ("suite", "size", "run", "configuration", "benchmark", "reference", "elapsed", "n", "score")
+_COLUMNS = (
+    "host",
+    "suite",
+    "size",
+    "run",
+    "configuration",
+    "benchmark",
+    "reference",
+    "elapsed",
+    "n",
+    "score",
+)
 
 
 def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
     """A dot plot with intervals for each suite, size and host, and tables; None where no suite has a reference."""
     if not found:
         return None
-    several = _several(found)
     groups: dict[str, list[SuiteScore]] = {}
     for score in found:
-        groups.setdefault(_place(score, several), []).append(score)
+        groups.setdefault(joined(f"{score.suite} {score.size}", view.on_host(score.host)), []).append(score)
     return Section(
         "scores",
         "Scores",
@@ -36,16 +46,7 @@ def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
 
 def scores_tables(found: Sequence[SuiteScore], view: View) -> list[Table]:
     """Every benchmark with its score, and those without one."""
-    several = _several(found)
-    return [_table(found, several), *_left_out(found, several)] if found else []
-
-
-def _several(found: Sequence[SuiteScore]) -> bool:
-    return len({score.host for score in found}) > 1
-
-
-def _place(score: SuiteScore, several: bool) -> str:
-    return f"{score.suite} {score.size}" + (f" on {score.host}" if several else "")
+    return [_table(found, view), _left_out(found, view)]
 
 
 def _run(score: SuiteScore) -> str:
@@ -76,43 +77,28 @@ def _mean_of(score: SuiteScore) -> str:
     return f"geometric mean of {of}"
 
 
-def _table(found: Sequence[SuiteScore], several: bool) -> Table:
+def _table(found: Sequence[SuiteScore], view: View) -> Table:
     rows = []
     for score in found:
-        place = (score.suite, score.size, _run(score), score.configuration)
-        host = (score.host,) if several else ()
+        place = _where(score, view)
         for member in score.members:
             scale = choose_scale([member.elapsed_s], "s")
             rows.append(
                 (
-                    *host, *place, member.name, f"{member.reference_s:.4g} s",
-                    scale.with_unit(member.elapsed_s.point), str(member.score.n), reading(member.score),
+                    *place, member.name, f"{member.reference_s:.4g} s",
+                    scale.with_unit(member.elapsed_s.point), str(member.score.n), show_interval(member.score),
                 )
             )  # fmt: skip
         if score.members:
-            rows.append((*host, *place, _mean_of(score), score.machine, "", "", reading(score.overall)))
-    columns = ("host", *_COLUMNS) if several else _COLUMNS
-    return Table("", columns, rows, frozenset({5 + several, 6 + several, 7 + several}))
+            rows.append((*place, _mean_of(score), score.machine, "", "", show_interval(score.overall)))
+    return Table("", _COLUMNS, rows, frozenset({6, 7, 8}))
 
 
-def _left_out(found: Sequence[SuiteScore], several: bool) -> list[Table]:
-    """What is in no mean, and why; nothing where every suite is complete."""
-    rows = [
-        (
-            *((score.host,) if several else ()),
-            score.suite,
-            score.size,
-            _run(score),
-            score.configuration,
-            name,
-            reason,
-        )
-        for score in found
-        for name, reason in score.left_out
-    ]
-    columns = ("suite", "size", "run", "configuration", "benchmark", "why it has no score")
-    return (
-        [Table("Without a score", ("host", *columns) if several else columns, rows, detail=True)]
-        if rows
-        else []
-    )
+def _left_out(found: Sequence[SuiteScore], view: View) -> Table:
+    """What is in no mean, and why; no rows where every suite is complete."""
+    rows = [(*_where(score, view), name, reason) for score in found for name, reason in score.left_out]
+    return Table("Without a score", (*_COLUMNS[:6], "why it has no score"), rows, detail=True)
+
+
+def _where(score: SuiteScore, view: View) -> tuple[str, ...]:
+    return view.host(score.host), score.suite, score.size, _run(score), score.configuration

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.sleeps.compute import SleepCurve, sleep_curves
-from regatta.figures.axes import Figure, Group, Trace, log_axis, log_ticks
-from regatta.figures.curves import Point
+from regatta.figures.axes import Figure, Group, log_axis, log_ticks
+from regatta.figures.curves import Point, segment
 from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_texts, labelled_figure, time_quantity
 from regatta.figures.section import Section
 from regatta.figures.text import hover, joined, parameters_text, show_percent, show_quantity
@@ -52,14 +52,7 @@ def _figure(title: str, curves: Sequence[SleepCurve]) -> Figure:
     low, high = asked[0], asked[-1]
     ticks = {tick: show_quantity(tick, "ns") for tick in log_ticks(low, high)}
     exact = NamedLine("", [Point(x, x, math.nan, math.nan, "") for x in (low, high)])
-    under: Trace = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [low, high],
-        "y": [low, high],
-        "line": {"color": "@muted", "width": 1, "dash": "dash"},
-        "hoverinfo": "skip",
-    }
+    under = segment([low, high], [low, high], "@muted", dash="dash")
     quantity = time_quantity("duration", [*lines, exact])
     return labelled_figure(title, lines, log_axis("asked for", low, high, ticks), quantity, under=[under])
 

@@ -12,6 +12,7 @@ from regatta.answers.page.view import View
 from regatta.answers.parts import Sample
 from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
+from regatta.figures.curves import segment
 from regatta.figures.looks import Look
 from regatta.figures.section import Section
 from regatta.figures.text import Scale, finite, shorten, tidy
@@ -68,7 +69,8 @@ def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> 
             traces.append(_density([panel.scale.tidy(v) for v in good], y, look))
         traces += _points(cell, y, look, panel.scale)
         if good:
-            traces.append(_mean(fmean(good), y, panel.scale))
+            mean = fmean(good) * panel.scale.factor
+            traces.append(segment([mean, mean], [y - 0.26, y + 0.26], width=2))
         labels.append(row_label(y + 0.29, shorten(panel.name(cell))))
         labels.append(row_label(y + 0.29, _reading(good, panel.scale), side="right"))
     y_axis: dict[str, Any] = {"range": [-len(cells) + 0.6, 0.62], "visible": False, "automargin": False}
@@ -129,15 +131,3 @@ def _scatter(
 def _jitter(sample: Sample) -> float:
     """Spread by the golden ratio over the round: the same in every report, and neighbours never on top of each other."""
     return _SPREAD * (2 * ((sample.round + 1) * _GOLDEN % 1) - 1)
-
-
-def _mean(value: float, y: float, scale: Scale) -> Trace:
-    """A short stroke at the mean."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [scale.tidy(value)] * 2,
-        "y": [y - 0.26, y + 0.26],
-        "line": {"color": "@ink", "width": 2},
-        "hoverinfo": "skip",
-    }

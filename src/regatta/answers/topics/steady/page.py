@@ -76,16 +76,15 @@ def steady_section(found: Steadiness | None, view: View) -> Section | None:
 def steady_tables(found: Steadiness | None, view: View) -> list[Table]:
     """The series with their classes and windows."""
     series = () if found is None else found.series
-    several = len({one.place.host for one in series}) > 1
-    rows = [_row(one, several) for one in series]
-    return [Table("", _COLUMNS, rows, frozenset({1, 3, 4, 5, 6}))] if rows else []
+    rows = [_row(one, view) for one in series]
+    return [Table("", _COLUMNS, rows, frozenset({1, 3, 4, 5, 6}))]
 
 
-def _row(one: SeriesSteadiness, several_hosts: bool) -> tuple[str, ...]:
+def _row(one: SeriesSteadiness, view: View) -> tuple[str, ...]:
     heap = show_heap(one.place.heap)
     ratio = one.cov_over_changepoints
     parts = (
-        one.place.benchmark, one.place.configuration, heap, parameters_text(one.parameters), one.place.host if several_hosts else "",
+        one.place.benchmark, one.place.configuration, heap, parameters_text(one.parameters), view.host(one.place.host),
     )  # fmt: skip
     kinds = ", ".join(f"{count} {kind}" for kind, count in one.kinds.items())
     return (

@@ -22,7 +22,7 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
     """A table and a figure of the rounds needed; None where the number of rounds was fixed."""
     if not groups:
         return None
-    figure = _figure(groups, _several(groups))
+    figure = _figure(groups, view)
     return Section(
         "stopping",
         "Stopping",
@@ -36,24 +36,17 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
 
 def stopping_tables(groups: Sequence[StoppedGroup], view: View) -> list[Table]:
     """What each block group needed, and the comparisons that decided."""
-    if not groups:
-        return []
-    several = _several(groups)
-    rows = [_row(group, several) for group in groups]
-    return [Table("Block groups", _COLUMNS, rows, frozenset({1, 2, 3, 4})), *_pair_tables(groups, several)]
+    rows = [_row(group, view) for group in groups]
+    return [Table("Block groups", _COLUMNS, rows, frozenset({1, 2, 3, 4})), _pair_table(groups, view)]
 
 
-def _several(groups: Sequence[StoppedGroup]) -> bool:
-    return len({group.host for group in groups}) > 1
+def _name(group: StoppedGroup, view: View) -> str:
+    return group.place + view.host(group.host, ", on ")
 
 
-def _name(group: StoppedGroup, several: bool) -> str:
-    return f"{group.place}, on {group.host}" if several else group.place
-
-
-def _row(group: StoppedGroup, several: bool) -> tuple[str, ...]:
+def _row(group: StoppedGroup, view: View) -> tuple[str, ...]:
     return (
-        _name(group, several),
+        _name(group, view),
         "not decided yet" if group.needed is None else str(group.needed),
         str(group.run),
         show_percent(group.target_percent / 100),
@@ -63,11 +56,11 @@ def _row(group: StoppedGroup, several: bool) -> tuple[str, ...]:
     )
 
 
-def _pair_tables(groups: Sequence[StoppedGroup], several: bool) -> list[Table]:
-    rows: list[tuple[str, ...]] = [
+def _pair_table(groups: Sequence[StoppedGroup], view: View) -> Table:
+    rows = [
         (
-            _name(group, several),
-            " / ".join(name for name in (pair.a_name, pair.b_name) if name) + _given(pair.parameters),
+            _name(group, view),
+            f"{' / '.join(filter(None, (pair.a_name, pair.b_name)))} {pair.parameters}".rstrip(),
             str(pair.decided_by),
             show_percent(math.expm1(pair.sd), 2) if pair.sd >= 0 else "",
             "" if pair.needed is None else str(pair.needed),
@@ -86,17 +79,13 @@ def _pair_tables(groups: Sequence[StoppedGroup], several: bool) -> list[Table]:
         "interval now",
         "why",
     )
-    return [Table("Comparisons that decided", columns, rows, frozenset({2, 3, 4, 5}))] if rows else []
+    return Table("Comparisons that decided", columns, rows, frozenset({2, 3, 4, 5}))
 
 
-def _given(parameters: str) -> str:
-    return f" {parameters}" if parameters else ""
-
-
-def _figure(groups: Sequence[StoppedGroup], several: bool) -> Figure:
+def _figure(groups: Sequence[StoppedGroup], view: View) -> Figure:
     """A bar a group, those that needed most first."""
     chosen = sorted(groups, key=lambda group: -(group.needed or group.maximum))[:_ROWS_AT_MOST]
-    names = [_name(group, several) for group in chosen]
+    names = [_name(group, view) for group in chosen]
     rows = list(range(len(chosen)))
     needed = [group.needed if group.needed is not None else group.run for group in chosen]
     traces: list[Trace] = [
@@ -120,7 +109,7 @@ def _figure(groups: Sequence[StoppedGroup], several: bool) -> Figure:
     ]
     labels = [row_label(row - 0.22, name) for row, name in zip(rows, names, strict=True)]
     labels += [
-        row_label(row - 0.22, "" if group.met is not False else "target not met", side="right")
+        row_label(row - 0.22, "target not met", side="right")
         for row, group in zip(rows, chosen, strict=True)
         if group.met is False
     ]

@@ -11,14 +11,13 @@ from regatta.answers.page.ratio_rows import (
     band_words,
     ratio_figures,
     ratio_span,
-    reading,
 )
 from regatta.answers.page.view import View
 from regatta.answers.topics.suites.result import SuiteComparison
 from regatta.figures.axes import Group
 from regatta.figures.looks import Look
 from regatta.figures.section import Section, Table
-from regatta.figures.text import joined, show_heap
+from regatta.figures.text import joined, show_heap, show_interval
 
 _PLAIN = Look("@ink", "circle", "solid")
 
@@ -27,10 +26,10 @@ def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | No
     """Forest plots with the means below their benchmarks, and a table; None where no suite has two benchmarks."""
     if not found:
         return None
-    several = _several(found)
     groups: dict[str, list[SuiteComparison]] = {}
     for suite in found:
-        groups.setdefault(_place(suite, several), []).append(suite)
+        place = joined(suite.suite, show_heap(suite.heap, "heap "), view.on_host(suite.host))
+        groups.setdefault(place, []).append(suite)
     return Section(
         "suites",
         "Suites",
@@ -42,11 +41,6 @@ def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | No
             group for place, suites in groups.items() if (group := _group(place, suites, view)) is not None
         ],
     )
-
-
-def _place(suite: SuiteComparison, several: bool) -> str:
-    parts = (suite.suite, show_heap(suite.heap, "heap "), f"on {suite.host}" if several else "")
-    return joined(*parts)
 
 
 def _group(place: str, suites: list[SuiteComparison], view: View) -> Group | None:
@@ -82,16 +76,10 @@ def _rows(suite: SuiteComparison, look: Look) -> list[RatioRow]:
     return rows
 
 
-def _several(found: Sequence[SuiteComparison]) -> bool:
-    return len({suite.host for suite in found}) > 1
-
-
 def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
     """Both intervals of every suite, and what is left out of it."""
-    if not found:
-        return []
-    several = _several(found)
     columns = (
+        "host",
         "suite",
         "heap",
         "ratio",
@@ -101,18 +89,18 @@ def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
         "matters",
         "left out",
     )
-    rows = [(suite.host, *_cells(suite)) if several else _cells(suite) for suite in found]
-    return [Table("", ("host", *columns) if several else columns, rows, frozenset({3 + several}))]
-
-
-def _cells(suite: SuiteComparison) -> tuple[str, ...]:
-    return (
-        suite.suite,
-        show_heap(suite.heap),
-        f"{suite.a_name} / {suite.b_name}",
-        str(len(suite.members)),
-        reading(suite.these),
-        reading(suite.like_these),
-        suite.practical,
-        "; ".join(f"{benchmark}: {reason}" for benchmark, reason in suite.left_out),
-    )
+    rows = [
+        (
+            view.host(suite.host),
+            suite.suite,
+            show_heap(suite.heap),
+            f"{suite.a_name} / {suite.b_name}",
+            str(len(suite.members)),
+            show_interval(suite.these),
+            show_interval(suite.like_these),
+            suite.practical,
+            "; ".join(f"{benchmark}: {reason}" for benchmark, reason in suite.left_out),
+        )
+        for suite in found
+    ]
+    return [Table("", columns, rows, frozenset({4}))]
