@@ -11,9 +11,9 @@ from typing import Any
 
 from regatta.answers.parts import Place
 from regatta.answers.result import Answer, CellAnswer, Comparison
-from regatta.answers.topics.aa.result import Gate
+from regatta.answers.topics.aa.compute import Gate
 from regatta.answers.topics.aa.topic import AA
-from regatta.answers.topics.collectors.result import Overhead
+from regatta.answers.topics.collectors.compute import Overhead
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.hosts.result import HostComparison
 from regatta.answers.topics.hosts.topic import HOSTS

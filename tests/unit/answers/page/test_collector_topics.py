@@ -14,7 +14,7 @@ from regatta.answers.page.page import render
 from regatta.answers.page.panels import PERCENTILE, panels_of
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.collectors.result import Overheads
+from regatta.answers.topics.collectors.compute import Overheads
 from regatta.answers.topics.collectors.topic import COLLECTORS
 from regatta.answers.topics.latency.topic import LATENCY
 from regatta.answers.topics.registry import sections_of

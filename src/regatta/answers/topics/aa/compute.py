@@ -4,15 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
-from regatta.answers.topics.aa.result import Gate, TwinPair
 from regatta.answers.words import counted, shows_difference
-from regatta.stats.estimate import Floats, undefined
+from regatta.stats.estimate import Floats, Interval, undefined
 from regatta.stats.proportion import proportion_interval, too_often_p
 from regatta.stats.ratios import PAIRED, paired_log_ratio
+
+
+@dataclass(frozen=True)
+class TwinPair:
+    """A cell and its twin: the ratio twin/cell, which is 1 but for chance."""
+
+    place: Place = field(metadata={INLINED: ("benchmark", "configuration", *HEAP)})
+    metric: str
+    ratio: Interval
+    p: float
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One host: how often a difference was shown where there is none."""
+
+    host: str
+    pairs: tuple[TwinPair, ...]
+    #: pairs whose interval leaves out 1
+    alarms: int
+    #: share of false alarms among all intervals of a few successive blocks each, between 0 and 1
+    alarm_rate: Interval
+    #: probability of so many alarms if the intervals are right
+    p: float
+    #: the share that the level allows
+    allowed: float
+    #: None: too little was measured to say
+    holds: bool | None
+    words: str
+
 
 #: blocks of one short interval: enough for a t interval, few enough that an experiment has many
 WINDOW_BLOCKS = 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.aa.result import Gate, TwinPair
+from regatta.answers.topics.aa.compute import Gate, TwinPair
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio
 

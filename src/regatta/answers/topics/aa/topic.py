@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.aa.compute import judge_gates
+from regatta.answers.topics.aa.compute import Gate, judge_gates
 from regatta.answers.topics.aa.page import aa_section, aa_tables
-from regatta.answers.topics.aa.result import Gate
 
 #: one gate per host
 AA: Topic[tuple[Gate, ...]] = Topic(

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.chat.compute import MODES
-from regatta.answers.topics.chat.result import Chat, ChatCurve, ChatPoint
+from regatta.answers.topics.chat.compute import MODES, Chat, ChatCurve, ChatPoint
 from regatta.figures.axes import Figure, Group, axis
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (

@@ -6,9 +6,8 @@ from typing import Any
 
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Lead, Topic, Words
-from regatta.answers.topics.chat.compute import judge_chat, why_uncounted
+from regatta.answers.topics.chat.compute import Chat, judge_chat, why_uncounted
 from regatta.answers.topics.chat.page import chat_section, chat_tables
-from regatta.answers.topics.chat.result import Chat
 from regatta.answers.topics.chat.words import chat_words, first_words
 
 

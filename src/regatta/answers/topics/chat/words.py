@@ -6,8 +6,16 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
-from regatta.answers.topics.chat.compute import COST, DELIVERED, HEADLINE_PAIRS, LATE, PAIRS
-from regatta.answers.topics.chat.result import Chat, ChatPlace, ModeContrast
+from regatta.answers.topics.chat.compute import (
+    COST,
+    DELIVERED,
+    HEADLINE_PAIRS,
+    LATE,
+    PAIRS,
+    Chat,
+    ChatPlace,
+    ModeContrast,
+)
 from regatta.answers.words import bound_words, listed
 from regatta.figures.text import show_unit
 from regatta.host.units import display_scale

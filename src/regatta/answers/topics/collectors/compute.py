@@ -3,17 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
-from regatta.answers.parts import Place
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.collectors.result import RESOURCES, DistilledCost, Overhead, Overheads, Resource
 from regatta.host.units import UNITS
 from regatta.host.values.experiment import Heap
-from regatta.stats.estimate import NAN, Floats
+from regatta.stats.estimate import NAN, Floats, Interval
 from regatta.stats.overhead import lower_bound_overheads
+
+#: time that passes, or time that processors work
+Resource = Literal["wall", "cpu"]
+
+RESOURCES: tuple[Resource, ...] = ("wall", "cpu")
+
+
+@dataclass(frozen=True)
+class DistilledCost:
+    """The smallest mean cost, over collectors and heaps, that remains without what is surely the collector's.
+
+    `collector` and `heap`: of the cell that is cheapest so.
+    """
+
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", "modifiers")})
+    resource: Resource
+    #: in s
+    cost: Interval
+    collector: str
+    heap: Heap
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """Mean total cost of one cell over the distilled cost of its benchmark, host, runtime and modifiers: a lower bound."""
+
+    cell_id: str
+    place: Place = field(
+        metadata={
+            INLINED: (
+                "host", "benchmark", "runtime", "modifiers", "collector", *HEAP,
+            )
+        }
+    )  # fmt: skip
+    resource: Resource
+    ratio: Interval
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """All of an experiment; empty where no program tells how long its collector paused."""
+
+    distilled: tuple[DistilledCost, ...] = ()
+    overheads: tuple[Overhead, ...] = ()
+
 
 #: resource -> the metric that is its total
 _TOTALS: dict[Resource, str] = {"wall": "elapsed", "cpu": "cpu"}

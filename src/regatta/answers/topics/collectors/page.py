@@ -11,7 +11,7 @@ from regatta.answers.page.panels import PERCENTILE, Panel
 from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
 from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer
-from regatta.answers.topics.collectors.result import RESOURCES, Overhead, Overheads, Resource
+from regatta.answers.topics.collectors.compute import RESOURCES, Overhead, Overheads, Resource
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.over_heap import HeapLine, over_heap

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.collectors.compute import judge_overheads
+from regatta.answers.topics.collectors.compute import Overheads, judge_overheads
 from regatta.answers.topics.collectors.page import collectors_section, collectors_tables
-from regatta.answers.topics.collectors.result import Overheads
 from regatta.answers.topics.collectors.words import collector_words
 
 COLLECTORS: Topic[Overheads] = Topic(

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from regatta.answers.names import Names
 from regatta.answers.result import CellAnswer
 from regatta.answers.samples import PlannedCell, Samples
-from regatta.answers.topics.collectors.compute import collector_groups
-from regatta.answers.topics.collectors.result import Overhead, Overheads, Resource
+from regatta.answers.topics.collectors.compute import Overhead, Overheads, Resource, collector_groups
 from regatta.answers.words import counted, how_much, listed
 from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Heap, Scalar

@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from regatta.answers.names import heap_words
 from regatta.answers.result import CellAnswer
-from regatta.answers.topics.dependence.result import Dependence
 from regatta.answers.words import counted
 from regatta.figures.text import show_percent
+from regatta.host.values.experiment import Scalar
 from regatta.stats.dependence import lag_1
 from regatta.stats.proportion import too_often_p
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """The lag-1 autocorrelation of one cell's values in the order of time; NaN with a reason when undefined."""
+
+    host: str
+    cell_id: str
+    #: the cell, as a person names it
+    place: str
+    metric: str
+    parameters: Mapping[str, Scalar]
+    n: int
+    #: -1 to 1; above 0 when a value resembles the one before it
+    autocorrelation: float
+    #: independent values keep within `low` and `high` as often as the answer's level says
+    low: float
+    high: float
+    #: whether it lies outside of them
+    beyond: bool
+    reason: str = ""
+
 
 #: so many cells beyond the limits, were all independent, in less than one experiment of a hundred
 _SIGNIFICANT = 0.01

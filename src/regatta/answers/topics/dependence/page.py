@@ -10,7 +10,7 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import TEXTS_AT_MOST, Panel, cell_hover, place_of
 from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer
-from regatta.answers.topics.dependence.result import Dependence
+from regatta.answers.topics.dependence.compute import Dependence
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.curves import segment
 from regatta.figures.section import Section, Table

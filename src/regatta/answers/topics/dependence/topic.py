@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.dependence.compute import dependence_words, dependences
+from regatta.answers.topics.dependence.compute import Dependence, dependence_words, dependences
 from regatta.answers.topics.dependence.page import dependence_section, dependence_tables
-from regatta.answers.topics.dependence.result import Dependence
 
 #: one value per cell
 DEPENDENCE: Topic[tuple[Dependence, ...]] = Topic(

@@ -4,20 +4,62 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import duckdb
 import numpy as np
 
 from regatta.answers.names import Names, heap_words
-from regatta.answers.parts import shared_heap
+from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Samples
-from regatta.answers.topics.levels.result import CellLevels
 from regatta.answers.words import counted
 from regatta.host.units import UNITS
-from regatta.host.values.experiment import SteadyState
+from regatta.host.values.experiment import Scalar, SteadyState
 from regatta.stats.levels import VarianceLevels, levels_of, optimal_repetitions
+
+
+@dataclass(frozen=True)
+class CellLevels:
+    """One series with several iterations after warm-up.
+
+    `counts`, `s_squared`, `t_squared`: iterations first, then invocations (then hosts); biased and unbiased variances in the
+    unit squared. An unbiased one below 0 says that the level adds nothing that could be seen.
+    """
+
+    cell_id: str
+    #: on no host where the levels go up to hosts
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
+    metric: str
+    parameters: Mapping[str, Scalar]
+    unit: str
+    mean: float
+    #: names of the levels
+    levels: tuple[str, ...]
+    counts: tuple[int, ...]
+    s_squared: tuple[float, ...]
+    t_squared: tuple[float, ...]
+    #: seconds of an iteration, and of an invocation without them (start and warm-up); NaN where not known
+    iteration_s: float
+    invocation_s: float
+    #: iterations after warm-up that give most for the time; infinite where invocations add nothing, NaN where not known
+    best_iterations: float
+    reason: str = ""
+
+    @property
+    def spread_percent(self) -> tuple[float, ...]:
+        """Standard deviation that each level adds, in per cent of the mean; 0 where nothing could be seen."""
+        return tuple(
+            100.0 * max(0.0, t) ** 0.5 / abs(self.mean) if self.mean else float("nan") for t in self.t_squared
+        )
+
+    @property
+    def share_percent(self) -> tuple[float, ...]:
+        """How much of one iteration's variance each level adds, in per cent."""
+        clipped = [max(0.0, t) for t in self.t_squared]
+        total = sum(clipped)
+        return tuple(100.0 * t / total if total > 0 else float("nan") for t in clipped)
+
 
 #: more series than this are told together
 _FEW = 3

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.levels.result import CellLevels
+from regatta.answers.topics.levels.compute import CellLevels
 from regatta.figures.section import Section, Table
 from regatta.figures.text import parameters_text, show_heap, show_number, show_percent
 

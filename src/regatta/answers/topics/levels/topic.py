@@ -6,9 +6,8 @@ from typing import Any
 
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.levels.compute import level_words, variance_by_level
+from regatta.answers.topics.levels.compute import CellLevels, level_words, variance_by_level
 from regatta.answers.topics.levels.page import levels_section, levels_tables
-from regatta.answers.topics.levels.result import CellLevels
 
 
 def _document(levels: tuple[CellLevels, ...]) -> list[dict[str, Any]]:

@@ -12,20 +12,80 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from typing import Literal
 
 import duckdb
 
 from regatta.answers.comparisons import PilotPairs, contrasts_of, no_pilot
 from regatta.answers.facts import Facts
 from regatta.answers.pairs import Pair
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import Samples, Series
-from regatta.answers.topics.load.result import Aspect, LoadCurve, LoadPoint, LoadStep, Scaling, Verdict
 from regatta.answers.words import practical, shows_difference
 from regatta.host.units import UNITS, is_positive
-from regatta.host.values.experiment import Scalar
+from regatta.host.values.experiment import Better, Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.multiplicity import holm
+
+#: what a number is of: the median process, all processes together, or the best or the worst process
+Aspect = Literal["each", "system", "fastest", "slowest"]
+
+#: `up` and `down`: a change is shown; `same`: none that matters is possible; `open`: neither; `unknown`: no interval
+Verdict = Literal["up", "down", "same", "open", "unknown"]
+
+
+@dataclass(frozen=True)
+class LoadPoint:
+    """One load. `parallel`: processes at a time, >= 1. `values`: one an invocation, in the curve's unit, in order of time."""
+
+    parallel: int
+    cell_id: str
+    estimate: Interval
+    values: tuple[float, ...]
+    #: what all processes do together, over what one does alone; None where that means nothing or one alone was not measured
+    throughput: Interval | None = None
+
+
+@dataclass(frozen=True)
+class LoadStep:
+    """The value at `load` over that at the lighter load `over`."""
+
+    over: int
+    load: int
+    ratio: Interval
+    p: float
+    #: p after Holm, over all pairs of loads of all curves that are spoken of
+    p_holm: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class LoadCurve:
+    """One series over the load. `points` ascend in `parallel`, two at least; `steps` are those that are told."""
+
+    #: the program's name (`lat_syscall`); where several of its settings are measured, with what tells them apart
+    program: str
+    place: Place = field(metadata={INLINED: ("host", "runtime", "collector", "modifiers", *HEAP)})
+    #: name without the aspect
+    metric: str
+    aspect: Aspect
+    unit: str
+    better: Better
+    #: without `parallel`
+    parameters: Mapping[str, Scalar]
+    points: tuple[LoadPoint, ...]
+    steps: tuple[LoadStep, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """All curves of an experiment; empty where nothing was measured under two loads."""
+
+    curves: tuple[LoadCurve, ...] = ()
+    #: host -> CPUs that the measured processes could use, where that is known
+    cpus: Mapping[str, int] = field(default_factory=dict)
+
 
 LOAD = "parallel"
 #: of programs whose own metric is a time: operations a second of all processes

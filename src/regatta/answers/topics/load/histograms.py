@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regatta.answers.topics.load.result import LoadCurve
+from regatta.answers.topics.load.compute import LoadCurve
 from regatta.figures.axes import Figure, Trace, axis, layout
 from regatta.figures.curves import Point
 from regatta.figures.labelled import NamedLine, plain_quantity

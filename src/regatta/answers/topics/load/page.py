@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from regatta.answers.page.view import View
+from regatta.answers.topics.load.compute import Aspect, LoadCurve, LoadPoint, Scaling
 from regatta.answers.topics.load.histograms import histograms
-from regatta.answers.topics.load.result import Aspect, LoadCurve, LoadPoint, Scaling
 from regatta.answers.topics.load.words import processes_words
 from regatta.answers.words import counted
 from regatta.figures.axes import Figure, Group, axis

@@ -7,9 +7,8 @@ from typing import Any
 from regatta.answers.context import Context
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Lead, Topic, Words
-from regatta.answers.topics.load.compute import judge_scaling, usable_cpus
+from regatta.answers.topics.load.compute import Scaling, judge_scaling, usable_cpus
 from regatta.answers.topics.load.page import load_section, load_tables
-from regatta.answers.topics.load.result import Scaling
 from regatta.answers.topics.load.words import scaling_words
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from regatta.answers.topics.load.result import LoadCurve, LoadStep, Scaling
+from regatta.answers.topics.load.compute import LoadCurve, LoadStep, Scaling
 from regatta.answers.words import bound_words, counted, listed
 from regatta.figures.text import parameter_text
 from regatta.host.journal.modes import modes_in

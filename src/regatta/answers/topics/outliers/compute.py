@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,10 +11,49 @@ from regatta.answers.comparisons import PilotPairs, compare_all, comparison_grou
 from regatta.answers.names import Names
 from regatta.answers.result import Comparison
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
-from regatta.answers.topics.outliers.result import FarOut, Outliers, Sensitivity
 from regatta.answers.words import counted, shows_difference
-from regatta.host.values.experiment import Baseline
+from regatta.host.values.experiment import Baseline, Scalar
+from regatta.stats.estimate import Interval
 from regatta.stats.outliers import far_out
+
+
+@dataclass(frozen=True)
+class FarOut:
+    """One invocation whose value lies far from the others of its cell. It is in every estimate."""
+
+    host: str
+    cell_id: str
+    cell: str
+    invocation_id: str
+    metric: str
+    parameters: Mapping[str, Scalar]
+    value: float
+    unit: str
+    #: value over the median of its cell
+    times_median: float
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """One comparison as it is, without what lies far out, and with what was perturbed: ratios a/b."""
+
+    host: str
+    a: str
+    b: str
+    place: str
+    ratio: Interval
+    without_far_out: Interval
+    with_perturbed: Interval
+    #: does one of the two say something else: shown or not shown, or the other way round?
+    changes: bool
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """All of an experiment. `comparisons` only where a value of either side is far out or perturbed."""
+
+    far_out: tuple[FarOut, ...] = ()
+    comparisons: tuple[Sensitivity, ...] = ()
 
 
 def find_outliers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.outliers.result import Outliers
+from regatta.answers.topics.outliers.compute import Outliers
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_ends, show_interval, show_quantity, show_ratio
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from regatta.answers.context import Context
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.outliers.compute import find_outliers, outlier_words
+from regatta.answers.topics.outliers.compute import Outliers, find_outliers, outlier_words
 from regatta.answers.topics.outliers.page import outliers_section, outliers_tables
-from regatta.answers.topics.outliers.result import Outliers
 
 
 def _compute(context: Context) -> Outliers:

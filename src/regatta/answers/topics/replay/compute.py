@@ -6,17 +6,56 @@ Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Eva
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
 from regatta.answers.families.result import Family
 from regatta.answers.names import heap_words
-from regatta.answers.topics.replay.result import Agreement, CompilationControl, ControlledPair
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.words import counted, listed, shows_difference
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.experiment import Scalar, SteadyMethod
 from regatta.stats.estimate import Interval
+
+#: table 5's classes
+Agreement = Literal["agree", "inconclusive", "disagree"]
+
+
+@dataclass(frozen=True)
+class ControlledPair:
+    """Two collectors compared twice: on the plain configuration, and under a set of modifiers that controls compilation."""
+
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", *HEAP)})
+    metric: str
+    parameters: Mapping[str, Scalar]
+    a: str
+    b: str
+    #: a/b with simultaneous intervals
+    plain: Interval
+    controlled: Interval
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class CompilationControl:
+    """All comparisons under one set of modifiers and in one phase."""
+
+    modifiers: str
+    #: "mix" or "stable" under replay, else "startup" or "steady state"
+    phase: str
+    #: what it is held against: "startup" or "steady state", without control
+    against: str
+    pairs: tuple[ControlledPair, ...]
+    #: comparisons without an interval on one side
+    left_out: int
+    words: str
+
+    def count(self, agreement: Agreement) -> int:
+        """How many comparisons are in a class."""
+        return sum(pair.agreement == agreement for pair in self.pairs)
+
 
 #: what each phase of replay is held against
 _AGAINST = {"mix": "startup", "stable": "steady state"}

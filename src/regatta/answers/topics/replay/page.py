@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.replay.result import CompilationControl, ControlledPair
+from regatta.answers.topics.replay.compute import CompilationControl, ControlledPair
 from regatta.figures.axes import Figure, Group
 from regatta.figures.bars import SharedClass, share_bars
 from regatta.figures.looks import LegendEntry, Look

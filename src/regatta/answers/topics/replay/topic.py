@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.replay.compute import judge_control
+from regatta.answers.topics.replay.compute import CompilationControl, judge_control
 from regatta.answers.topics.replay.page import replay_section, replay_tables
-from regatta.answers.topics.replay.result import CompilationControl
 
 REPLAY: Topic[tuple[CompilationControl, ...]] = Topic(
     "replay",

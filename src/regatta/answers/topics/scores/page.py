@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, ratio_figures, ratio_span
 from regatta.answers.page.view import View
-from regatta.answers.topics.scores.result import SuiteScore
+from regatta.answers.topics.scores.compute import SuiteScore
 from regatta.figures.axes import Group
 from regatta.figures.section import Section, Table
 from regatta.figures.text import choose_scale, joined, show_interval

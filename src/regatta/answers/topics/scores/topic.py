@@ -8,9 +8,8 @@ from typing import Any
 from regatta.answers.context import Context
 from regatta.answers.plain import plain, row_of, text_of
 from regatta.answers.topic import Document, Lead, Rows, Topic, Words
-from regatta.answers.topics.scores.compute import find_references, judge_scores
+from regatta.answers.topics.scores.compute import SuiteScore, find_references, judge_scores
 from regatta.answers.topics.scores.page import scores_section, scores_tables
-from regatta.answers.topics.scores.result import SuiteScore
 
 
 def _compute(context: Context) -> tuple[SuiteScore, ...]:

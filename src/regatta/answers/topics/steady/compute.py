@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import duckdb
@@ -14,12 +14,81 @@ from numpy.typing import NDArray
 
 from regatta.answers.iterations import Batch, read_series
 from regatta.answers.names import Names
+from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import PlannedCell, Samples
-from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
-from regatta.host.values.experiment import SteadyState
+from regatta.host.values.experiment import Scalar, SteadyState
+from regatta.stats.estimate import Interval
 from regatta.stats.intervals import geometric_mean
 from regatta.stats.steady import steady_windows
 from regatta.stats.warmup import KINDS, LEAST_ITERATIONS, common_kind, courses_of
+
+
+@dataclass(frozen=True)
+class IterationCurve:
+    """Iterations of several invocations, each divided by the mean of its own steady state (or by its median without one).
+
+    `kind`: what the invocations have in common, such as their class. `iterations`: which are shown, counted from 0. `middle`, `low`,
+    `high`: median, 10th and 90th percentile over the invocations.
+    """
+
+    kind: str
+    invocations: int
+    iterations: tuple[int, ...]
+    middle: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SeriesSteadiness:
+    """One series (a cell's own metric with one set of parameters), judged by both ways."""
+
+    cell_id: str
+    #: `h2 at 2 x minheap (g1)`, for sentences
+    title: str
+    place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
+    metric: str
+    parameters: Mapping[str, Scalar]
+    #: that were judged
+    invocations: int
+    #: of a typical invocation
+    iterations: int
+    #: invocations that have a steady window, and the median of how many iterations come before it
+    cov_reached: int
+    cov_start: float
+    #: class by change points: the common one, "inconsistent", or "" where none could be told
+    kind: str
+    #: class -> invocations
+    kinds: Mapping[str, int]
+    #: median and largest number of iterations before the steady state by change points; NaN where none is steady
+    steady_from: float
+    steady_from_latest: float
+    #: mean of the steady window over the mean after the last change point, of invocations that have both
+    cov_over_changepoints: Interval
+    #: "agree" (the whole interval within theta), "disagree" (it excludes equality), "open", or "" where no invocation has both
+    agreement: str
+    #: invocations that change after the spec's warm-up, and their mean after it over that after the last change point
+    after_warmup: int
+    bias: Interval
+    curve: IterationCurve
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """All series of an experiment that have enough iterations."""
+
+    window: int
+    threshold: float
+    warmup: int
+    series: tuple[SeriesSteadiness, ...]
+    #: of all series, a curve a class of invocation
+    curves: tuple[IterationCurve, ...]
+    #: series with several iterations, but too few to judge: how many, and the most iterations that one has
+    too_short: int = 0
+    most_iterations: int = 0
+    #: 0, or how many invocations of each cell were judged at most, evenly spread over time
+    judged_at_most: int = 0
+
 
 #: Finding change points takes some 6 ns for each pair of a series' iterations; no answer waits longer than this for it.
 _NS_A_PAIR = 6.0

@@ -8,7 +8,7 @@ from regatta.answers.page.looks import Looks
 from regatta.answers.page.panels import Panel, SeriesKey, series_key
 from regatta.answers.page.view import View
 from regatta.answers.result import CellAnswer
-from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
+from regatta.answers.topics.steady.compute import IterationCurve, SeriesSteadiness, Steadiness
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, log_axis, value_axis
 from regatta.figures.curves import Point, curve
 from regatta.figures.looks import LegendEntry, Look

@@ -7,9 +7,8 @@ from typing import Any
 from regatta.answers.context import Context
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.steady.compute import judge_steadiness
+from regatta.answers.topics.steady.compute import Steadiness, judge_steadiness
 from regatta.answers.topics.steady.page import steady_section, steady_tables
-from regatta.answers.topics.steady.result import Steadiness
 from regatta.answers.topics.steady.words import steadiness_words, summary_words
 
 

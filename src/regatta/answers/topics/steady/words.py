@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from regatta.answers.names import Names
 from regatta.answers.samples import PlannedCell
-from regatta.answers.topics.steady.result import SeriesSteadiness, Steadiness
+from regatta.answers.topics.steady.compute import SeriesSteadiness, Steadiness
 from regatta.answers.words import counted, how_much, listed
 from regatta.figures.text import show_percent
 from regatta.host.values.experiment import SteadyState

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.stopping.result import StoppedGroup
+from regatta.answers.topics.stopping.compute import StoppedGroup
 from regatta.figures.axes import Figure, Group, Trace, axis, layout, row_label
 from regatta.figures.section import Section, Table
 from regatta.figures.text import plot_text, show_percent

@@ -13,7 +13,7 @@ from regatta.answers.page.ratio_rows import (
     ratio_span,
 )
 from regatta.answers.page.view import View
-from regatta.answers.topics.suites.result import SuiteComparison
+from regatta.answers.topics.suites.compute import SuiteComparison
 from regatta.figures.axes import Group
 from regatta.figures.looks import Look
 from regatta.figures.section import Section, Table

@@ -8,9 +8,8 @@ from typing import Any
 from regatta.answers.context import Context
 from regatta.answers.plain import place_of, plain, row_of
 from regatta.answers.topic import Document, Rows, Topic, Words
-from regatta.answers.topics.suites.compute import judge_suites
+from regatta.answers.topics.suites.compute import SuiteComparison, judge_suites
 from regatta.answers.topics.suites.page import suites_section, suites_tables
-from regatta.answers.topics.suites.result import SuiteComparison
 
 
 def _compute(context: Context) -> tuple[SuiteComparison, ...]:

@@ -11,7 +11,7 @@ import pytest
 
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
-from regatta.answers.topics.aa.result import Gate
+from regatta.answers.topics.aa.compute import Gate
 from regatta.answers.topics.aa.topic import AA
 
 ROUNDS = 60

@@ -12,7 +12,7 @@ from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
-from regatta.answers.topics.chat.result import Chat
+from regatta.answers.topics.chat.compute import Chat
 from regatta.answers.topics.chat.topic import CHAT
 
 

@@ -13,7 +13,7 @@ from helpers.synthetic_journal import cell, native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
-from regatta.answers.topics.collectors.result import Overhead
+from regatta.answers.topics.collectors.compute import Overhead
 from regatta.answers.topics.collectors.topic import COLLECTORS
 
 MS = 1e6

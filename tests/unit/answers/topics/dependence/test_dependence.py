@@ -10,8 +10,7 @@ from pathlib import Path
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
-from regatta.answers.topics.dependence.compute import dependence_words
-from regatta.answers.topics.dependence.result import Dependence
+from regatta.answers.topics.dependence.compute import Dependence, dependence_words
 from regatta.answers.topics.dependence.topic import DEPENDENCE
 
 

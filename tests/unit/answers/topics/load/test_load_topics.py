@@ -18,8 +18,8 @@ from regatta.answers.page.page import render
 from regatta.answers.page.view import View
 from regatta.answers.parts import Place
 from regatta.answers.result import Answer
+from regatta.answers.topics.load.compute import LoadCurve, LoadPoint, Scaling
 from regatta.answers.topics.load.page import line_names, load_axis
-from regatta.answers.topics.load.result import LoadCurve, LoadPoint, Scaling
 from regatta.answers.topics.load.topic import LOAD
 from regatta.answers.topics.registry import sections_of
 from regatta.figures.axes import Figure

@@ -17,7 +17,7 @@ from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
-from regatta.answers.topics.load.result import Aspect, LoadCurve
+from regatta.answers.topics.load.compute import Aspect, LoadCurve
 from regatta.answers.topics.load.topic import LOAD
 
 ROUNDS = 12

@@ -17,7 +17,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.scores.result import SuiteScore
+from regatta.answers.topics.scores.compute import SuiteScore
 from regatta.answers.topics.scores.topic import SCORES
 from regatta.cli.analyze import analyze
 from regatta.cli.reference import reference

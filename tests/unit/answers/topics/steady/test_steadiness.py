@@ -13,7 +13,7 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.result import Answer
 from regatta.answers.topics.steady import compute as steady_analysis
-from regatta.answers.topics.steady.result import SeriesSteadiness, Steadiness
+from regatta.answers.topics.steady.compute import SeriesSteadiness, Steadiness
 from regatta.answers.topics.steady.topic import STEADY
 
 SERIAL, G1, PARALLEL = cell("serial"), cell("g1"), cell("parallel")

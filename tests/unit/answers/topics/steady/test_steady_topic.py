@@ -10,7 +10,7 @@ from regatta.answers.page.page import render
 from regatta.answers.page.panels import panels_of
 from regatta.answers.page.view import View
 from regatta.answers.result import Answer
-from regatta.answers.topics.steady.result import IterationCurve, SeriesSteadiness, Steadiness
+from regatta.answers.topics.steady.compute import IterationCurve, SeriesSteadiness, Steadiness
 from regatta.answers.topics.steady.topic import STEADY
 from regatta.figures.section import Section
 from regatta.stats.estimate import Interval
