@@ -9,7 +9,7 @@ from regatta.host.values.cell import configuration_name
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
-#: metadata of a field that holds a `Place`: the keys of its parts, which stand in documents where the field stands
+#: metadata of a field: those parts of its value which stand in documents by themselves, where the field stands
 INLINED = "inlined"
 #: keys of a place's heap
 HEAP = ("heap_factor", "heap_mib")

@@ -35,11 +35,16 @@ def parts_of(place: Place, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _inlined(value: Any, field: Field[Any]) -> dict[str, Any] | None:
-    """What stands in a document in place of a field that holds a heap or a place; None for any other."""
+    """What stands in a document in place of a field whose parts stand there by themselves; None for any other."""
     item = getattr(value, field.name)
     if isinstance(item, Heap):
         return _heap(item)
-    return parts_of(item, field.metadata[INLINED]) if INLINED in field.metadata else None
+    if INLINED not in field.metadata:
+        return None
+    names = field.metadata[INLINED]
+    if isinstance(item, Place):
+        return parts_of(item, names)
+    return {name: plain(getattr(item, name)) for name in names}
 
 
 def _heap(heap: Heap) -> dict[str, Any]:

@@ -17,10 +17,10 @@ LEAST = 5
 
 @dataclass(frozen=True)
 class Autocorrelation:
-    """The lag-1 autocorrelation `r` (-1 to 1) of `n` values, and the limits in which it lies when they are independent."""
+    """The lag-1 `autocorrelation` (-1 to 1; above 0 where a value resembles the one before it) of `n` values, and the limits in which it lies when they are independent."""
 
     n: int
-    r: float
+    autocorrelation: float
     low: float
     high: float
     reason: str = ""
@@ -28,7 +28,7 @@ class Autocorrelation:
     @property
     def beyond(self) -> bool:
         """Whether it lies outside the limits; False when it is undefined."""
-        return self.r > self.high or self.r < self.low
+        return self.autocorrelation > self.high or self.autocorrelation < self.low
 
 
 def lag_1(values: ArrayLike, level: float = 0.95) -> Autocorrelation:

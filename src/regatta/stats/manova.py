@@ -21,8 +21,8 @@ class ManovaStatistic:
 
     value: float
     f: float
-    df1: float
-    df2: float
+    df_between: float
+    df_error: float
     p: float
 
 

@@ -68,8 +68,8 @@ def test_the_table_is_that_of_the_logarithms_over_all_factors(tmp_path: Path, ki
         [(name, codes[:, i]) for i, name in enumerate(("benchmark", "heap", "collector"))],
         kind,
     )
-    assert (table.kind, table.n, table.df_error) == (kind, 72, 60)
-    for row, one in zip(table.rows, expected.rows, strict=True):
+    assert (table.kind, table.found.n, table.found.df_error) == (kind, 72, 60)
+    for row, one in zip(table.found.rows, expected.rows, strict=True):
         assert row.source == one.source
         assert (row.ss, row.f, row.p, row.eta2_partial) == pytest.approx(
             (one.ss, one.f, one.p, one.eta2_partial), rel=1e-6
@@ -97,7 +97,7 @@ def test_what_missing_combinations_leave_open_is_said(tmp_path: Path) -> None:
     cells, logs = made(places)
     answer = answered(tmp_path, cells, logs, anova_type=3)
     (table,) = EFFECTS.of(answer).tables
-    assert all(math.isnan(row.f) and row.reason for row in table.rows)
+    assert all(math.isnan(row.f) and row.reason for row in table.found.rows)
     assert any("cannot be" in w for w in answer.findings["effects"])
 
 
@@ -117,7 +117,7 @@ def test_what_would_cost_too_much_is_left_out_and_said(
     monkeypatch.setattr("regatta.answers.topics.effects.compute._DEAREST", 0.0)
     none = EFFECTS.of(answered(tmp_path / "none", cells, logs)).tables[0]
     assert "unequally often measured are too many" in none.reason
-    assert all(math.isnan(row.f) for row in none.rows)
+    assert all(math.isnan(row.f) for row in none.found.rows)
     # Equally often measured combinations go by sums over groups, whatever their number.
     assert EFFECTS.of(answered(tmp_path / "whole", *made(crossing()))).tables[0].order == 3
 
@@ -137,7 +137,7 @@ def test_all_benchmarks_at_once_are_a_manova_over_rounds(tmp_path: Path) -> None
     rows = [[logs[r, column[b, 1, c]] for b in (0, 1)] for c in range(3) for r in range(ROUNDS)]
     expected = manova(rows, np.repeat([0, 1, 2], ROUNDS))
     assert (large.n, large.groups, len(large.benchmarks)) == (18, COLLECTORS, 2)
-    pillai = next(row for row in large.rows if row.statistic == "Pillai")
+    pillai = next(row.found for row in large.rows if row.statistic == "Pillai")
     assert (pillai.value, pillai.f, pillai.p) == pytest.approx(
         (expected.pillai.value, expected.pillai.f, expected.pillai.p), rel=1e-6
     )

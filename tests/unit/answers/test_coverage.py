@@ -8,7 +8,7 @@ from pathlib import Path
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer
-from regatta.answers.topics.coverage.words import coverage_words
+from regatta.answers.topics.coverage.topic import coverage_words
 
 RUNTIMES = ("jdk-17", "jdk-21")
 COLLECTORS = ("serial", "g1", "z")

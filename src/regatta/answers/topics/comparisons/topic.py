@@ -2,8 +2,75 @@
 
 from __future__ import annotations
 
+from regatta.answers.page.view import View
+from regatta.answers.result import Comparison
 from regatta.answers.topic import Topic
-from regatta.answers.topics.comparisons.page import comparisons_section, comparisons_tables
+from regatta.figures.section import Section, Table
+from regatta.figures.text import (
+    parameters_text,
+    show_ends,
+    show_heap,
+    show_interval,
+    show_p,
+    show_percent,
+    show_ratio,
+)
+
+_COLUMNS = (
+    "host", "benchmark", "heap", "alternative / baseline", "metric", "n", "ratio", "interval", "p", "p (Holm)", "simultaneous (Dunnett)",
+    "matters", "method", "note",
+)  # fmt: skip
+#: more rows than this belong into a file: `regatta analyze --csv`
+_ROWS_AT_MOST = 400
+
+
+def comparisons_section(_: None, view: View) -> Section | None:
+    """How to read the table; None with fewer than two comparisons."""
+    answer = view.answer
+    if len(answer.comparisons) < 2:
+        return None
+    return Section(
+        "comparisons",
+        "Many",
+        "Comparisons among many",
+        f"Each ratio with its {show_percent(answer.level)} interval by itself; with an interval that holds together with those "
+        "of all alternatives of its baseline (Dunnett); and p adjusted over all comparisons here (Holm). It matters when the "
+        f"interval by itself lies wholly beyond ±{answer.theta_percent:g} %.",
+    )
+
+
+def comparisons_tables(_: None, view: View) -> list[Table]:
+    """Every comparison by itself, among its siblings, and among all."""
+    comparisons, theta = view.answer.comparisons, view.answer.theta_percent
+    methods = sorted({one.ratio.method for one in comparisons})
+    rows = [_row(one, view, len(methods) > 1) for one in comparisons[:_ROWS_AT_MOST]]
+    named = {"interval": f"{show_percent(view.answer.level)} interval", "matters": f"matters (±{theta:g} %)"}
+    columns = tuple(named.get(name, name) for name in _COLUMNS)
+    titles = methods if len(methods) == 1 else []
+    if len(comparisons) > _ROWS_AT_MOST:
+        titles = [*titles, f"first {_ROWS_AT_MOST} of {len(comparisons)}; all: regatta analyze --csv"]
+    return [Table(", ".join(titles), columns, rows, frozenset({5, 6, 7, 8, 9, 10}))]
+
+
+def _row(one: Comparison, view: View, several_methods: bool) -> tuple[str, ...]:
+    metric, given = one.metric, parameters_text(one.parameters)
+    return (
+        view.host(one.place.host),
+        one.place.benchmark,
+        show_heap(one.place.heap),
+        f"{one.a_name} / {one.b_name}",
+        f"{metric}, {given}" if given else metric,
+        str(one.ratio.n),
+        show_ratio(one.ratio.point),
+        show_ends(one.ratio),
+        show_p(one.p),
+        show_p(one.p_holm),
+        "" if one.simultaneous is None else show_interval(one.simultaneous),
+        one.practical,
+        one.ratio.method if several_methods else "",
+        one.ratio.reason,
+    )
+
 
 COMPARISONS: Topic[None] = Topic(
     "comparisons",

@@ -1,12 +1,73 @@
-"""What ran at all: how many cells completed, and which combinations are not possible."""
+"""What ran at all: how many cells completed, and which combinations are not possible, in the words of who refused them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from regatta.answers.context import Context
+from regatta.answers.result import CellAnswer, Failure
 from regatta.answers.topic import Lead, Topic, Words
-from regatta.answers.topics.coverage.words import coverage_words
+from regatta.answers.words import counted, listed
+
+#: names of programs, runtimes or configurations in one sentence; more are counted
+_NAMED = 6
+_REASON_CHARACTERS = 160
+#: statuses of an invocation that came to its right end, on however busy a machine
+_COMPLETED = ("ok", "perturbed")
+
+
+def coverage_words(
+    cells: Sequence[CellAnswer], failures: Sequence[Failure], impossible: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """Say which cells completed and which combinations cannot be; nothing where everything planned could be and did.
+
+    Args:
+        cells: of the answer, every series of them.
+        failures: of the answer.
+        impossible: label of a cell and the reason, of those that cannot exist.
+    """
+    if not (impossible or failures):
+        return ()
+    statuses = {(cell.place.host, cell.cell_id): cell.statuses for cell in cells}
+    measured = [one for one in statuses.values() if one]
+    completed = sum(any(one.get(status) for status in _COMPLETED) for one in measured)
+    words = [f"{completed} of {counted(len(measured), 'measured cell')} completed"] if measured else []
+    kinds: dict[str, set[str]] = {}
+    for failure in failures:
+        kinds.setdefault(failure.status, set()).add(f"{failure.host} {failure.cell_id}")
+    for status, whose in kinds.items():
+        what = f"had an invocation that ended as {status}"
+        if status == "skipped":
+            what = "was given up" if len(whose) == 1 else "were given up"
+        words.append(f"{counted(len(whose), 'cell')} {what}")
+    reasons: dict[str, list[str]] = {}
+    for label, reason in impossible:
+        reasons.setdefault(reason, []).append(label)
+    return (*words, *(_impossible(labels, reason) for reason, labels in reasons.items()))
+
+
+def _impossible(labels: Sequence[str], reason: str) -> str:
+    """`javac on temurin-17 and temurin-21 (12 cells): no module jdk.compiler`."""
+    parts = [label.split(" · ") for label in labels]
+    benchmarks = list(dict.fromkeys(part[0] for part in parts))
+    where = _configurations(list(dict.fromkeys(part[1] for part in parts if len(part) > 1)))
+    what = _named([name.split("/", 1)[-1] for name in benchmarks], "program")
+    told = reason if len(reason) <= _REASON_CHARACTERS else reason[:_REASON_CHARACTERS].rstrip() + " ..."
+    place = f" on {where}" if where else ""
+    return f"{what}{place}: {told} ({counted(len(labels), 'cell')})"
+
+
+def _configurations(names: Sequence[str]) -> str:
+    """Runtimes alone where each of them is named with all the same collectors and modifiers."""
+    split = [name.partition(" ") for name in names]
+    runtimes = list(dict.fromkeys(runtime for runtime, _, _ in split))
+    rest = {others for _, _, others in split}
+    alone = len(rest) > 1 and len(names) == len(runtimes) * len(rest)
+    return _named(runtimes if alone else list(names), "configuration") if names else ""
+
+
+def _named(names: Sequence[str], what: str) -> str:
+    return listed(names) if len(names) <= _NAMED else counted(len(names), what)
 
 
 def _headline(sentences: Sequence[str], context: Context, _: Lead) -> Sequence[str] | None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from regatta.answers.names import heap_words
+from regatta.answers.parts import INLINED
 from regatta.answers.result import CellAnswer
 from regatta.answers.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.values.experiment import Scalar
-from regatta.stats.dependence import lag_1
+from regatta.stats.dependence import Autocorrelation, lag_1
 from regatta.stats.proportion import too_often_p
 
 
@@ -25,15 +26,9 @@ class Dependence:
     place: str
     metric: str
     parameters: Mapping[str, Scalar]
-    n: int
-    #: -1 to 1; above 0 when a value resembles the one before it
-    autocorrelation: float
-    #: independent values keep within `low` and `high` as often as the answer's level says
-    low: float
-    high: float
-    #: whether it lies outside of them
-    beyond: bool
-    reason: str = ""
+    lag_1: Autocorrelation = field(
+        metadata={INLINED: ("n", "autocorrelation", "low", "high", "beyond", "reason")}
+    )
 
 
 #: so many cells beyond the limits, were all independent, in less than one experiment of a hundred
@@ -57,22 +52,24 @@ def dependences(cells: Sequence[CellAnswer], level: float) -> tuple[Dependence, 
 
 def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ...]:
     """What a reader must know of it; nothing where no cell has enough values."""
-    defined = [one for one in found if math.isfinite(one.autocorrelation)]
+    defined = [one for one in found if math.isfinite(one.lag_1.autocorrelation)]
     if not defined:
         return ()
-    beyond = [one for one in defined if one.beyond]
+    beyond = [one for one in defined if one.lag_1.beyond]
     share = (
         f"the lag-1 autocorrelation of {len(beyond)} of {counted(len(defined), 'cell')} lies beyond the {show_percent(level)} "
         f"limits of independent values, as that of {len(defined) * (1 - level):.2g} would by chance"
     )
     if not beyond or too_often_p(len(beyond), len(defined), 1 - level) >= _SIGNIFICANT:
         return (f"no dependence between successive invocations shown: {share}",)
-    above = [one for one in beyond if one.autocorrelation > one.high]
+    above = [one for one in beyond if one.lag_1.autocorrelation > one.lag_1.high]
     alike = 2 * len(above) >= len(beyond)
-    most = max((one for one in beyond if (one in above) == alike), key=lambda one: abs(one.autocorrelation))
+    most = max(
+        (one for one in beyond if (one in above) == alike), key=lambda one: abs(one.lag_1.autocorrelation)
+    )
     return (
         f"successive invocations depend on each other: {share} ({len(above)} above, {len(beyond) - len(above)} below); "
-        f"most of all {most.autocorrelation:+.2f} ({most.place}, on {most.host})",
+        f"most of all {most.lag_1.autocorrelation:+.2f} ({most.place}, on {most.host})",
         f"the interval of a mean takes invocations for independent and may be too {'narrow' if alike else 'wide'} here; "
         "comparisons paired by block are free of what a whole block shares",
     )
@@ -80,10 +77,7 @@ def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ..
 
 def _of(cell: CellAnswer, level: float) -> Dependence:
     found = lag_1([sample.value for sample in cell.samples], level)
-    return Dependence(
-        cell.place.host, cell.cell_id, _place(cell), cell.metric, cell.parameters,
-        found.n, found.r, found.low, found.high, found.beyond, found.reason,
-    )  # fmt: skip
+    return Dependence(cell.place.host, cell.cell_id, _place(cell), cell.metric, cell.parameters, found)
 
 
 def _place(cell: CellAnswer) -> str:

@@ -49,10 +49,12 @@ def dependence_tables(dependences: Sequence[Dependence], view: View) -> list[Tab
     rows: list[tuple[str, ...]] = [
         (
             one.place + view.host(one.host, ", on "),
-            str(one.n),
-            _signed(one.autocorrelation),
-            f"{_signed(one.low)} to {_signed(one.high)}" if math.isfinite(one.low) else one.reason,
-            "beyond" if one.beyond else "",
+            str(one.lag_1.n),
+            _signed(one.lag_1.autocorrelation),
+            f"{_signed(one.lag_1.low)} to {_signed(one.lag_1.high)}"
+            if math.isfinite(one.lag_1.low)
+            else one.lag_1.reason,
+            "beyond" if one.lag_1.beyond else "",
         )
         for one in dependences
     ]
@@ -124,7 +126,7 @@ def _sequence(
         labels.append(
             row_label(
                 y + 0.33,
-                f"±{significant(100 * widest, 2)} %, lag-1 {_signed(one.autocorrelation)}",
+                f"±{significant(100 * widest, 2)} %, lag-1 {_signed(one.lag_1.autocorrelation)}",
                 side="right",
             )
         )

@@ -4,21 +4,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regatta.answers.names import Names
+from regatta.answers.parts import INLINED
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.effects.manovas import judge_manovas, manova_words
-from regatta.answers.topics.effects.result import Effects, EffectTable
+from regatta.answers.topics.effects.manovas import Manova, judge_manovas, manova_words
 from regatta.answers.words import f_words, listed
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.stats.estimate import Floats
 from regatta.stats.factorial import FactorialAnova, FactorialRow, factorial_anova
 from regatta.stats.intervals import why_no_logs
+
+
+@dataclass(frozen=True)
+class EffectTable:
+    """Analysis of variance of the logarithms of one metric over all crossed factors that have several levels."""
+
+    metric: str
+    #: factor -> its levels, in the order of the plan
+    factors: tuple[tuple[str, tuple[str, ...]], ...]
+    #: type of the sums of squares: 1, 2 or 3
+    kind: int
+    #: factors in the highest interaction of the model
+    order: int
+    found: FactorialAnova = field(metadata={INLINED: ("rows", "df_error", "ss_error", "n", "method")})
+    words: tuple[str, ...]
+    reason: str = ""
+    #: whose hosts these are; "" where the experiment has one platform
+    platform: str = ""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Tables over the whole experiment."""
+
+    tables: tuple[EffectTable, ...] = ()
+    manovas: tuple[Manova, ...] = ()
+
 
 KINDS = (1, 2, 3)
 #: so many factors are crossed in full; with more, interactions of two are enough to read
@@ -152,20 +179,15 @@ def _table(part: _Part, kind: int, level: float) -> EffectTable:
     sizes = [len(one.values) for one in part.series]
     codes = [(name, _codes(levels, sizes)) for name, levels in part.factors]
     fit = factorial_anova(_logs(values, problem), codes, kind, order or 1)
-    rows = fit.rows
     reason = problem or fit.reason
     return EffectTable(
         metric=part.metric,
         factors=factors,
         kind=kind,
         order=order,
-        rows=rows,
-        df_error=fit.df_error,
-        ss_error=fit.ss_error,
-        n=fit.n,
-        method=fit.method,
+        found=fit,
         words=(
-            *_words(part.metric, [name for name, _ in factors], fit, rows, reason, level),
+            *_words(part.metric, [name for name, _ in factors], fit, reason, level),
             *_left_out(order, most),
         ),
         reason=reason,
@@ -200,13 +222,12 @@ def _words(
     metric: str,
     factors: Sequence[str],
     fit: FactorialAnova,
-    rows: Sequence[FactorialRow],
     reason: str,
     level: float,
 ) -> tuple[str, ...]:
     if reason:
         return (f"what explains {metric} cannot be told: {reason}",)
-    sentences = []
+    sentences, rows = [], fit.rows
     crossed = ["all interactions"] if any(":" in row.source for row in rows) else []
     for name in factors:
         row = next(row for row in rows if row.source == name)

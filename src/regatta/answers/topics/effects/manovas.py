@@ -4,19 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from regatta.answers.names import Names, heap_words
-from regatta.answers.parts import shared_heap
+from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.effects.result import Manova, ManovaRow
 from regatta.answers.words import f_words
 from regatta.stats.estimate import Floats
 from regatta.stats.intervals import why_no_logs
 from regatta.stats.manova import Manova as Fit
 from regatta.stats.manova import ManovaStatistic, manova
+
+
+@dataclass(frozen=True)
+class ManovaRow:
+    """One statistic with its approximation by F."""
+
+    statistic: str
+    found: ManovaStatistic = field(metadata={INLINED: ("value", "f", "df_between", "df_error", "p")})
+
+
+@dataclass(frozen=True)
+class Manova:
+    """All benchmarks of one host, runtime, modifiers and heap at once: do the collectors differ in any?"""
+
+    place: Place = field(metadata={INLINED: ("host", "runtime", "modifiers", *HEAP)})
+    metric: str
+    factor: str
+    groups: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    #: rounds in which a collector was measured on all benchmarks, over all collectors
+    n: int
+    rows: tuple[ManovaRow, ...]
+    words: str
+    reason: str = ""
+
 
 #: one response is an analysis of variance
 _LEAST_BENCHMARKS = 2
@@ -80,7 +104,7 @@ def _one(cells: Sequence[PlannedCell], samples: Samples, names: Names, level: fl
         fit.reason if rows else "no round in which a collector was measured on every benchmark"
     )
     first = cells[0]
-    statistics = tuple(_row(name, getattr(fit, name)) for name in _TITLES)
+    statistics = tuple(ManovaRow(title, getattr(fit, name)) for name, title in _TITLES.items())
     return Manova(
         place=replace(
             first.place, benchmark="", collector="", heap=shared_heap(cell.place for cell in cells)
@@ -112,16 +136,12 @@ def _logs(table: Floats, problem: str) -> Floats:
     return np.full(table.shape, math.nan) if problem else np.log(table)
 
 
-def _row(name: str, of: ManovaStatistic) -> ManovaRow:
-    return ManovaRow(_TITLES[name], of.value, of.f, of.df1, of.df2, of.p)
-
-
 def _words(first: PlannedCell, benchmarks: int, fit: Fit, reason: str, names: Names, level: float) -> str:
     where = f"these {benchmarks} benchmarks{heap_words(first.place.heap)}{names.within(first, ('collector',))}, on {names.host(first)}"
     pillai = fit.pillai
     if math.isnan(pillai.f):
         return f"whether the collectors differ over {where} cannot be told: {reason}"
-    numbers = f"Pillai {pillai.value:.2f}, {f_words(pillai.f, pillai.df1, pillai.df2, pillai.p)}"
+    numbers = f"Pillai {pillai.value:.2f}, {f_words(pillai.f, pillai.df_between, pillai.df_error, pillai.p)}"
     if pillai.p < 1.0 - level:
         return f"the collectors differ in at least one of {where} ({numbers})"
     return f"that the collectors differ in any of {where} is not shown ({numbers})"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.effects.result import Effects, EffectTable, Manova
+from regatta.answers.topics.effects.compute import Effects, EffectTable
+from regatta.answers.topics.effects.manovas import Manova
 from regatta.figures.section import Section, Table
 from regatta.figures.text import show_df, show_heap, show_number, show_p
 
@@ -49,6 +50,7 @@ def effects_tables(effects: Effects, view: View) -> list[Table]:
 
 
 def _anova(table: EffectTable) -> Table:
+    found = table.found
     columns = ("source", "df", "SS", "F", "p", "partial η²", "partial ω²", "note")
     rows: list[tuple[str, ...]] = [
         (
@@ -61,12 +63,12 @@ def _anova(table: EffectTable) -> Table:
             show_number(row.omega2_partial, 3),
             row.reason or row.note,
         )
-        for row in table.rows
+        for row in found.rows
     ]
-    rows.append(("error", str(table.df_error), show_number(table.ss_error, 4), "", "", "", "", table.reason))
+    rows.append(("error", str(found.df_error), show_number(found.ss_error, 4), "", "", "", "", table.reason))
     factors = ", ".join(f"{name} ({len(levels)})" for name, levels in table.factors)
     where = f"on {table.platform}, " if table.platform else ""
-    title = f"{where}{table.metric}: {factors}; type {table.kind}, {table.n:,} values"
+    title = f"{where}{table.metric}: {factors}; type {table.kind}, {found.n:,} values"
     return Table(title, columns, rows, frozenset(range(1, 7)))
 
 
@@ -77,10 +79,12 @@ def _manova(one: Manova) -> list[tuple[str, ...]]:
         (
             *place,
             row.statistic,
-            show_number(row.value, 3),
-            show_number(row.f, 3),
-            "" if math.isnan(row.f) else f"{show_df(row.df_between)}, {show_df(row.df_error)}",
-            show_p(row.p),
+            show_number(row.found.value, 3),
+            show_number(row.found.f, 3),
+            ""
+            if math.isnan(row.found.f)
+            else f"{show_df(row.found.df_between)}, {show_df(row.found.df_error)}",
+            show_p(row.found.p),
             one.reason,
         )
         for row in one.rows

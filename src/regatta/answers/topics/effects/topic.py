@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.effects.compute import effect_words, judge_effects
+from regatta.answers.topics.effects.compute import Effects, effect_words, judge_effects
 from regatta.answers.topics.effects.page import effects_section, effects_tables
-from regatta.answers.topics.effects.result import Effects
 
 EFFECTS: Topic[Effects] = Topic(
     "effects",

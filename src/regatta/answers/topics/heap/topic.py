@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+from regatta.answers.page.heap_curves import heap_groups
+from regatta.answers.page.view import View
 from regatta.answers.topic import Topic
-from regatta.answers.topics.heap.page import heap_section
+from regatta.figures.section import Section
+from regatta.figures.text import show_percent
+
+
+def heap_section(_: None, view: View) -> Section | None:
+    """A line for each collector; None where nothing ran at two heap settings."""
+    groups = heap_groups(view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "heap",
+        "Heap",
+        "Against heap size",
+        f"Mean of each collector as the heap grows; bars or bands are {show_percent(view.answer.level)} intervals. "
+        "Axes do not start at 0.",
+        groups=groups,
+    )
+
 
 HEAP: Topic[None] = Topic("heap", empty=None, section=heap_section)

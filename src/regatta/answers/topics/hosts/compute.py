@@ -17,12 +17,13 @@ from regatta.answers.parts import shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio, HostTest
-from regatta.answers.topics.hosts.words import comparison_words, host_test
+from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio
+from regatta.answers.topics.hosts.words import comparison_words
 from regatta.answers.words import f_words, practical
 from regatta.stats.estimate import Floats, Interval, safe_exp
 from regatta.stats.hosts import (
     HostEffect,
+    HostInteraction,
     differing_hosts,
     host_interaction,
     paired_effect,
@@ -125,7 +126,7 @@ def _over_hosts(
         p=p,
         practical=_practical(ratio, [c for _, c in sides if c.place.host in hosts], shown, theta_percent),
         per_host=tuple(HostRatio(comparison.place.host, comparison.ratio) for _, comparison in sides),
-        interaction=host_test(pooled.interaction),
+        interaction=pooled.interaction,
         differing=tuple(sides[place][1].place.host for place in odd),
         words="",
     )
@@ -176,7 +177,7 @@ def families_over_hosts(
         hosts = list(dict.fromkeys(cell.place.host for cell, _ in members))
         if len(alternatives) < _LEAST_ALTERNATIVES or len(hosts) < 2:
             continue
-        test = host_test(host_interaction([table_of(members, host, alternatives) for host in hosts]))
+        test = host_interaction([table_of(members, host, alternatives) for host in hosts])
         title = of[members[0][0].place.platform].title(hosts)
         found.append(_family(members, alternatives, test, level, names, title))
     return found
@@ -195,7 +196,7 @@ def table_of(members: Sequence[tuple[PlannedCell, Series]], host: str, alternati
 def _family(
     members: Sequence[tuple[PlannedCell, Series]],
     alternatives: Sequence[str],
-    test: HostTest,
+    test: HostInteraction,
     level: float,
     names: Names,
     title: str,

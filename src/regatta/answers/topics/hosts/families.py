@@ -15,12 +15,12 @@ from regatta.answers.parts import Place, TukeyPair, shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.topics.hosts.compute import counted_as, host_effect, table_of
-from regatta.answers.topics.hosts.result import HostTest, PlatformFamily
-from regatta.answers.topics.hosts.words import among_hosts, host_test
+from regatta.answers.topics.hosts.result import PlatformFamily
+from regatta.answers.topics.hosts.words import among_hosts
 from regatta.answers.words import counted, f_words, listed
 from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Floats, safe_exp
-from regatta.stats.hosts import HostEffect, differing_hosts, host_interaction, pool_pair
+from regatta.stats.hosts import HostEffect, HostInteraction, differing_hosts, host_interaction, pool_pair
 from regatta.stats.intervals import why_no_logs
 from regatta.stats.multiplicity import holm
 
@@ -121,7 +121,7 @@ def _alone(of: _Members, names: Names) -> PlatformFamily:
     family = of.own(of.platform.hosts[0])
     pairs = family.pairs if family else ()
     words = family.words.replace(f", on {names.host(of.cells[0])}", "", 1) if family else "nothing is known"
-    unknown = HostTest(math.nan, 0, math.nan, math.nan, "the platform has one host")
+    unknown = HostInteraction(math.nan, 0, math.nan, math.nan, "the platform has one host")
     hosts = of.platform.hosts if of.series else ()
     return _made(of, hosts, pairs, unknown, f"{of.platform.title()}: {words}")
 
@@ -136,11 +136,11 @@ def _together(of: _Members, level: float, names: Names) -> PlatformFamily:
             f"only {present[0]} has valid invocations" if present else "no collector has valid invocations"
         )
         title = of.platform.title(None)
-        unknown = HostTest(math.nan, 0, math.nan, math.nan, why)
+        unknown = HostInteraction(math.nan, 0, math.nan, math.nan, why)
         return _made(of, (), (), unknown, f"{title}: the collectors cannot be compared on {place}: {why}")
     pooled = _pairs(of, present, level)
     pairs, hosts = pooled.pairs, pooled.hosts
-    test = host_test(host_interaction(_tables(of, present, hosts)))
+    test = host_interaction(_tables(of, present, hosts))
     ranked = sorted(present, key=lambda name: _standing(name, pairs, cell.better))
     n = max(pair.ratio.n for pair in pairs)
     many = counted(n, pooled.what)
@@ -152,7 +152,7 @@ def _together(of: _Members, level: float, names: Names) -> PlatformFamily:
 
 
 def _made(
-    of: _Members, hosts: tuple[str, ...], pairs: tuple[TukeyPair, ...], test: HostTest, words: str
+    of: _Members, hosts: tuple[str, ...], pairs: tuple[TukeyPair, ...], test: HostInteraction, words: str
 ) -> PlatformFamily:
     cell = of.cells[0]
     return PlatformFamily(
@@ -230,7 +230,7 @@ def _lacking(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list
     return words
 
 
-def _dependence(of: _Members, pooled: _Pooled, best: str, test: HostTest, level: float) -> str:
+def _dependence(of: _Members, pooled: _Pooled, best: str, test: HostInteraction, level: float) -> str:
     """Whether it depends on the host who leads, and how far who is behind; who differs is named."""
     if math.isnan(test.f):
         return f"whether it depends on the host cannot be tested: {test.reason}"

@@ -17,7 +17,6 @@ from regatta.answers.result import Answer
 from regatta.answers.topics.hosts.result import (
     HostComparison,
     HostFamily,
-    HostTest,
     OverHosts,
     PlatformFamily,
 )
@@ -33,6 +32,7 @@ from regatta.figures.text import (
     show_p,
     significant,
 )
+from regatta.stats.hosts import HostInteraction
 
 
 def hosts_section(over: OverHosts, view: View) -> Section | None:
@@ -195,7 +195,7 @@ def _metric(one: HostComparison | HostFamily | PlatformFamily) -> str:
     return f"{one.metric} ({given})" if given else one.metric
 
 
-def _f(test: HostTest) -> str:
+def _f(test: HostInteraction) -> str:
     if math.isnan(test.f):
         return test.reason
     return f"F({test.df_interaction}, {show_df(test.df_error)}) = {significant(test.f, 3)}"

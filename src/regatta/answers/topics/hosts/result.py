@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from regatta.answers.parts import TukeyPair
 from regatta.host.values.experiment import Better, Heap, Scalar
 from regatta.stats.estimate import Interval
+from regatta.stats.hosts import HostInteraction
 
 
 @dataclass(frozen=True)
@@ -16,17 +17,6 @@ class HostRatio:
 
     host: str
     ratio: Interval
-
-
-@dataclass(frozen=True)
-class HostTest:
-    """The F test of "the alternatives differ by the same amounts on every host". NaN with a reason when undefined."""
-
-    f: float
-    df_interaction: int
-    df_error: float
-    p: float
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class HostComparison:
     p: float
     practical: str
     per_host: tuple[HostRatio, ...]
-    interaction: HostTest
+    interaction: HostInteraction
     #: hosts that differ from the others, where these agree
     differing: tuple[str, ...]
     words: str
@@ -69,7 +59,7 @@ class HostFamily:
     metric: str
     parameters: Mapping[str, Scalar]
     names: tuple[str, ...]
-    interaction: HostTest
+    interaction: HostInteraction
     words: str
 
 
@@ -91,7 +81,7 @@ class PlatformFamily:
     pairs: tuple[TukeyPair, ...]
     #: shown to be better than every other; "" when none is
     winner: str
-    interaction: HostTest
+    interaction: HostInteraction
     words: str
 
 

@@ -10,7 +10,7 @@ from regatta.answers.names import Names, short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
-from regatta.answers.topics.hosts.result import HostComparison, HostTest, OverHosts
+from regatta.answers.topics.hosts.result import HostComparison, OverHosts
 from regatta.answers.words import (
     bound_words,
     compared,
@@ -22,7 +22,6 @@ from regatta.answers.words import (
     too_small,
 )
 from regatta.stats.estimate import Interval
-from regatta.stats.hosts import HostInteraction
 
 #: of more hosts than this the ratios are not told one by one
 _NAMED = 4
@@ -49,11 +48,6 @@ def host_words(over: OverHosts) -> tuple[str, ...]:
         *(one.words for one in over.comparisons if one.platform in measured),
         *(one.words for one in over.families),
     )
-
-
-def host_test(found: HostInteraction) -> HostTest:
-    """As the model keeps it."""
-    return HostTest(found.f, found.df_interaction, found.df_error, found.p, found.reason)
 
 
 def comparison_words(

@@ -1,8 +1,57 @@
-"""Percentiles of the latency of requests."""
+"""The topic of latency: how long requests wait, simple and metered, by percentile and over the heap."""
 
 from __future__ import annotations
 
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import PERCENTILE, Panel, group_heap_label
+from regatta.answers.page.percentiles import percentile_figure, percentile_over_heap, usual_heap, variants
+from regatta.answers.page.view import View
 from regatta.answers.topic import Topic
-from regatta.answers.topics.latency.page import latency_section
+from regatta.figures.axes import Figure, Group
+from regatta.figures.section import Section
+from regatta.figures.text import show_percent
+
+#: pauses are the collectors' topic
+_PAUSES = "gc_pause"
+#: what is shown over the heap
+_PERCENT = 99.0
+
+
+def latency_section(_: None, view: View) -> Section | None:
+    """Percentiles of everything that is reported by percentile, pauses left out; None where nothing is."""
+    groups = [
+        Group(panel.title, figures, view.looks.legend(panel.cells))
+        for panel in view.panels
+        if panel.series_parameter == PERCENTILE
+        and panel.metric != _PAUSES
+        and (figures := _figures(panel, view.looks))
+    ]
+    if not groups:
+        return None
+    return Section(
+        "latency",
+        "Latency",
+        "Latency of requests",
+        "Percentiles of an iteration's requests, averaged over iterations and then over invocations, with "
+        f"{show_percent(view.answer.level)} intervals. Simple latency counts from a request's start. Metered latency counts from "
+        "where it would have started, had requests arrived evenly within the window: so a pause delays all who arrive meanwhile.",
+        groups=groups,
+    )
+
+
+def _figures(panel: Panel, looks: Looks) -> list[Figure]:
+    found = variants(panel)
+    at_usual = {name: usual_heap(cells) for name, cells in found.items()}
+    beside = [cell for cells in at_usual.values() for cell in cells]
+    figures = []
+    for name, cells in at_usual.items():
+        heap = group_heap_label(cells) if cells else ""
+        title = f"{name}, heap {heap}" if heap else name
+        figures.append(percentile_figure(title, cells, panel, looks, beside))
+    for name, cells in found.items():
+        title = f"{_PERCENT:g} % {name}".strip()
+        figures.append(percentile_over_heap(title, cells, _PERCENT, panel, looks))
+    return [figure for figure in figures if figure is not None]
+
 
 LATENCY: Topic[None] = Topic("latency", empty=None, section=latency_section)

@@ -1,13 +1,46 @@
-"""How the paper's own way differs, where the experiment is answered so."""
+"""How the paper's own way differs from Regatta's, in sentences."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from regatta.answers.methods import GEORGES_2007
 from regatta.answers.page.view import View
 from regatta.answers.topic import Topic, Words
-from regatta.answers.topics.method.words import method_words
 from regatta.figures.section import Section
+from regatta.stats.estimate import Contrast
+
+
+def method_words(method: str, paper: Sequence[Contrast], paired: Sequence[Contrast]) -> tuple[str, ...]:
+    """How the paper's way differs from Regatta's own, and in how many comparisons; nothing for Regatta's own.
+
+    Args:
+        method: by which the answer was made.
+        paper: all comparisons by the paper's way.
+        paired: the same by Regatta's own.
+    """
+    if method != GEORGES_2007:
+        return ()
+    words = (
+        f"answered as in Georges et al. 2007 ({GEORGES_2007}): means with Student's t, the normal distribution from 30 invocations"
+        " on; two alternatives by the difference of their means, shown as a share of the baseline's; more by one-way analysis"
+        " of variance and Tukey. Blocks are not used, nor logarithms, nor is p adjusted over the answer, as Regatta's own way does"
+    )
+    both = [(a, b) for a, b in zip(paper, paired, strict=True) if not (math.isnan(a.p) or math.isnan(b.p))]
+    if not both:
+        return (words,)
+    other = sum(_verdict(a) != _verdict(b) for a, b in both)
+    plural = "" if len(both) == 1 else "s"
+    return (
+        words,
+        f"{other} of {len(both)} comparison{plural} would be decided otherwise by ratios paired by block",
+    )
+
+
+def _verdict(contrast: Contrast) -> int:
+    """-1, 0 or 1: shown to be below, not shown to differ, shown to be above."""
+    return int(contrast.interval.low > 1.0) - int(contrast.interval.high < 1.0)
 
 
 def _section(sentences: Sequence[str], view: View) -> Section | None:

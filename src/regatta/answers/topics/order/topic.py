@@ -1,8 +1,130 @@
-"""Every invocation in its place in time."""
+"""Order plot: each value against its place in time, so that a drift of the machine is seen and not believed away."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import TEXTS_AT_MOST, Panel, cell_hover, hollow_words, place_of
+from regatta.answers.page.view import View
+from regatta.answers.parts import Sample
+from regatta.answers.result import CellAnswer
 from regatta.answers.topic import Topic
-from regatta.answers.topics.order.page import order_section
+from regatta.figures.axes import Figure, Group, Trace, axis, layout
+from regatta.figures.curves import segment
+from regatta.figures.looks import Look
+from regatta.figures.section import Section
+from regatta.figures.text import show_ratio, tidy
+
+_HEIGHT_PX = 300
+_NS_PER_MINUTE = 60e9
+#: The running median is taken over about so many stretches of time, each of at least `_STRETCH_LEAST` values.
+_STRETCHES = 12
+_STRETCH_LEAST = 5
+
+
+def order_section(_: None, view: View) -> Section | None:
+    """Every invocation in its place in time."""
+    groups = _groups(view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "order",
+        "Order",
+        "Order and drift",
+        "Each invocation against the time at which it ran, divided by the mean of its cell. The line is the "
+        f"running median: where it leaves 1, the machine drifted.{hollow_words(view.panels)}",
+        groups=groups,
+    )
+
+
+def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
+    """One group for the experiment, one figure a host and benchmark; minutes count from the host's first invocation.
+
+    Of several metrics the one that is compared is shown, which comes first: it is the machine that drifts.
+    """
+    starts: dict[str, int] = {}
+    for panel in panels:
+        for cell in panel.cells:
+            for sample in (*cell.samples, *cell.perturbed):
+                starts[panel.host] = min(starts.get(panel.host, sample.started_utc_ns), sample.started_utc_ns)
+    first = {(panel.host, panel.benchmark): panel for panel in reversed(panels)}
+    compared = [panel for panel in panels if first[panel.host, panel.benchmark] is panel]
+    figures = [figure for panel in compared if (figure := _figure(panel, looks, starts.get(panel.host, 0)))]
+    legend = looks.legend([cell for panel in compared for cell in panel.cells])
+    return [Group("", figures, legend)] if figures else []
+
+
+def _figure(panel: Panel, looks: Looks, start: int) -> Figure | None:
+    marks: dict[tuple[Look, bool], list[tuple[float, float, str]]] = {}
+    quiet: list[tuple[float, float]] = []
+    told = sum(len(cell.samples) for cell in panel.cells) <= TEXTS_AT_MOST
+    for cell, runs in _by_cell(panel).values():
+        for sample, relative in runs:
+            minutes = (sample.started_utc_ns - start) / _NS_PER_MINUTE
+            text = (
+                cell_hover(cell, f"{show_ratio(relative)} of the cell's mean", place_of(sample))
+                if told
+                else ""
+            )
+            marks.setdefault((looks.of(cell), sample.perturbed), []).append((minutes, relative, text))
+            if not sample.perturbed:
+                quiet.append((minutes, relative))
+    if len(quiet) < 2:
+        return None
+    traces = [_scatter(points, look, hollow, told) for (look, hollow), points in marks.items()]
+    traces.append(_running_median(sorted(quiet)))
+    x = axis("minutes since the first invocation")
+    return Figure(panel.title, _HEIGHT_PX, traces, layout(x, axis("value ÷ mean of its cell")))
+
+
+def _by_cell(panel: Panel) -> dict[str, tuple[CellAnswer, list[tuple[Sample, float]]]]:
+    """Each cell's invocations with their value over the mean; a curve's values are averaged to one an invocation."""
+    relatives: dict[str, tuple[CellAnswer, dict[str, tuple[Sample, list[float]]]]] = {}
+    for cell in panel.cells:
+        values = [s.value for s in cell.samples if math.isfinite(s.value)]
+        mean = fmean(values) if values else math.nan
+        if not mean > 0:
+            continue
+        _, runs = relatives.setdefault(cell.cell_id, (cell, {}))
+        disturbed = {s.invocation_id for s in cell.perturbed}
+        for sample in (*cell.samples, *cell.perturbed):
+            if math.isfinite(sample.value):
+                key = f"{sample.invocation_id} {sample.started_utc_ns} {sample.invocation_id in disturbed}"
+                runs.setdefault(key, (sample, []))[1].append(sample.value / mean)
+    return {
+        cell_id: (cell, [(sample, fmean(ratios)) for sample, ratios in runs.values()])
+        for cell_id, (cell, runs) in relatives.items()
+    }
+
+
+def _scatter(points: Sequence[tuple[float, float, str]], look: Look, hollow: bool, told: bool) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [tidy(minutes) for minutes, _, _ in points],
+        "y": [tidy(relative) for _, relative, _ in points],
+        "marker": {
+            "symbol": f"{look.mark}-open" if hollow else look.mark,
+            "size": 7 if hollow else 5,
+            "color": look.colour,
+            "opacity": 1 if hollow else 0.65,
+            "line": {"width": 1.5 if hollow else 0},
+        },
+        "hoverinfo": "text" if told else "skip",
+        "hovertext": [text for _, _, text in points] if told else [],
+    }
+
+
+def _running_median(points: Sequence[tuple[float, float]]) -> Trace:
+    size = max(_STRETCH_LEAST, math.ceil(len(points) / _STRETCHES))
+    stretches = [points[i : i + size] for i in range(0, len(points), size)]
+    if len(stretches) > 1 and len(stretches[-1]) < _STRETCH_LEAST:
+        stretches[-2:] = [[*stretches[-2], *stretches[-1]]]
+    minutes, relatives = ([median(point[at] for point in one) for one in stretches] for at in (0, 1))
+    return segment(minutes, relatives, width=2)
+
 
 ORDER: Topic[None] = Topic("order", empty=None, section=order_section)

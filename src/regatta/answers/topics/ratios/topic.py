@@ -1,8 +1,94 @@
-"""Forest plots of the ratios to the baseline."""
+"""Forest plots: each alternative's ratio to the baseline with its interval."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel, SeriesKey, compared_keys, comparisons_of, series_key
+from regatta.answers.page.ratio_rows import RatioFrame, RatioRow, band_words, ratio_figures, ratio_span
+from regatta.answers.page.view import View
+from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topic import Topic
-from regatta.answers.topics.ratios.page import ratios_section
+from regatta.figures.axes import Group
+from regatta.figures.looks import Look
+from regatta.figures.section import Section
+from regatta.figures.text import parameters_text, shorten, show_heap, show_percent
+
+_PLAIN = Look("@ink", "circle", "solid")
+
+
+def ratios_section(_: None, view: View) -> Section | None:
+    """Forest plots of the ratios to the baseline."""
+    groups = _groups(view.answer, view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "ratios",
+        "Ratios",
+        "Ratio to the baseline",
+        f"Each point is an alternative's mean over that of the baseline, the bar its {show_percent(view.answer.level)} "
+        "interval. A bar that crosses the dashed line at 1 leaves open which is better."
+        f"{band_words(view.answer.theta_percent)}",
+        groups=groups,
+    )
+
+
+def _groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
+    """One group a panel that has comparisons. Curves over a parameter are left to `series`."""
+    groups = []
+    for panel in panels:
+        rows = [] if panel.series_parameter else comparisons_of(answer.comparisons, panel)
+        cells = {series_key(cell): cell for cell in panel.cells}
+        baselines = {_baseline(row) for row in rows}
+        one = baselines.pop() if len(baselines) == 1 else ""
+        what = f"ratio to {shorten(one, 30)}" if one else "ratio to the baseline"
+        span = ratio_span([row.ratio for row in rows], answer.theta_percent)
+        frame = RatioFrame(f"{what} ({panel.better} is better)", span, answer.theta_percent)
+        shown = {
+            f"heap {heap}" if heap else "": [_row(row, panel, cells, looks, bool(one)) for row in group]
+            for heap, group in _by_heap(rows, panel).items()
+        }
+        if figures := ratio_figures(shown, frame):
+            groups.append(Group(panel.title, figures, looks.legend(panel.cells), _note(rows)))
+    return groups
+
+
+def _by_heap(rows: Sequence[Comparison], panel: Panel) -> dict[str, list[Comparison]]:
+    by_heap: dict[str, list[Comparison]] = {}
+    heaps = panel.by_heap()
+    labels = {cell.cell_id: label for label, group in heaps for cell in group}
+    place = {cell.cell_id: number for number, cell in enumerate(cell for _, group in heaps for cell in group)}
+    for row in sorted(rows, key=lambda row: place[row.a]):
+        by_heap.setdefault(labels[row.a], []).append(row)
+    return by_heap
+
+
+def _row(
+    row: Comparison, panel: Panel, cells: Mapping[SeriesKey, CellAnswer], looks: Looks, one: bool
+) -> RatioRow:
+    name = row.a_name if one else f"{row.a_name} vs {_baseline(row)}"
+    extra = parameters_text(row.parameters, frozenset(row.parameters) - panel.varying)
+    cell = cells.get(compared_keys(row)[0])
+    look = _PLAIN if cell is None else looks.of(cell)
+    return RatioRow(
+        f"{name}, {extra}" if extra else name,
+        row.ratio,
+        row.p,
+        look.colour,
+        look.mark,
+        (f"{row.a_name} vs {row.b_name}", show_heap(row.place.heap, "heap ")),
+    )
+
+
+def _baseline(row: Comparison) -> str:
+    """The baseline's name without the words that the alternative has too: `g1` in `jdk-21 z` against `jdk-21 g1`."""
+    shared = set(row.a_name.split())
+    return " ".join(word for word in row.b_name.split() if word not in shared) or row.b_name
+
+
+def _note(rows: Sequence[Comparison]) -> str:
+    return "; ".join(sorted({row.ratio.method for row in rows if row.ratio.method}))
+
 
 RATIOS: Topic[None] = Topic("ratios", empty=None, section=ratios_section)

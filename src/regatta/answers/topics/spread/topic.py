@@ -1,8 +1,137 @@
-"""How the invocations of each cell are spread."""
+"""Violins: how the invocations of each cell are spread, with every one of them drawn over the density."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any
+
+from regatta.answers.page.looks import Looks
+from regatta.answers.page.panels import Panel, cell_hover, hollow_words, place_of
+from regatta.answers.page.view import View
+from regatta.answers.parts import Sample
+from regatta.answers.result import CellAnswer
 from regatta.answers.topic import Topic
-from regatta.answers.topics.spread.page import spread_section
+from regatta.figures.axes import Figure, Group, Trace, layout, row_label, value_axis
+from regatta.figures.curves import segment
+from regatta.figures.looks import Look
+from regatta.figures.section import Section
+from regatta.figures.text import Scale, finite, shorten, tidy
+
+_ROW_PX = 58
+_FRAME_PX = 78
+#: With fewer values a density says more than is known; the points alone are drawn.
+_DENSITY_FROM = 5
+#: Half the height, in rows, over which points are spread.
+_SPREAD = 0.16
+_GOLDEN = 0.6180339887498949
+
+
+def spread_section(_: None, view: View) -> Section | None:
+    """Violins with every invocation as a point."""
+    groups = _groups(view.panels, view.looks)
+    if not groups:
+        return None
+    return Section(
+        "spread",
+        "Spread",
+        "Spread of the invocations",
+        f"Each point is one invocation, the shape their density, the stroke their mean.{hollow_words(view.panels)}",
+        groups=groups,
+    )
+
+
+def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
+    """One group a panel, one figure a heap. Curves over a parameter are left to `series`."""
+    groups = []
+    for panel in panels:
+        if panel.series_parameter:
+            continue
+        heaps = panel.by_heap()
+        figures = [
+            _figure(f"heap {label}" if label else "", cells, panel, looks)
+            for label, cells in heaps
+            if any(cell.samples or cell.perturbed for cell in cells)
+        ]
+        if figures:
+            groups.append(Group(panel.title, figures, looks.legend(panel.cells)))
+    return groups
+
+
+def _figure(title: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> Figure:
+    traces: list[Trace] = []
+    labels = []
+    values = finite(s.value * panel.scale.factor for c in cells for s in (*c.samples, *c.perturbed))
+    for number, cell in enumerate(cells):
+        y = -float(number)
+        look = looks.of(cell)
+        good = finite(s.value for s in cell.samples)
+        if len(good) >= _DENSITY_FROM and max(good) > min(good):
+            traces.append(_density([panel.scale.tidy(v) for v in good], y, look))
+        traces += _points(cell, y, look, panel.scale)
+        if good:
+            mean = fmean(good) * panel.scale.factor
+            traces.append(segment([mean, mean], [y - 0.26, y + 0.26], width=2))
+        labels.append(row_label(y + 0.29, shorten(panel.name(cell))))
+        labels.append(row_label(y + 0.29, _reading(good, panel.scale), side="right"))
+    y_axis: dict[str, Any] = {"range": [-len(cells) + 0.6, 0.62], "visible": False, "automargin": False}
+    height = int(_FRAME_PX + _ROW_PX * len(cells))
+    return Figure(title, height, traces, layout(value_axis(panel.axis, values), y_axis, annotations=labels))
+
+
+def _reading(values: list[float], scale: Scale) -> str:
+    return f"n {len(values)}, mean {scale.with_unit(fmean(values))}" if values else "no value"
+
+
+def _density(values: list[float | None], y: float, look: Look) -> Trace:
+    return {
+        "type": "violin",
+        "orientation": "h",
+        "x": values,
+        "y": [y] * len(values),
+        "width": 0.52,
+        "points": False,
+        "spanmode": "hard",
+        "scalemode": "width",
+        "line": {"color": look.colour, "width": 1},
+        "fillcolor": look.faint(0.2),
+        "hoverinfo": "skip",
+    }
+
+
+def _points(cell: CellAnswer, y: float, look: Look, scale: Scale) -> list[Trace]:
+    quiet = [s for s in cell.samples if not s.perturbed]
+    disturbed = [*(s for s in cell.samples if s.perturbed), *cell.perturbed]
+    return [
+        _scatter(cell, samples, y, look, scale, hollow)
+        for samples, hollow in ((quiet, False), (disturbed, True))
+        if samples
+    ]
+
+
+def _scatter(
+    cell: CellAnswer, samples: Sequence[Sample], y: float, look: Look, scale: Scale, hollow: bool
+) -> Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [scale.tidy(s.value) for s in samples],
+        "y": [tidy(y + _jitter(s)) for s in samples],
+        "marker": {
+            "symbol": f"{look.mark}-open" if hollow else look.mark,
+            "size": 7 if hollow else 5,
+            "color": look.colour,
+            "opacity": 1 if hollow else 0.8,
+            "line": {"width": 1.5 if hollow else 0},
+        },
+        "hoverinfo": "text",
+        "hovertext": [cell_hover(cell, scale.with_unit(s.value), place_of(s)) for s in samples],
+    }
+
+
+def _jitter(sample: Sample) -> float:
+    """Spread by the golden ratio over the round: the same in every report, and neighbours never on top of each other."""
+    return _SPREAD * (2 * ((sample.round + 1) * _GOLDEN % 1) - 1)
+
 
 SPREAD: Topic[None] = Topic("spread", empty=None, section=spread_section)

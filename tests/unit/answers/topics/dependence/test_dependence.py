@@ -12,10 +12,11 @@ from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
 from regatta.answers.topics.dependence.compute import Dependence, dependence_words
 from regatta.answers.topics.dependence.topic import DEPENDENCE
+from regatta.stats.dependence import Autocorrelation
 
 
-def one(beyond: bool = False, r: float = 0.1, place: str = "h2, g1") -> Dependence:
-    return Dependence("alpha", "c", place, "elapsed", {}, 10, r, -0.6, 0.4, beyond)
+def one(r: float = 0.1, place: str = "h2, g1") -> Dependence:
+    return Dependence("alpha", "c", place, "elapsed", {}, Autocorrelation(10, r, -0.6, 0.4))
 
 
 def test_a_drift_is_seen_in_the_order_of_time(tmp_path: Path) -> None:
@@ -28,8 +29,8 @@ def test_a_drift_is_seen_in_the_order_of_time(tmp_path: Path) -> None:
     ]
     answer = answer_experiment(write_experiment(tmp_path / "made-up", cells, lines, 10))
     drifting, bouncing = DEPENDENCE.of(answer)
-    assert (drifting.n, drifting.beyond, bouncing.beyond) == (10, True, False)
-    assert drifting.autocorrelation == 0.7
+    assert (drifting.lag_1.n, drifting.lag_1.beyond, bouncing.lag_1.beyond) == (10, True, False)
+    assert drifting.lag_1.autocorrelation == 0.7
     assert drifting.place == "apps/h2:small at 2 x minheap, jdk-21 serial"
     document = json.loads(json.dumps(document_of(answer), allow_nan=False))
     assert document["dependences"][0]["autocorrelation"] == 0.7
@@ -50,12 +51,12 @@ def test_cells_without_values_have_none_and_a_reason(tmp_path: Path) -> None:
     g1 = cell("g1")
     lines = [record(g1, r, status="failed", reason="no") for r in range(3)]
     answer = answer_experiment(write_experiment(tmp_path / "made-up", [g1], lines, 3))
-    assert all(math.isnan(d.autocorrelation) and d.reason for d in DEPENDENCE.of(answer))
+    assert all(math.isnan(d.lag_1.autocorrelation) and d.lag_1.reason for d in DEPENDENCE.of(answer))
     assert "dependence" not in answer.findings
 
 
 def test_one_cell_of_many_beyond_the_limits_is_what_chance_does() -> None:
-    (sentence,) = dependence_words([one(True, 0.7), *[one()] * 19], 0.95)
+    (sentence,) = dependence_words([one(0.7), *[one()] * 19], 0.95)
     assert sentence.startswith(
         "no dependence between successive invocations shown: the lag-1 autocorrelation of 1 of 20"
     )
@@ -63,8 +64,8 @@ def test_one_cell_of_many_beyond_the_limits_is_what_chance_does() -> None:
 
 
 def test_many_cells_beyond_the_limits_are_told_with_the_worst() -> None:
-    worst = one(True, 0.91, "lzw at 2 x minheap, temurin-21 g1")
-    told = dependence_words([worst, *[one(True, 0.7)] * 7, *[one()] * 12], 0.95)
+    worst = one(0.91, "lzw at 2 x minheap, temurin-21 g1")
+    told = dependence_words([worst, *[one(0.7)] * 7, *[one()] * 12], 0.95)
     assert told[0].startswith(
         "successive invocations depend on each other: the lag-1 autocorrelation of 8 of 20 cells"
     )
@@ -75,13 +76,13 @@ def test_many_cells_beyond_the_limits_are_told_with_the_worst() -> None:
 
 
 def test_values_that_alternate_make_intervals_wide_and_not_narrow() -> None:
-    told = dependence_words([one(True, 0.7), *[one(True, -0.8)] * 7, *[one()] * 12], 0.95)
+    told = dependence_words([one(0.7), *[one(-0.8)] * 7, *[one()] * 12], 0.95)
     assert "(1 above, 7 below); most of all -0.80" in told[0]
     assert "too wide" in told[1]
 
 
 def test_undefined_cells_are_not_counted() -> None:
     assert dependence_words([], 0.95) == ()
-    gone = replace(one(), autocorrelation=math.nan, reason="no spread")
+    gone = replace(one(), lag_1=Autocorrelation(10, math.nan, math.nan, math.nan, "no spread"))
     assert dependence_words([gone], 0.95) == ()
     assert "0 of 1 cell " in dependence_words([gone, one()], 0.95)[0]

@@ -61,8 +61,8 @@ def test_the_settings_of_one_process_count_once(tmp_path: Path) -> None:
                 records.append(record(one, round, rows, position=position))
         answer = answer_experiment(write_experiment(tmp_path / str(seed), cells, records, 8))
         (table,) = EFFECTS.of(answer).tables
-        row = next(row for row in table.rows if row.source == "collector")
-        assert table.df_error == 4 * 8 - 4
+        row = next(row for row in table.found.rows if row.source == "collector")
+        assert table.found.df_error == 4 * 8 - 4
         alarms += row.p < 0.05
     assert alarms <= 3
 
