@@ -30,43 +30,28 @@ _MANY, _SMOOTH = 256, 0.95
 _MIDDLE = 3.0
 
 
-def dunnett(fit: Anova, control: int, level: float = 0.95) -> tuple[PairDifference, ...]:
+def dunnett_many(
+    fits: Sequence[Anova], control: int, level: float = 0.95
+) -> list[tuple[PairDifference, ...]]:
     """Differences of all alternatives from one control, with simultaneous two-sided intervals and adjusted p values.
 
     Args:
-        fit: from `one_way` or `block_anova`, with k alternatives.
+        fits: families from `one_way` or `block_anova`, of any shapes, the control in the same column of each. Those of one
+            shape take one evaluation.
         control: column of the control, 0 to k - 1.
-        level: confidence that all intervals hold together, between 0 and 1.
+        level: confidence that all intervals of a family hold together, between 0 and 1.
 
     Returns:
-        k - 1 differences `first` - `second`, `second` being the control, in the order of the columns, in the unit of the values.
-        Exact for independent groups of any size and for complete blocks. For incomplete blocks, whose correlations are no
-        products, as if all were as little correlated as the least (method `dunnett-smallest-correlation`), which widens the
-        intervals. Pairs that cannot be estimated are NaN with a reason.
+        For each family of k alternatives k - 1 differences `first` - `second`, `second` being the control, in the order of
+        the columns, in the unit of the values. Exact for independent groups of any size and for complete blocks. For
+        incomplete blocks, whose correlations are no products, as if all were as little correlated as the least (method
+        `dunnett-smallest-correlation`), which widens the intervals. Pairs that cannot be estimated are NaN with a reason.
 
     Raises:
         ValueError: `level` is not between 0 and 1, or `control` is no column.
 
     Source: Dunnett, Journal of the American Statistical Association 50 (1955), and Biometrics 20 (1964); that less correlation
     means wider intervals: Slepian (1962), Šidák, Annals of Mathematical Statistics 39 (1968).
-    """
-    return dunnett_many([fit], control, level)[0]
-
-
-def dunnett_many(
-    fits: Sequence[Anova], control: int, level: float = 0.95
-) -> list[tuple[PairDifference, ...]]:
-    """`dunnett` of many families at once: p values of families of one shape come from one evaluation.
-
-    Args:
-        fits: of any shapes, the control in the same column of each.
-        control, level: as for `dunnett`.
-
-    Returns:
-        For each family what `dunnett` gives.
-
-    Raises:
-        ValueError: as `dunnett`.
     """
     check_level(level)
     families = [_prepared(fit, control) for fit in fits]

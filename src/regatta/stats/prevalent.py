@@ -99,35 +99,17 @@ def relative_difference(a: Floats, b: Floats) -> Floats:
     return np.where((a > 0.0) & (b > 0.0), np.copysign(size, a - b), math.nan)
 
 
-def classify(verdict: NDArray[np.int_] | int, difference: Floats, theta: float) -> NDArray[np.int_]:
-    """Which of `CLASSES` each claim is in (table 4).
-
-    Args:
-        verdict: of the rigorous method on a - b: -1 or +1 where the interval leaves out no difference, 0 where it does not.
-        difference: of the prevalent method, signed as `relative_difference` gives it; of a shape that goes with `verdict`.
-        theta: a prevalent difference below it is small and none is claimed; >= 0, a fraction (0.01 is 1 %).
-
-    Returns:
-        Indices into `CLASSES`; -1 where the difference is NaN. Two prevalent numbers that are equal claim nothing at any
-        theta, and have no order that could be the right one.
-
-    Source: Georges et al., table 4.
-    """
-    verdict, difference = np.broadcast_arrays(np.asarray(verdict), np.asarray(difference, dtype=np.float64))
-    claimed = (np.abs(difference) >= theta) & (difference != 0.0)
-    same = np.sign(difference) == verdict
-    row = np.where(verdict == 0, INDICATIVE, np.where(same, MISLEADING_BUT_CORRECT, MISLEADING_AND_INCORRECT))
-    found = row + claimed
-    return np.where(np.isnan(difference), -1, found)
-
-
 def class_shares(verdicts: NDArray[np.int_], differences: Floats, thetas: Floats) -> Floats:
-    """How often each comparison falls into each class, at many thresholds at once.
+    """How often each comparison falls into each class of table 4, at many thresholds at once.
+
+    Two prevalent numbers that are equal claim nothing at any threshold, and have no order that could be the right one.
 
     Args:
-        verdicts: shape (p,): of the rigorous method on each comparison, as in `classify`.
-        differences: shape (p, d): the prevalent method's difference in each of d draws of the runs; NaN draws do not count.
-        thetas: shape (t,), ascending, >= 0, fractions.
+        verdicts: shape (p,): of the rigorous method on a - b: -1 or +1 where the interval leaves out no difference, 0 where it
+            does not.
+        differences: shape (p, d): the prevalent method's difference, signed as `relative_difference` gives it, in each of d
+            draws of the runs; NaN draws do not count.
+        thetas: shape (t,), ascending, >= 0, fractions (0.01 is 1 %): a difference below one is small and none is claimed.
 
     Returns:
         Shape (p, t, 6): fractions of the draws in the order of `CLASSES`, which sum to 1; NaN where no draw counts.

@@ -75,8 +75,8 @@ def georges_ratio(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Contrast:
 
     Returns:
         1 + (interval of mean a - mean b)/mean b; degrees of freedom and p value of `welch_difference(method="georges2007")`.
-        The baseline's mean counts as known: the interval is that of the difference, not of the ratio (`welch_log_ratio`,
-        or `fieller_ratio` for means). NaN with a reason where the baseline's mean is not positive.
+        The baseline's mean counts as known: the interval is that of the difference, not of the ratio (`welch_log_ratio`
+        gives that one). NaN with a reason where the baseline's mean is not positive.
 
     Raises:
         ValueError: `level` is not between 0 and 1.

@@ -11,71 +11,37 @@ from numpy.typing import ArrayLike, NDArray
 
 from regatta.stats.estimate import Floats
 
-NOT_REACHED = "not reached"
 #: values that one step may hold in windows: 32 MB
 _AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class SteadyWindow:
-    """The steady window of one invocation.
-
-    `start`: index of its first iteration, -1 when there is none. `mean`: of its iterations, NaN when there is none.
-    `cov`: its standard deviation (n - 1) over its mean; when there is none the least that any window has, NaN when no
-    window has one. `reason`: why there is none, else "".
-    """
-
-    start: int
-    mean: float
-    cov: float
-    reason: str = ""
-
-
-@dataclass(frozen=True)
 class SteadyWindows:
-    """The same of many invocations, each of shape (p,); `start` is -1 and `mean` NaN where no window is steady."""
+    """The steady windows of p invocations, each array of shape (p,).
+
+    `start`: index of the first iteration, -1 when there is none. `mean`: of the window's iterations, NaN when there is none.
+    `cov`: its standard deviation (n - 1) over its mean; when there is none the least that any window has, NaN when no
+    window has one.
+    """
 
     start: NDArray[np.intp]
     mean: Floats
     cov: Floats
 
 
-def steady_window(iterations: ArrayLike, window: int = 10, threshold: float = 0.02) -> SteadyWindow:
-    """The first `window` iterations in a row whose coefficient of variation lies below `threshold`.
+def steady_windows(table: ArrayLike, window: int = 10, threshold: float = 0.02) -> SteadyWindows:
+    """The first `window` iterations in a row of each invocation whose coefficient of variation lies below `threshold`.
 
     Args:
-        iterations: shape (q,), > 0, any unit, in order of time.
+        table: shape (p, q), > 0, any unit, in order of time: an invocation a row; NaN where a row has fewer iterations (no
+            window reaches across one).
         window: how many in a row, at least 2 (k in the paper).
         threshold: > 0, a fraction: 0.02 is 2 %.
 
-    Returns:
-        The window; NaN with a reason where none is steady, such as in a series shorter than `window`.
-
     Raises:
-        ValueError: `window` < 2 or `threshold` <= 0.
+        ValueError: `window` < 2, `threshold` <= 0, or `table` has not two dimensions.
 
     Source: Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance Evaluation" (OOPSLA 2007), section 4.2.
-    """
-    x = np.asarray(iterations, dtype=np.float64).reshape(1, -1)
-    found = steady_windows(x, window, threshold)
-    start = int(found.start[0])
-    reason = ""
-    if start < 0:
-        short = x.shape[1] < window
-        reason = f"{NOT_REACHED}: {x.shape[1]} iterations, windows of {window}" if short else NOT_REACHED
-    return SteadyWindow(start, float(found.mean[0]), float(found.cov[0]), reason)
-
-
-def steady_windows(table: ArrayLike, window: int = 10, threshold: float = 0.02) -> SteadyWindows:
-    """`steady_window` of many invocations at once.
-
-    Args:
-        table: shape (p, q): an invocation a row; NaN where a row has fewer iterations (no window reaches across one).
-        window: as in `steady_window`.
-        threshold: as in `steady_window`.
-
-    Raises:
-        ValueError: as in `steady_window`, or `table` has not two dimensions.
     """
     x = np.asarray(table, dtype=np.float64)
     if x.ndim != 2:

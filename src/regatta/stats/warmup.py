@@ -54,8 +54,10 @@ class Course:
     reason: str = ""
 
 
-def course_of(iterations: ArrayLike, higher_is_better: bool = False, tolerance: float = TOLERANCE) -> Course:
-    """Classify one invocation by the change points of its iterations.
+def courses_of(
+    table: ArrayLike, higher_is_better: bool = False, tolerance: float = TOLERANCE
+) -> list[Course]:
+    """Classify invocations by the change points of their iterations.
 
     Spikes are put aside (`without_spikes`), the rest is cut where mean or variance change. Segments whose mean lies within
     `tolerance` of the last one's, or within the 95 % interval of the last one's mean, are its equals; the steady state begins
@@ -64,34 +66,18 @@ def course_of(iterations: ArrayLike, higher_is_better: bool = False, tolerance: 
     `no steady state`: a segment that is not equal begins or lies in the last quarter.
 
     Args:
-        iterations: shape (q,), any unit, in order of time; at least 20.
+        table: shape (p, q), any unit: an invocation a row, in order of time; at least 20 iterations.
         higher_is_better: worse means lower.
         tolerance: >= 0, a fraction of the last segment's mean.
 
     Returns:
-        The course; without a kind and with a reason for fewer than 20 iterations, or when one is not finite.
-
-    Raises:
-        ValueError: `tolerance` < 0.
-
-    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), sections
-    4 and 5. Theirs is an absolute tolerance, a variance or 0.001 s; a relative one serves any unit.
-    """
-    return courses_of(np.asarray(iterations, dtype=np.float64).reshape(1, -1), higher_is_better, tolerance)[0]
-
-
-def courses_of(
-    table: ArrayLike, higher_is_better: bool = False, tolerance: float = TOLERANCE
-) -> list[Course]:
-    """`course_of` each row of a table, much faster for many short invocations.
-
-    Args:
-        table: shape (p, q): an invocation a row.
-        higher_is_better: as in `course_of`.
-        tolerance: as in `course_of`.
+        The course of each; without a kind and with a reason for fewer than 20 iterations, or when one is not finite.
 
     Raises:
         ValueError: `tolerance` < 0, or `table` has not two dimensions.
+
+    Source: Barrett, Bolz-Tereick, Killick, Mount, Tratt, "Virtual Machine Warmup Blows Hot and Cold" (OOPSLA 2017), sections
+    4 and 5. Theirs is an absolute tolerance, a variance or 0.001 s; a relative one serves any unit.
     """
     if not tolerance >= 0.0:
         raise ValueError(f"tolerance: expected a number from 0 · got {tolerance}")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.one_at_a_time import variance_levels
 from helpers.synthetic_journal import cell, record, write_experiment, write_facts, write_journal, write_plan
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
@@ -18,7 +19,7 @@ from regatta.answers.result import Answer
 from regatta.answers.topics.effects.topic import EFFECTS
 from regatta.answers.topics.levels.topic import LEVELS
 from regatta.stats.factorial import factorial_anova
-from regatta.stats.levels import optimal_repetitions, variance_levels
+from regatta.stats.levels import optimal_repetitions
 from regatta.stats.manova import manova
 
 BENCHMARKS, COLLECTORS, HEAPS = ("apps/h2:small", "vm/compress:s10"), ("serial", "g1", "z"), (1.5, 3.0)

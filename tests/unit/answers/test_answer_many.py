@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.one_at_a_time import dunnett
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of, rows_of
@@ -19,7 +20,6 @@ from regatta.answers.topics.suites.topic import SUITES
 from regatta.answers.words import practical
 from regatta.host.errors import SpecError
 from regatta.stats.anova import block_anova
-from regatta.stats.dunnett import dunnett
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.multiplicity import holm

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.one_at_a_time import course_of, steady_window
 from helpers.synthetic_journal import cell, record, write_experiment
 from regatta.answers import iterations
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer, CellAnswer
 from regatta.host.journal.invocation_value import invocation_values
 from regatta.host.values.experiment import LEAST_JUDGED_ITERATIONS
-from regatta.stats.steady import steady_window
-from regatta.stats.warmup import LEAST_ITERATIONS, course_of
+from regatta.stats.warmup import LEAST_ITERATIONS
 
 SERIAL, G1 = cell("serial"), cell("g1")
 ROUNDS = 6

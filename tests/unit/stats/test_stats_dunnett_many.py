@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from helpers.one_at_a_time import dunnett
 from regatta.stats.anova import block_anova, one_way
-from regatta.stats.dunnett import dunnett, dunnett_many, upper_tail
+from regatta.stats.dunnett import dunnett_many, upper_tail
 
 
 def test_many_families_give_what_each_gives_alone() -> None:

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from regatta.stats.warmup import Course, common_kind, course_of, courses_of, without_spikes
+from helpers.one_at_a_time import course_of
+from regatta.stats.warmup import Course, common_kind, courses_of, without_spikes
 
 
 def _noise(n: int, seed: int = 1, spread: float = 0.01) -> np.ndarray:
