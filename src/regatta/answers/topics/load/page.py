@@ -13,7 +13,7 @@ from typing import Any
 from regatta.answers.page.view import View
 from regatta.answers.topics.load.compute import Aspect, LoadCurve, LoadPoint, Scaling
 from regatta.answers.topics.load.histograms import histograms
-from regatta.answers.topics.load.words import processes_words
+from regatta.answers.topics.load.words import VERDICTS, measure_words, processes_words
 from regatta.answers.words import counted
 from regatta.figures.axes import Figure, Group, axis
 from regatta.figures.curves import Point
@@ -35,6 +35,7 @@ from regatta.figures.text import (
     parameters_text,
     show_heap,
     show_interval,
+    show_p,
     show_percent,
     show_quantity,
     show_ratio,
@@ -289,12 +290,51 @@ def _histograms(scaling: Scaling) -> list[Figure]:
 
 
 def load_tables(scaling: Scaling, view: View) -> list[Table]:
+    """What all processes do together over what one does alone, and every change between loads."""
+    configured = len({_where(curve)[1:] for curve in scaling.curves}) > 1
+    return [*_together_table(scaling, view, configured), _steps_table(scaling, view, configured)]
+
+
+def _steps_table(scaling: Scaling, view: View, configured: bool) -> Table:
+    """Each load against the last one at which a change was shown."""
+    columns = (
+        "host", "configuration", "benchmark", "series", "metric", "processes", "ratio", "p (Holm)", "change",
+    )  # fmt: skip
+    rows = [
+        (
+            *_place_texts(curve, view, configured),
+            measure_words(curve),
+            f"{step.over} to {step.load}",
+            show_interval(step.ratio),
+            show_p(step.p_holm),
+            VERDICTS[step.verdict],
+        )
+        for curve in scaling.curves
+        for step in curve.steps
+    ]
+    return Table(f"Changes between loads{_first_of(rows)}", columns, rows[:_ROWS], frozenset({6, 7}))
+
+
+def _place_texts(curve: LoadCurve, view: View, configured: bool) -> tuple[str, str, str, str]:
+    """Host and configuration, where there are several, benchmark and series."""
+    return (
+        view.host(curve.place.host),
+        joined(curve.place.configuration, show_heap(curve.place.heap)) if configured else "",
+        curve.program,
+        parameters_text(curve.parameters),
+    )
+
+
+def _first_of(rows: Sequence[object]) -> str:
+    return f", the first {_ROWS} of {len(rows)}" if len(rows) > _ROWS else ""
+
+
+def _together_table(scaling: Scaling, view: View, configured: bool) -> list[Table]:
     """What all processes do together over what one does alone, a column for each load."""
     curves = [curve for curve in scaling.curves if any(point.throughput for point in curve.points)]
     if not curves:
         return []
     loads = sorted({point.parallel for curve in curves for point in curve.points if point.throughput})
-    configured = len({_where(curve)[1:] for curve in scaling.curves}) > 1
     known = {scaling.cpus.get(curve.place.host) for curve in curves}
     cpus = next(iter(known)) if len(known) == 1 else None
     columns = [
@@ -306,16 +346,12 @@ def load_tables(scaling: Scaling, view: View) -> list[Table]:
         at = {point.parallel: point for point in curve.points}
         rows.append(
             (
-                view.host(curve.place.host),
-                joined(curve.place.configuration, show_heap(curve.place.heap)) if configured else "",
-                curve.program,
-                parameters_text(curve.parameters),
+                *_place_texts(curve, view, configured),
                 _alone(at.get(1), curve.unit),
                 *(_together(at.get(load)) for load in loads),
             )
         )
-    more = f", the first {_ROWS} of {len(curves)}" if len(curves) > _ROWS else ""
-    title = f"What all processes do together, times what one does alone{more}"
+    title = f"What all processes do together, times what one does alone{_first_of(curves)}"
     return [Table(title, tuple(columns), rows, frozenset(range(4, len(columns))))]
 
 

@@ -58,7 +58,7 @@ def test_every_cell_stands_in_the_table_with_its_limits() -> None:
     assert len(table.rows) == len(SMALL.cells)
     assert "Lag-1" in table.title
     few = replace(SMALL, topics={"dependence": dependences(java_answer(n=3).cells, 0.95)})
-    assert "3 values" in runs(few).tables[0].rows[0][3]
+    assert any("3 values" in text for text in runs(few).tables[0].rows[0])
 
 
 def test_only_the_metric_that_is_compared_is_drawn() -> None:

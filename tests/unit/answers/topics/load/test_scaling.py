@@ -16,6 +16,7 @@ from helpers.scaling_experiment import FACTS, bandwidth_rows, latency_rows, writ
 from helpers.synthetic_journal import native, record, write_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.documents import document_of
+from regatta.answers.page.view import View
 from regatta.answers.result import Answer
 from regatta.answers.topics.load.compute import Aspect, LoadCurve
 from regatta.answers.topics.load.topic import LOAD
@@ -108,25 +109,24 @@ def test_one_process_alone_is_the_whole_system_the_fastest_and_the_slowest(answe
     assert fastest[3].estimate.point == pytest.approx(1.1 * 17000 * 1.8 / 4, rel=0.02)
 
 
-def test_sentences_say_where_a_latency_rises_and_where_a_bandwidth_grows_no_more(answer: Answer) -> None:
+def test_sentences_count_the_series_that_change_and_name_those_with_several_modes(answer: Answer) -> None:
     words = answer.findings["load"]
     assert words[0] == (
-        "of 50 latencies, as far as is shown, 0 rise with up to 2 processes and 30 with more, on this host with 2 CPUs"
+        "latency on alpha (2 CPUs): of 50 series, as far as is shown, with up to 2 processes 0 grow and 0 fall, "
+        "with more processes 30 grow and 0 fall"
     )
-    (syscall,) = [one for one in words if one.startswith("lat_syscall")]
-    assert syscall.startswith(
-        "lat_syscall (call null, open, read, stat and write), latency: from 1 to 2 processes no change is shown, any is"
-        " likely below "
-    )
-    assert (
-        "from 1 to 3 processes it grows to 1.50 to 1.51 times; from 3 to 4 processes it grows to" in syscall
-    )
-    (stream,) = [one for one in words if one.startswith("stream")]
-    assert "bandwidth of all processes together: from 1 to 2 processes it grows to 1." in stream
-    assert "; from 2 to 3 and 4 processes no change is shown, any is likely below" in stream
+    assert any(one.startswith("bandwidth of all processes together on alpha") for one in words)
     (modes,) = [one for one in words if "groups apart" in one]
     assert "with 3 processes" in modes
     assert "stream (kernel copy, daxpy, fill and sum, version 2)" in modes
+
+
+def test_the_table_says_between_which_loads_a_series_changes(answer: Answer) -> None:
+    changes = next(table for table in LOAD.tables_of(View(answer)) if table.title.startswith("Changes"))
+    rows = {(row[0], row[1], row[3]): row for row in changes.rows}
+    assert changes.columns[-1] == "change"
+    assert rows["lat_syscall", "call null", "1 to 2"][-1].startswith("no change")
+    assert rows["lat_syscall", "call null", "1 to 3"][-1] == "grows"
 
 
 def test_the_load_is_read_from_the_series_and_not_from_the_label(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_one_invocation_compares_nothing_and_says_so(tmp_path: Path) -> None:
     )
 
 
-def test_an_interval_that_excludes_nothing_gives_no_bound(tmp_path: Path) -> None:
+def test_an_interval_that_excludes_nothing_is_told_with_its_ends(tmp_path: Path) -> None:
     found = answered(tmp_path, crossed(1, 2), noisy(lambda load: 100.0, noise=0.5), rounds=3)
     (words,) = found.findings["load"]
-    assert "from 1 to 2 processes no change is shown, and even a large one is not excluded" in words
+    assert re.search(r"from 1 to 2 processes: \S+ \(0\.\d+ to [1-9]\d*\.\d+\), no change shown", words)
 
 
 def test_cpus_are_those_the_processes_could_use_before_those_of_the_host(tmp_path: Path) -> None:
@@ -259,6 +259,6 @@ def test_a_bandwidth_that_falls_is_said_to_fall(tmp_path: Path) -> None:
         tmp_path, crossed(1, 2, 4, program="bw_x"), lambda load, r: list(rows(load, r)), metric="bandwidth"
     )
     (words,) = found.findings["load"]
-    assert re.search(r"from 1 to 2 processes it grows to 1\.(79|8\d?) times \(", words)
-    assert re.search(r"from 2 to 4 processes it falls to 0\.(39|40)\d? times \(", words)
+    assert re.search(r"from 1 to 2 processes: 1\.(79|8\d?)\d* \(.*?\), grows", words)
+    assert re.search(r"from 2 to 4 processes: 0\.(39|40)\d* \(.*?\), falls", words)
     assert curve(found, "bw_x", "system").points[2].estimate.point == pytest.approx(720, rel=0.02)
