@@ -13,11 +13,11 @@ from regatta.figures.looks import HUES, MARKS, Look
 from regatta.figures.text import (
     Scale,
     choose_scale,
+    estimate_texts,
     finite,
+    hover,
     plot_text,
     shorten,
-    show_ends,
-    show_percent,
     show_quantity,
     significant,
 )
@@ -105,14 +105,19 @@ def labelled_figure(
     return Figure(title, height_px, [*under, *bands, *tops], frame)
 
 
-def estimate_texts(estimate: Interval, unit: str) -> tuple[str, str]:
-    """Two lines of a point's hover text: mean with n, and the interval or why there is none. `unit`: of the estimate."""
-    scale = choose_scale([estimate], unit)
-    ends = show_ends(estimate, scale.show)
-    return (
-        f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
-        f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
-    )
+def estimate_point(x: float, estimate: Interval, unit: str, *lines: str, shown: str = "") -> Point:
+    """A point of a line: `lines` of its hover text, then mean with n, and the interval or why there is none.
+
+    Args:
+        x: where it stands.
+        estimate: in `unit`.
+        unit: of the estimate.
+        lines: what the point is; empty ones are left out.
+        shown: the unit of the figure, of the same dimension; "": that of the estimate.
+    """
+    text = hover(*lines, *estimate_texts(estimate, choose_scale([estimate], unit)))
+    factor = UNITS[unit][1] / UNITS[shown][1] if shown and unit in UNITS else 1.0
+    return Point(x, estimate.point * factor, estimate.low * factor, estimate.high * factor, text)
 
 
 def time_quantity(title: str, lines: Sequence[NamedLine]) -> Quantity:

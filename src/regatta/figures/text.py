@@ -139,6 +139,15 @@ def show_interval(estimate: Interval, show: Callable[[float], str] = show_ratio)
     return f"{point} ({ends})" if ends else point
 
 
+def estimate_texts(estimate: Interval, scale: Scale) -> tuple[str, str]:
+    """Two lines on a mean, for a pointer that hovers over it: mean with n, and the interval or why there is none."""
+    ends = show_ends(estimate, scale.show)
+    return (
+        f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
+        f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
+    )
+
+
 def show_p(value: float) -> str:
     """A p value; below 0.0001 only that it is."""
     if not math.isfinite(value):

@@ -12,7 +12,7 @@ from regatta.answers.result import CellAnswer
 from regatta.figures.axes import Figure, Group
 from regatta.figures.curves import Point
 from regatta.figures.over_heap import HeapLine, over_heap
-from regatta.figures.text import Scale, joined, show_ends, show_percent
+from regatta.figures.text import Scale, estimate_texts, joined
 
 
 def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
@@ -63,12 +63,7 @@ def _figure(name: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> F
 def heap_point(cell: CellAnswer, factors: bool, scale: Scale) -> Point:
     """The mean of a cell at its heap."""
     estimate = cell.estimate
-    ends = show_ends(estimate, scale.show)
-    text = cell_hover(
-        cell,
-        f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
-        f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
-    )
+    text = cell_hover(cell, *estimate_texts(estimate, scale))
     return Point(heap_of(cell.place, factors), estimate.point, estimate.low, estimate.high, text)
 
 

@@ -16,13 +16,13 @@ from regatta.figures.curves import Point
 from regatta.figures.labelled import (
     MOST_LINES,
     NamedLine,
-    estimate_texts,
+    estimate_point,
     labelled_figure,
     plain_quantity,
     time_quantity,
 )
 from regatta.figures.section import Section, Table
-from regatta.figures.text import ABSENT, hover, joined, show_heap, show_interval, show_p, show_percent
+from regatta.figures.text import ABSENT, joined, show_heap, show_interval, show_p, show_percent
 from regatta.host.units import UNITS
 
 #: From this ratio of the most to the fewest connections on, they are on a logarithmic axis.
@@ -177,13 +177,9 @@ def _line_name(curve: ChatCurve, among: Sequence[ChatCurve], heaps: bool) -> str
 
 
 def _point(point: ChatPoint, curve: ChatCurve) -> Point:
-    estimate = point.estimate
-    text = hover(
-        f"{curve.mode} · {curve.place.configuration}",
-        f"{point.connections} connections",
-        *estimate_texts(estimate, curve.unit),
-    )
-    return Point(point.connections, estimate.point, estimate.low, estimate.high, text)
+    what = f"{curve.mode} · {curve.place.configuration}"
+    many = f"{point.connections} connections"
+    return estimate_point(point.connections, point.estimate, curve.unit, what, many)
 
 
 def _connections_axis(counts: Sequence[int]) -> dict[str, Any]:

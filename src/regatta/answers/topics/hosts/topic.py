@@ -8,25 +8,43 @@ from typing import Any
 from regatta.answers.baseline import asks_beyond_collectors
 from regatta.answers.context import Context
 from regatta.answers.plain import finite, place_of, row_of, text_of
+from regatta.answers.platforms import machine_words
 from regatta.answers.topic import Document, Lead, Rows, Topic, Words
+from regatta.answers.topics.hosts.compute import compare_over_hosts, families_over_hosts
+from regatta.answers.topics.hosts.families import leaders_over_hosts
 from regatta.answers.topics.hosts.headline import headline_of_hosts
 from regatta.answers.topics.hosts.page import hosts_section, hosts_tables
-from regatta.answers.topics.hosts.result import OverHosts
-from regatta.answers.topics.hosts.together import judge_hosts
+from regatta.answers.topics.hosts.result import OverHosts, PlatformHosts
 from regatta.answers.topics.hosts.words import host_words
 from regatta.answers.words import capitalised
 
 
 def _compute(context: Context) -> OverHosts:
-    return judge_hosts(
-        context.samples,
-        context.platforms,
-        context.pairs,
-        context.comparisons,
-        context.families,
-        context.facts,
-        context.names,
-        context.options.random_hosts,
+    """By platform; of a single host only its name and what kind of machine it is."""
+    facts, platforms, names = context.facts, context.platforms, context.names
+    # What is said is for hosts like these, not only for these; collectors then have no common leader.
+    random = context.options.random_hosts
+    hosts = tuple(host for platform in platforms for host in platform.hosts)
+    machines = machine_words({host: facts.hosts[host] for host in hosts if host in facts.hosts})
+    if len(hosts) < 2:
+        return OverHosts(hosts, random, machines=machines)
+    comparisons = compare_over_hosts(
+        platforms, context.pairs, context.comparisons, facts.level, facts.theta_percent, names, random
+    )
+    leaders = (
+        [] if random else leaders_over_hosts(context.samples, platforms, context.families, facts.level, names)
+    )
+    return OverHosts(
+        hosts,
+        random,
+        tuple(comparisons),
+        tuple(families_over_hosts(context.samples, platforms, facts.level, names)),
+        tuple(
+            PlatformHosts(p.name, p.hosts, tuple(h for h in p.hosts if h in p.measured), p.title(p.measured))
+            for p in platforms
+        ),
+        tuple(leaders),
+        machines,
     )
 
 

@@ -21,7 +21,7 @@ from regatta.figures.labelled import (
     MOST_LINES,
     Mark,
     NamedLine,
-    estimate_texts,
+    estimate_point,
     labelled_figure,
     plain_quantity,
     time_quantity,
@@ -29,7 +29,6 @@ from regatta.figures.labelled import (
 from regatta.figures.section import Section, Table
 from regatta.figures.text import (
     ABSENT,
-    hover,
     joined,
     parameter_text,
     parameters_text,
@@ -200,20 +199,28 @@ def _title(curves: Sequence[LoadCurve], scaling: Scaling) -> str:
     """The programs, and what else tells this figure from its neighbours."""
     first = curves[0]
     programs = list(dict.fromkeys(curve.program for curve in curves))
-    hosts = {curve.place.host for curve in scaling.curves}
-    configured = {_where(curve)[1:] for curve in scaling.curves}
     same = [
         f"{name} {parameter_text(name, value)}"
         for name, value in sorted(first.parameters.items())
         if len(programs) == 1 and all(curve.parameters.get(name) == value for curve in curves)
     ]
-    parts = (
-        ", ".join([*programs, *same]),
-        first.place.configuration if len(configured) > 1 else "",
-        show_heap(first.place.heap),
-        f"on {first.place.host}" if len(hosts) > 1 else "",
+    return _place_title(", ".join([*programs, *same]), first, scaling)
+
+
+def _place_title(what: str, curve: LoadCurve, scaling: Scaling) -> str:
+    """What is shown, with configuration and host where there are several."""
+    hosts = {other.place.host for other in scaling.curves}
+    return joined(
+        what,
+        curve.place.configuration if _configured(scaling) else "",
+        show_heap(curve.place.heap),
+        f"on {curve.place.host}" if len(hosts) > 1 else "",
     )
-    return joined(*parts)
+
+
+def _configured(scaling: Scaling) -> bool:
+    """Whether there are several configurations, so that one needs its name."""
+    return len({_where(curve)[1:] for curve in scaling.curves}) > 1
 
 
 def line_names(curves: Sequence[LoadCurve]) -> list[str]:
@@ -244,18 +251,17 @@ def _value_text(name: str, value: str | float | bool) -> str:
 
 
 def _point(point: LoadPoint, curve: LoadCurve, unit: str) -> Point:
-    estimate = point.estimate
     together = point.throughput
-    text = hover(
+    return estimate_point(
+        point.parallel,
+        point.estimate,
+        curve.unit,
         f"{curve.program} {parameters_text(curve.parameters)}",
         _ASPECT_WORDS[curve.aspect],
         processes_words(point.parallel),
-        *estimate_texts(estimate, curve.unit),
         f"together {show_ratio(together.point)} times what one does" if together else "",
+        shown=unit,
     )
-    to_axis = UNITS[curve.unit][1] / UNITS[unit][1] if curve.unit in UNITS else 1.0
-    y, low, high = (value * to_axis for value in (estimate.point, estimate.low, estimate.high))
-    return Point(point.parallel, y, low, high, text)
 
 
 _ASPECT_WORDS: dict[Aspect, str] = {
@@ -273,25 +279,17 @@ def _stream_first(curves: Sequence[LoadCurve]) -> list[LoadCurve]:
 
 def _histograms(scaling: Scaling) -> list[Figure]:
     curves = _stream_first([curve for curve in scaling.curves if curve.aspect == "system"])
-    hosts = {curve.place.host for curve in scaling.curves}
-    configured = {_where(curve)[1:] for curve in scaling.curves}
     figures = []
     for curve in curves:
         name = ", ".join(part for part in (curve.program, parameters_text(curve.parameters)) if part)
-        parts = (
-            name,
-            curve.place.configuration if len(configured) > 1 else "",
-            show_heap(curve.place.heap),
-            f"on {curve.place.host}" if len(hosts) > 1 else "",
-        )
-        title = joined(*parts)
+        title = _place_title(name, curve, scaling)
         figures.append(histograms(title, curve, name, scaling.cpus.get(curve.place.host)))
     return [figure for figure in figures if figure is not None]
 
 
 def load_tables(scaling: Scaling, view: View) -> list[Table]:
     """What all processes do together over what one does alone, and every change between loads."""
-    configured = len({_where(curve)[1:] for curve in scaling.curves}) > 1
+    configured = _configured(scaling)
     return [*_together_table(scaling, view, configured), _steps_table(scaling, view, configured)]
 
 

@@ -12,13 +12,12 @@ from regatta.figures.labelled import (
     MOST_LINES,
     Mark,
     NamedLine,
-    estimate_texts,
+    estimate_point,
     labelled_figure,
     time_quantity,
 )
 from regatta.figures.section import Section
-from regatta.figures.text import hover, joined, parameter_text, parameters_text, show_percent, show_quantity
-from regatta.host.units import UNITS
+from regatta.figures.text import joined, parameter_text, parameters_text, show_percent, show_quantity
 from regatta.host.values.experiment import Scalar
 
 
@@ -86,15 +85,8 @@ def _name(curve: MemoryCurve, same: Mapping[str, Scalar]) -> str:
 
 
 def _points(curve: MemoryCurve) -> list[Point]:
-    to_ns = UNITS[curve.unit][1] / UNITS["ns"][1]
-    points = []
-    for size, cell in zip(curve.sizes, curve.cells, strict=True):
-        estimate = cell.estimate
-        text = hover(
-            show_quantity(size, "bytes", 6),
-            parameters_text(curve.parameters),
-            *estimate_texts(estimate, cell.unit),
-        )
-        y, low, high = (value * to_ns for value in (estimate.point, estimate.low, estimate.high))
-        points.append(Point(size, y, low, high, text))
-    return points
+    given = parameters_text(curve.parameters)
+    return [
+        estimate_point(size, cell.estimate, cell.unit, show_quantity(size, "bytes", 6), given, shown="ns")
+        for size, cell in zip(curve.sizes, curve.cells, strict=True)
+    ]

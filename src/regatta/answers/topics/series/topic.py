@@ -25,6 +25,7 @@ from regatta.figures.looks import Look
 from regatta.figures.section import Section
 from regatta.figures.text import (
     Scale,
+    estimate_texts,
     finite,
     hover,
     joined,
@@ -80,14 +81,8 @@ def _values(panel: Panel, looks: Looks) -> list[Figure]:
                 groups.setdefault(title, []).append(cell)
 
     def point(cell: CellAnswer) -> Point:
-        estimate, scale = cell.estimate, panel.scale
-        ends = show_ends(estimate, scale.show)
-        text = cell_hover(
-            cell,
-            f"mean {scale.with_unit(estimate.point)}, n {estimate.n}",
-            f"{show_percent(estimate.level)} interval {ends} {scale.unit}" if ends else estimate.reason,
-        )
-        return _point(cell, estimate, panel, text)
+        text = cell_hover(cell, *estimate_texts(cell.estimate, panel.scale))
+        return _point(cell, cell.estimate, panel, text)
 
     return [
         figure

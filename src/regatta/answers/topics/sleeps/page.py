@@ -9,9 +9,9 @@ from regatta.answers.page.view import View
 from regatta.answers.topics.sleeps.compute import SleepCurve, sleep_curves
 from regatta.figures.axes import Figure, Group, log_axis, log_ticks
 from regatta.figures.curves import Point, segment
-from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_texts, labelled_figure, time_quantity
+from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_point, labelled_figure, time_quantity
 from regatta.figures.section import Section
-from regatta.figures.text import hover, joined, parameters_text, show_percent, show_quantity
+from regatta.figures.text import joined, parameters_text, show_percent, show_quantity
 
 
 def sleeps_section(_: Sequence[str], view: View) -> Section | None:
@@ -58,14 +58,15 @@ def _figure(title: str, curves: Sequence[SleepCurve]) -> Figure:
 
 
 def _points(curve: SleepCurve) -> list[Point]:
-    points = []
-    for requested, cell in zip(curve.requested_ns, curve.cells, strict=True):
-        estimate = cell.estimate
-        text = hover(
-            parameters_text(curve.parameters),
+    given = parameters_text(curve.parameters)
+    return [
+        estimate_point(
+            requested,
+            cell.estimate,
+            cell.unit,
+            given,
             f"asked for {show_quantity(requested, 'ns')}",
-            *estimate_texts(estimate, cell.unit),
+            shown="ns",
         )
-        y, low, high = (curve.to_ns(value) for value in (estimate.point, estimate.low, estimate.high))
-        points.append(Point(requested, y, low, high, text))
-    return points
+        for requested, cell in zip(curve.requested_ns, curve.cells, strict=True)
+    ]
