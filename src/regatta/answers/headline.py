@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from regatta.answers.baseline import asks_beyond_collectors
 from regatta.answers.context import Context
@@ -15,14 +15,15 @@ from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer, Comparison
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topic import Lead
-from regatta.answers.words import capitalised, counted, measured, outcome_words, shows_difference
+from regatta.answers.words import capitalised, counted, measured, shows_difference
 from regatta.figures.text import show_quantity
-from regatta.host.values.experiment import Better
+from regatta.host.values.experiment import Better, Heap
+from regatta.stats.estimate import Interval
 
 #: more sets of parameters than this are told in one sentence
-_FEW = 3
+FEW = 3
 #: more places than this are summed up before they are told one by one
-_MANY_PLACES = 6
+MANY_PLACES = 6
 
 
 def headline(context: Context, lead: Lead) -> list[str]:
@@ -49,7 +50,7 @@ def headline(context: Context, lead: Lead) -> list[str]:
         of_place.setdefault(family.place.family, []).append(family)
     for place, many in of_place.items():
         sentences += (
-            [f.words for f in many] if len(many) <= _FEW else [_many_families(many, better[place], names)]
+            [f.words for f in many] if len(many) <= FEW else [_many_families(many, better[place], names)]
         )
     told = set(of_place)
     of_cell: dict[tuple[str, str], list[CellAnswer]] = {}
@@ -60,7 +61,7 @@ def headline(context: Context, lead: Lead) -> list[str]:
         key = (cell.place.host, cell.cell_id)
         if cell.place.family in told or (asked and key in found):
             continue
-        if key in found and len(found[key]) <= _FEW:
+        if key in found and len(found[key]) <= FEW:
             sentences += [c.words for c in found[key]]
         elif key in found or (key not in baselines and cell.cell_id not in lead.cells):
             sentences += _means(cell, [a for a in of_cell[key] if a.metric == cell.metric], names)
@@ -75,77 +76,86 @@ def _with_baseline(
 ) -> list[str]:
     """Every comparison with the baseline, in the order of the plan; many summed up first."""
     of_key = {(cell.place.host, cell.cell_id): cell for cell in cells}
-    every = [(one, better[of_key[key].place.family]) for key, many in found.items() for one in many]
+    every = [(one.ratio, better[of_key[key].place.family]) for key, many in found.items() for one in many]
     sentences = []
-    if len(found) > _MANY_PLACES:
-        sentences.append(f"of {counted(len(every), 'comparison')} with the baseline: {_outcomes(every)}")
+    if len(found) > MANY_PLACES:
+        sentences.append(f"of {counted(len(every), 'comparison')} with the baseline: {outcomes_of(every)}")
     for key, many in found.items():
-        if len(many) <= _FEW:
+        if len(many) <= FEW:
             sentences += [one.words for one in many]
             continue
         first = many[0]
-        outcomes = _outcomes([(one, better[of_key[key].place.family]) for one in many])
-        settings = _settings([one.parameters for one in many])
+        outcomes = outcomes_of((one.ratio, better[of_key[key].place.family]) for one in many)
+        settings = settings_of(one.parameters for one in many)
         place = f"{names.place(of_key[key], {})} over {settings}"
         sentences.append(f"{first.a_name} against {first.b_name} on {place}: {outcomes}")
     return sentences
 
 
-def _outcomes(many: Sequence[tuple[Comparison, Better]]) -> str:
-    """`better in 3, worse in 1, no difference shown in 2`."""
-    shown = [(one.ratio.high < 1.0) == (way == "lower") for one, way in many if shows_difference(one.ratio)]
-    return outcome_words(shown.count(True), shown.count(False), len(many) - len(shown))
+def outcomes_of(many: Iterable[tuple[Interval, Better]]) -> str:
+    """`better in 3, worse in 1, no difference shown in 2`, of ratios and which way is better."""
+    ratios = list(many)
+    shown = [(ratio.high < 1.0) == (way == "lower") for ratio, way in ratios if shows_difference(ratio)]
+    better, worse = shown.count(True), shown.count(False)
+    return f"better in {better}, worse in {worse}, no difference shown in {len(ratios) - len(shown)}"
+
+
+def wins_of(winners: Sequence[str], at: str) -> str:
+    """`parallel leads at 20, g1 leads at 2, no single leader is shown at 2`, of the winner at each place ("": none)."""
+    wins = Counter(winners)
+    parts = [f"{name} leads {at} {count}" for name, count in wins.most_common() if name]
+    if wins[""]:
+        parts.append(f"no single leader is shown {at} {wins['']}")
+    return ", ".join(parts)
+
+
+def overview_of(winners: Sequence[str], benchmarks: set[str], heaps: set[Heap], runtimes: set[str]) -> str:
+    """`of 24 places (benchmark x heap): parallel leads at 20, g1 leads at 4`: what differs among them is named."""
+    named = (("benchmark", benchmarks), ("heap", heaps), ("runtime", runtimes))
+    varying = " x ".join(name for name, values in named if len(values) > 1)
+    return f"of {len(winners)} places{f' ({varying})' if varying else ''}: {wins_of(winners, 'at')}"
+
+
+def settings_of(parameters: Iterable[Mapping[str, object]]) -> str:
+    """`12 settings of size_bytes and stride`; of series without parameters `12 series`."""
+    given = list(parameters)
+    keys = sorted({key for one in given for key in one})
+    return f"{len(given)} settings of {' and '.join(keys)}" if keys else f"{len(given)} series"
 
 
 def _overview(families: Sequence[Family], better: Mapping[Place, Better]) -> list[str]:
-    """`of 24 places, parallel leads at 20 and g1 at 2; no single leader is shown at 2`, where there are many places."""
-    if len({family.place.family for family in families}) <= _MANY_PLACES:
+    """Who leads at how many places, where there are many."""
+    places = [family.place for family in families]
+    if len({place.family for place in places}) <= MANY_PLACES:
         return []
-    wins = Counter(winner(family.pairs, family.names, better[family.place.family]) for family in families)
-    leading = [f"{name} leads at {count}" for name, count in wins.most_common() if name]
-    if wins[""]:
-        leading.append(f"no single leader is shown at {wins['']}")
-    what = {
-        "benchmark": len({family.place.benchmark for family in families}),
-        "heap": len({family.place.heap for family in families}),
-        "runtime": len({family.place.runtime for family in families}),
-    }
-    varying = [name for name, values in what.items() if values > 1]
-    return [f"of {len(families)} places ({' x '.join(varying)}): {', '.join(leading)}"]
+    winners = [winner(one.pairs, one.names, better[one.place.family]) for one in families]
+    return [
+        overview_of(
+            winners, {p.benchmark for p in places}, {p.heap for p in places}, {p.runtime for p in places}
+        )
+    ]
 
 
 def _many_families(families: Sequence[Family], better: Better, names: Names) -> str:
     """One sentence for a benchmark that measures many settings."""
-    first = families[0]
-    wins = Counter(winner(family.pairs, family.names, better) for family in families)
-    parts = [f"{name} leads in {count}" for name, count in sorted(wins.items()) if name]
-    if wins[""]:
-        parts.append(f"no single leader is shown in {wins['']}")
-    settings = _settings([family.parameters for family in families])
-    return f"{names.benchmark(first.place.benchmark)} over {settings}: {', '.join(parts)}"
+    settings = settings_of(family.parameters for family in families)
+    wins = wins_of([winner(family.pairs, family.names, better) for family in families], "in")
+    return f"{names.benchmark(families[0].place.benchmark)} over {settings}: {wins}"
 
 
 def _means(cell: PlannedCell, answers: Sequence[CellAnswer], names: Names) -> list[str]:
     who = names.benchmark(cell.place.benchmark)
     named = cell.place.configuration
     who += f" ({named})" if named else ""
-    if len(answers) <= _FEW:
+    if len(answers) <= FEW:
         return [
             f"{names.place(cell, a.parameters)}: {measured(a.estimate, a.unit)} {a.metric},"
             f" {counted(a.estimate.n, 'invocation')}, on {names.host(cell)}"
             for a in answers
         ]
     points = [(a.estimate.point, a.unit) for a in answers if not math.isnan(a.estimate.point)]
-    settings = _settings([a.parameters for a in answers])
+    settings = settings_of(a.parameters for a in answers)
     if not points:
         return [f"{who}: no value over {settings}"]
-    low, high = min(points), max(points)
-    ends = []
-    for value, unit in (low, high):
-        ends.append(show_quantity(value, unit))
-    return [f"{who}: {cell.metric} from {ends[0]} to {ends[1]} over {settings}, on {names.host(cell)}"]
-
-
-def _settings(parameters: Sequence[Mapping[str, object]]) -> str:
-    keys = sorted({key for given in parameters for key in given})
-    return f"{len(parameters)} settings of {' and '.join(keys)}" if keys else f"{len(parameters)} series"
+    low, high = (show_quantity(*point) for point in (min(points), max(points)))
+    return [f"{who}: {cell.metric} from {low} to {high} over {settings}, on {names.host(cell)}"]

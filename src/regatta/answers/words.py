@@ -22,11 +22,6 @@ def shows_difference(ratio: Interval) -> bool:
     return ratio.low > 1.0 or ratio.high < 1.0
 
 
-def outcome_words(better: int, worse: int, open_: int) -> str:
-    """`better in 3, worse in 1, no difference shown in 2`: how often an alternative was what against its baseline."""
-    return f"better in {better}, worse in {worse}, no difference shown in {open_}"
-
-
 def compared(a: str, b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
     """`g1 is 4.1 % (3.2 to 5.0) faster than serial`, for a ratio a/b that differs from 1."""
     verb = "is" if is_speed(unit, better) else "has"

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 
+from regatta.answers.headline import FEW, MANY_PLACES, outcomes_of, overview_of, settings_of, wins_of
 from regatta.answers.names import Names, heap_words
 from regatta.answers.result import CellAnswer
 from regatta.answers.samples import PlannedCell
 from regatta.answers.topics.hosts.result import HostComparison, OverHosts, PlatformFamily, PlatformHosts
-from regatta.answers.words import counted, measured, outcome_words, shows_difference
+from regatta.answers.words import counted, measured
 from regatta.figures.text import show_quantity
-
-#: more sets of parameters than this are told in one sentence
-_FEW = 3
-#: more places than this are summed up before they are told one by one
-_MANY_PLACES = 6
 
 #: benchmark, heap, runtime, modifiers
 _Place = tuple[object, ...]
@@ -93,24 +88,11 @@ def _place_of_cell(cell: PlannedCell) -> _Place:
 
 
 def _overview(platform: PlatformHosts, leaders: Sequence[PlatformFamily]) -> list[str]:
-    if len({_place_of(one) for one in leaders}) <= _MANY_PLACES:
+    if len({_place_of(one) for one in leaders}) <= MANY_PLACES:
         return []
-    what = {
-        "benchmark": len({one.benchmark for one in leaders}),
-        "heap": len({one.heap for one in leaders}),
-        "runtime": len({one.runtime for one in leaders}),
-    }
-    varying = [name for name, values in what.items() if values > 1]
-    kind = f" ({' x '.join(varying)})" if varying else ""
-    return [f"{platform.title}: of {len(leaders)} places{kind}: {_wins(leaders, 'at')}"]
-
-
-def _wins(leaders: Sequence[PlatformFamily], at: str) -> str:
-    wins = Counter(one.winner for one in leaders)
-    parts = [f"{name} leads {at} {count}" for name, count in wins.most_common() if name]
-    if wins[""]:
-        parts.append(f"no single leader is shown {at} {wins['']}")
-    return ", ".join(parts)
+    benchmarks, runtimes = {one.benchmark for one in leaders}, {one.runtime for one in leaders}
+    winners = [one.winner for one in leaders]
+    return [f"{platform.title}: {overview_of(winners, benchmarks, {one.heap for one in leaders}, runtimes)}"]
 
 
 def _families(platform: PlatformHosts, leaders: Sequence[PlatformFamily], names: Names) -> list[str]:
@@ -119,11 +101,11 @@ def _families(platform: PlatformHosts, leaders: Sequence[PlatformFamily], names:
         places.setdefault(_place_of(one), []).append(one)
     sentences = []
     for many in places.values():
-        if len(many) <= _FEW:
+        if len(many) <= FEW:
             sentences += [one.words for one in many]
         else:
-            what = f"{names.benchmark(many[0].benchmark)} over {_settings(many)}"
-            sentences.append(f"{platform.title}: {what}: {_wins(many, 'in')}")
+            what = f"{names.benchmark(many[0].benchmark)} over {settings_of(one.parameters for one in many)}"
+            sentences.append(f"{platform.title}: {what}: {wins_of([one.winner for one in many], 'in')}")
     return sentences
 
 
@@ -133,25 +115,15 @@ def _comparisons(platform: PlatformHosts, compared: Sequence[HostComparison], na
         groups.setdefault((*_place_of(one), one.a_name, one.b_name), []).append(one)
     sentences = []
     for many in groups.values():
-        if len(many) <= _FEW:
+        if len(many) <= FEW:
             sentences += [one.words for one in many]
             continue
         first = many[0]
-        better = sum(
-            shows_difference(one.ratio) and (one.ratio.high < 1.0) == (one.better == "lower") for one in many
-        )
-        worse = sum(shows_difference(one.ratio) for one in many) - better
         sentences.append(
             f"{platform.title}: {first.a_name} against {first.b_name} on {names.benchmark(first.benchmark)} over"
-            f" {_settings(many)}: {outcome_words(better, worse, len(many) - better - worse)}"
+            f" {settings_of(one.parameters for one in many)}: {outcomes_of((one.ratio, one.better) for one in many)}"
         )
     return sentences
-
-
-def _settings(many: Iterable[PlatformFamily | HostComparison]) -> str:
-    many = list(many)
-    keys = sorted({key for one in many for key in one.parameters})
-    return f"{len(many)} settings of {' and '.join(keys)}" if keys else f"{len(many)} series"
 
 
 def _means(
@@ -173,7 +145,7 @@ def _means(
         return [
             f"{platform.title}: no value of {names.benchmark(cell.place.benchmark)}{who}{heap_words(cell.place.heap)}"
         ]
-    if len(by_parameters) > _FEW:
+    if len(by_parameters) > FEW:
         what = f"{names.benchmark(cell.place.benchmark)}{who}"
         return [
             f"{platform.title}: {what}: {cell.metric} {_range(own)} over {counted(len(by_parameters), 'setting')}"
@@ -193,7 +165,8 @@ def _means(
 def _range(answers: Sequence[CellAnswer]) -> str:
     """`from 64.2 ns (ryzen) to 80.1 ns (xeon)`."""
     ordered = sorted(answers, key=lambda answer: answer.estimate.point)
-    ends = []
-    for answer in (ordered[0], ordered[-1]):
-        ends.append(f"{show_quantity(answer.estimate.point, answer.unit)} ({answer.place.host})")
-    return f"from {ends[0]} to {ends[1]}"
+    low, high = (
+        f"{show_quantity(answer.estimate.point, answer.unit)} ({answer.place.host})"
+        for answer in (ordered[0], ordered[-1])
+    )
+    return f"from {low} to {high}"
