@@ -11,6 +11,7 @@ from typing import Any
 
 from regatta.answers.page.view import View
 from regatta.answers.topics.chat.compute import MODES, Chat, ChatCurve, ChatPoint
+from regatta.answers.topics.chat.words import SUBJECTS
 from regatta.figures.axes import Figure, Group, axis
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
@@ -208,7 +209,7 @@ def chat_tables(chat: Chat, view: View) -> list[Table]:
             contrast.place.benchmark if kinds else "",
             joined(contrast.place.configuration, show_heap(contrast.place.heap)),
             _loop(contrast.place.rate) if rates else "",
-            _SUBJECTS[contrast.metric],
+            SUBJECTS[contrast.metric],
             f"{contrast.mode} / {contrast.base}",
             str(contrast.connections),
             show_interval(contrast.ratio),
@@ -223,9 +224,4 @@ def chat_tables(chat: Chat, view: View) -> list[Table]:
     return [Table("One mode over another", columns, rows, frozenset({6, 7, 8}))]
 
 
-_SUBJECTS = {
-    "delivered_rate": "messages delivered a second",
-    "latency": "latency, 99th percentile",
-    "cpu_per_message": "processor time for a message",
-}
 _VERDICTS = {"better": "the first", "worse": "the second", "open": "no difference shown", "unknown": ABSENT}

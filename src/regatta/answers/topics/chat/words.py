@@ -16,13 +16,9 @@ from regatta.answers.topics.chat.compute import (
     ChatPlace,
     ModeContrast,
 )
-from regatta.answers.words import bound_words, listed
-from regatta.figures.text import show_unit
-from regatta.host.units import display_scale
-from regatta.stats.estimate import Interval
+from regatta.answers.words import listed, measured
+from regatta.figures.text import show_interval
 
-#: an interval that reaches this ratio, or its inverse, excludes nothing of interest
-_VAGUE = 2.0
 #: below this share of its processors, a server waits for others much of the time
 _BUSY = 0.8
 #: from this share of a window on, the JIT's own work matters
@@ -30,6 +26,12 @@ _COMPILING = 0.1
 #: the server's share of its processors
 SHARE = "cpu_share"
 _ALL_EVENTS = "hardware events (CPI, instructions, cache, TLB and branch misses)"
+#: metric by which modes are compared -> what it is
+SUBJECTS = {
+    DELIVERED[0]: "messages delivered a second",
+    LATE[0]: "latency, 99th percentile",
+    COST[0]: "processor time for a message",
+}
 _NAMES = {"platform": "platform threads", "virtual": "virtual threads", "selector": "one selector"}
 
 
@@ -125,64 +127,21 @@ def _idle(chat: Chat, contrasts: Sequence[ModeContrast]) -> str:
 
 
 def _compared(contrasts: Sequence[ModeContrast], where: str) -> str:
-    """`temurin-25 g1, closed loop: virtual threads beat platform threads from 200 connections on, delivering 1.52 times ...`."""
+    """`temurin-25 g1, closed loop: messages delivered, virtual threads / platform threads: at 20 connections no difference shown; ...`."""
     ordered = sorted(contrasts, key=lambda contrast: contrast.connections)
-    mode, base = mode_name(ordered[0].mode), mode_name(ordered[0].base)
-    runs = [(verdict, list(run)) for verdict, run in groupby(ordered, lambda c: c.verdict)]
-    clauses = []
-    for number, (verdict, run) in enumerate(runs):
-        at = _where(run, rest=0 < number == len(runs) - 1)
-        if verdict == "unknown":
-            clauses.append(f"{at} {mode} and {base} cannot be compared: {run[0].ratio.reason}")
-        elif verdict == "open":
-            what = " in processor time for a message" if ordered[0].metric == COST[0] else ""
-            clauses.append(f"{at} no difference shown between {mode} and {base}{what}, {_bound(run)}")
-        else:
-            winner, loser = (mode, base) if verdict == "better" else (base, mode)
-            one = winner == _NAMES["selector"]
-            if ordered[0].metric == COST[0]:
-                verb = f"{'costs' if one else 'cost'} less processor time than"
-            else:
-                verb = "beats" if one else "beat"
-            clauses.append(f"{at} {winner} {verb} {loser}: {_how_much(run, mode)}")
-    return f"{where}: {'; '.join(clauses)}"
-
-
-def _bound(run: Sequence[ModeContrast]) -> str:
-    ratios = [contrast.ratio for contrast in run]
-    if any(ratio.high > _VAGUE or ratio.low < 1.0 / _VAGUE for ratio in ratios):
-        return "and even a large one is not excluded"
-    return bound_words(ratios)
-
-
-def _where(run: Sequence[ModeContrast], rest: bool) -> str:
-    """`at 20 and 100 connections`; where it is the rest of several, `from 200 connections on`."""
-    counts = [contrast.connections for contrast in run]
-    if rest and len(counts) > 1:
-        return f"from {counts[0]} connections on"
-    return f"at {listed([str(count) for count in counts])} connections"
-
-
-def _how_much(run: Sequence[ModeContrast], mode: str) -> str:
-    """`virtual threads deliver 1.52 times (1.31 to 1.76) as much at 200 and 2.10 times (1.95 to 2.26) at 800`."""
-    one = mode == _NAMES["selector"]
-    verbs, unit = {
-        DELIVERED[0]: (("deliver", "delivers"), "as much"),
-        LATE[0]: (("have", "has"), "the 99th percentile of the latency"),
-        COST[0]: (("take", "takes"), "as much for a message"),
-    }[run[0].metric]
-    verb = verbs[one]
-    ends = [run[0], run[-1]] if len(run) > 1 else [run[0]]
-    texts = [
-        f"{_ratio(c.ratio.point)} times ({_ratio(c.ratio.low)} to {_ratio(c.ratio.high)}){f' {unit}' if number == 0 else ''}"
-        + (f" at {c.connections}" if len(ends) > 1 else "")
-        for number, c in enumerate(ends)
+    first = ordered[0]
+    mode, base = mode_name(first.mode), mode_name(first.base)
+    outcomes = {"better": f"{mode} better", "worse": f"{base} better", "open": "no difference shown"}
+    clauses = [
+        f"at {listed([str(c.connections) for c in run])} connections "
+        + (
+            f"undefined ({run[0].ratio.reason})"
+            if verdict == "unknown"
+            else f"{outcomes[verdict]}, {listed([show_interval(c.ratio) for c in run])}"
+        )
+        for verdict, run in ((verdict, list(run)) for verdict, run in groupby(ordered, lambda c: c.verdict))
     ]
-    return f"{mode} {verb} {listed(texts)}"
-
-
-def _ratio(value: float) -> str:
-    return f"{value:.2g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
+    return f"{where}: {SUBJECTS[first.metric]}, {mode} / {base}: {'; '.join(clauses)}"
 
 
 def _costs(chat: Chat, place: ChatPlace) -> list[str]:
@@ -193,16 +152,16 @@ def _costs(chat: Chat, place: ChatPlace) -> list[str]:
     for mode in _NAMES:
         found = {curve.metric: curve.at(most) for curve in mine if curve.mode == mode}
         texts = [
-            f"{_figure(point.estimate, metric)} {what}"
+            f"{measured(point.estimate, 'ns' if metric.startswith('cpu_') else '')} {what}"
             for metric, what in _COSTS.items()
             if (point := found.get(metric)) is not None and math.isfinite(point.estimate.low)
         ]
         if texts:
-            parts.append(f"{mode_name(mode)} {'takes' if mode == 'selector' else 'take'} {listed(texts)}")
+            parts.append(f"{mode_name(mode)}: {listed(texts)}")
     if not parts:
         return []
     where, host = _told(chat, place)
-    return [f"{where}: with {most} connections, for each message sent {'; '.join(parts)}{host}"]
+    return [f"{where}: with {most} connections, for each message sent, {'; '.join(parts)}{host}"]
 
 
 def _compiling(chat: Chat, place: ChatPlace) -> list[str]:
@@ -235,12 +194,3 @@ _COSTS = {
     "switches_involuntary_per_message": "involuntary context switches",
     "cpu_client_per_message": "of the client's processor time",
 }
-
-
-def _figure(estimate: Interval, metric: str) -> str:
-    """`3.71 µs (3.52 to 3.9)`."""
-    if not metric.startswith("cpu_"):
-        return f"{estimate.point:.2g} ({estimate.low:.2g} to {estimate.high:.2g})"
-    factor, unit = display_scale(estimate.point, "ns")
-    point, low, high = (f"{value * factor:.3g}" for value in (estimate.point, estimate.low, estimate.high))
-    return f"{point} {show_unit(unit)} ({low} to {high})"
