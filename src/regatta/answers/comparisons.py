@@ -12,14 +12,12 @@ import numpy as np
 from regatta.answers.multiplicity import Adjusted, adjusted
 from regatta.answers.names import Names, short_names
 from regatta.answers.pairs import Pair, pairs_of
-from regatta.answers.pairs import comparison_groups as comparison_groups
 from regatta.answers.result import Comparison
 from regatta.answers.samples import Samples, Series
 from regatta.answers.words import bound_words, compared, counted, practical, shows_difference, too_small
 from regatta.host.values.experiment import Baseline
 from regatta.stats.estimate import Contrast, undefined
-from regatta.stats.paired import PAIRED, paired_log_ratios
-from regatta.stats.ratios import WELCH, georges_ratio, welch_log_ratio
+from regatta.stats.ratios import PAIRED, WELCH, georges_ratio, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN, stein_log_ratio
 
 #: fewer pairs than this have no spread

@@ -13,7 +13,7 @@ from typing import Any
 from regatta.answers.families.result import Family
 from regatta.answers.parts import HEAP, INLINED, Place, Sample
 from regatta.host.values.experiment import Better, Scalar, Summary
-from regatta.stats.estimate import Interval as Interval
+from regatta.stats.estimate import Interval
 
 
 @dataclass(frozen=True)

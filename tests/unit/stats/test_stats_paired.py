@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from regatta.stats.paired import paired_log_ratios
-from regatta.stats.ratios import paired_log_ratio
+from regatta.stats.ratios import paired_log_ratio, paired_log_ratios
 
 
 def test_a_batch_gives_what_each_comparison_gives_alone() -> None:

@@ -12,7 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.answers.comparisons import comparison_groups
+from regatta.answers.pairs import comparison_groups
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.words import counted
 from regatta.stats.estimate import Floats

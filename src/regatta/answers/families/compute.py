@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
-from regatta.answers.comparisons import comparison_groups
 from regatta.answers.families.result import Family
 from regatta.answers.families.words import GEORGES_TUKEY, Told, family_words
 from regatta.answers.methods import GEORGES_2007, REGATTA
 from regatta.answers.names import Names
+from regatta.answers.pairs import comparison_groups
 from regatta.answers.parts import TukeyPair
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.words import counted, listed

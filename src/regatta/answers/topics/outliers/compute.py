@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regatta.answers.comparisons import PilotPairs, compare_all, comparison_groups, no_pilot
+from regatta.answers.comparisons import PilotPairs, compare_all, no_pilot
 from regatta.answers.names import Names
+from regatta.answers.pairs import comparison_groups
 from regatta.answers.result import Comparison
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.answers.words import counted, shows_difference
