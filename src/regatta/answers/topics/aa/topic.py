@@ -1,10 +1,55 @@
-"""An A/A test: the same configuration twice."""
+"""The topic of an A/A test: the same configuration twice, and what the pipeline made of it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.aa.compute import Gate, judge_gates
-from regatta.answers.topics.aa.page import aa_section, aa_tables
+from regatta.answers.topics.aa.compute import Gate, TwinPair, judge_gates
+from regatta.figures.section import Section, Table
+from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio
+
+_COLUMNS = ("benchmark", "configuration", "heap", "metric", "blocks", "ratio", "interval", "p")
+
+
+def aa_section(gates: Sequence[Gate], view: View) -> Section | None:
+    """How to read it; None without twins."""
+    if not gates:
+        return None
+    return Section(
+        "aa",
+        "A/A",
+        "A/A: the same configuration twice",
+        "One configuration of every comparison ran a second time in each block, under another name. Whatever is shown "
+        f"between the two is a false alarm; {show_percent(view.answer.level)} intervals give one in "
+        f"{1 / (1 - view.answer.level):.0f}.",
+    )
+
+
+def aa_tables(gates: Sequence[Gate], view: View) -> list[Table]:
+    """The twins of each host."""
+    several = len(gates) > 1
+    return [_table(gate, f"Twins on {gate.host}" if several else "Twins") for gate in gates]
+
+
+def _table(gate: Gate, title: str) -> Table:
+    return Table(title, _COLUMNS, [_row(pair) for pair in gate.pairs], frozenset({4, 5, 7}))
+
+
+def _row(pair: TwinPair) -> tuple[str, ...]:
+    ratio = pair.ratio
+    return (
+        pair.place.benchmark,
+        pair.place.configuration,
+        show_heap(pair.place.heap),
+        pair.metric,
+        str(ratio.n),
+        show_ratio(ratio.point),
+        show_ends(ratio) or ratio.reason,
+        show_p(pair.p),
+    )
+
 
 #: one gate per host
 AA: Topic[tuple[Gate, ...]] = Topic(

@@ -1,10 +1,96 @@
-"""Which factor explains how much, over the whole experiment."""
+"""The analysis of variance over all factors: tables."""
 
 from __future__ import annotations
 
+import math
+
+from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
-from regatta.answers.topics.effects.compute import Effects, effect_words, judge_effects
-from regatta.answers.topics.effects.page import effects_section, effects_tables
+from regatta.answers.topics.effects.compute import Effects, EffectTable, effect_words, judge_effects
+from regatta.answers.topics.effects.manovas import Manova
+from regatta.figures.section import Section, Table
+from regatta.figures.text import show_df, show_heap, show_number, show_p
+
+
+def effects_section(effects: Effects, view: View) -> Section | None:
+    """Analysis of variance over all factors, and MANOVA; None where fewer than two factors have several levels."""
+    if not effects.tables and not effects.manovas:
+        return None
+    return Section(
+        "effects",
+        "Effects",
+        "What explains how much",
+        "Analysis of variance of logarithms over all factors that have several levels. Partial η² is the share that a factor "
+        "explains of what all others leave; ω² is the same, less biased. Blocks are no factor here, so that drift counts as "
+        "error: the comparisons inside blocks are sharper.",
+    )
+
+
+def effects_tables(effects: Effects, view: View) -> list[Table]:
+    """A table for each analysis of variance, and one of all MANOVAs."""
+    tables = [_anova(table) for table in effects.tables]
+    if effects.manovas:
+        columns = (
+            "host",
+            "runtime",
+            "heap",
+            "benchmarks",
+            "rows",
+            "statistic",
+            "value",
+            "F",
+            "df",
+            "p",
+            "why not",
+        )
+        rows = [row for one in effects.manovas for row in _manova(one)]
+        tables.append(
+            Table("All benchmarks at once (MANOVA by collector)", columns, rows, frozenset({3, 4, 6, 7, 9}))
+        )
+    return tables
+
+
+def _anova(table: EffectTable) -> Table:
+    found = table.found
+    columns = ("source", "df", "SS", "F", "p", "partial η²", "partial ω²", "note")
+    rows: list[tuple[str, ...]] = [
+        (
+            row.source,
+            str(row.df),
+            show_number(row.ss, 4),
+            show_number(row.f, 4),
+            show_p(row.p),
+            show_number(row.eta2_partial, 3),
+            show_number(row.omega2_partial, 3),
+            row.reason or row.note,
+        )
+        for row in found.rows
+    ]
+    rows.append(("error", str(found.df_error), show_number(found.ss_error, 4), "", "", "", "", table.reason))
+    factors = ", ".join(f"{name} ({len(levels)})" for name, levels in table.factors)
+    where = f"on {table.platform}, " if table.platform else ""
+    title = f"{where}{table.metric}: {factors}; type {table.kind}, {found.n:,} values"
+    return Table(title, columns, rows, frozenset(range(1, 7)))
+
+
+def _manova(one: Manova) -> list[tuple[str, ...]]:
+    heap = show_heap(one.place.heap)
+    place = (one.place.host, one.place.runtime, heap, str(len(one.benchmarks)), str(one.n))
+    return [
+        (
+            *place,
+            row.statistic,
+            show_number(row.found.value, 3),
+            show_number(row.found.f, 3),
+            ""
+            if math.isnan(row.found.f)
+            else f"{show_df(row.found.df_between)}, {show_df(row.found.df_error)}",
+            show_p(row.found.p),
+            one.reason,
+        )
+        for row in one.rows
+    ]
+
 
 EFFECTS: Topic[Effects] = Topic(
     "effects",

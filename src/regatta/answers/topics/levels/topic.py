@@ -1,13 +1,58 @@
-"""Where the variance of each series is: among iterations, among invocations, among hosts."""
+"""Where the variance is: how much each level adds, and what is worth repeating."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
+from regatta.answers.page.view import View
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.levels.compute import CellLevels, level_words, variance_by_level
-from regatta.answers.topics.levels.page import levels_section, levels_tables
+from regatta.figures.section import Section, Table
+from regatta.figures.text import parameters_text, show_heap, show_number, show_percent
+
+#: more series than this are told by the sentences alone
+_ROWS = 300
+
+
+def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
+    """How much iterations and invocations vary, and what is worth repeating; None without iterations after warm-up."""
+    if not levels:
+        return None
+    return Section(
+        "levels",
+        "Levels",
+        "Where the variance is",
+        "Standard deviations that each level adds (Kalibera and Jones), in per cent of the mean: of iterations after warm-up "
+        "inside an invocation, and of invocations beyond that. Best iterations: how many after warm-up give most for the time.",
+    )
+
+
+def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
+    """The levels of each series."""
+    columns = ("host", "benchmark", "heap", "configuration", "repetitions", "iterations vary by", "invocations add", "hosts add",
+               "share of iterations", "best iterations", "why not")  # fmt: skip
+    rows = [(view.host(one.place.host or "all"), *_level(one)) for one in levels[:_ROWS]]
+    return [Table("", columns, rows, frozenset(range(4, 10)))]
+
+
+def _level(one: CellLevels) -> tuple[str, ...]:
+    spread = [*(show_percent(x / 100, 2) for x in one.spread_percent), ""]
+    share = one.share_percent[0]
+    given = parameters_text(one.parameters)
+    best = "any" if math.isinf(one.best_iterations) else show_number(one.best_iterations, 3)
+    return (
+        f"{one.place.benchmark} ({given})" if given else one.place.benchmark,
+        show_heap(one.place.heap),
+        one.place.configuration,
+        " × ".join(str(count) for count in reversed(one.counts)),
+        *spread[:3],
+        show_percent(share / 100, 2),
+        best if len(one.levels) == 2 else "",
+        one.reason,
+    )
 
 
 def _document(levels: tuple[CellLevels, ...]) -> list[dict[str, Any]]:

@@ -1,11 +1,60 @@
-"""What lies far out, and which comparisons depend on it."""
+"""The topic of what lies far out: named, kept, and what every comparison would say otherwise."""
 
 from __future__ import annotations
 
 from regatta.answers.context import Context
+from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.outliers.compute import Outliers, find_outliers, outlier_words
-from regatta.answers.topics.outliers.page import outliers_section, outliers_tables
+from regatta.figures.section import Section, Table
+from regatta.figures.text import show_ends, show_interval, show_quantity, show_ratio
+
+_FAR_OUT = ("cell", "invocation", "metric", "value", "times the median", "host")
+_OTHERWISE = ("comparison", "as it is", "without far out", "with perturbed", "says the same", "host")
+
+
+def outliers_section(outliers: Outliers, view: View) -> Section | None:
+    """How to read them; None where nothing lies far out and nothing was perturbed."""
+    if not outliers.far_out and not outliers.comparisons:
+        return None
+    return Section(
+        "outliers",
+        "Outliers",
+        "What lies far out",
+        "Values beyond Tukey's outer fences. They are in all estimates; perturbed invocations are in none. Beside each "
+        "ratio stands what it would be without the one and with the other.",
+    )
+
+
+def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
+    """What lies far out, and the comparisons with and without it."""
+    far = [
+        (
+            one.cell,
+            one.invocation_id,
+            one.metric,
+            show_quantity(one.value, one.unit, 4),
+            show_ratio(one.times_median),
+            view.host(one.host),
+        )
+        for one in outliers.far_out
+    ]
+    otherwise = [
+        (
+            one.place,
+            *(
+                show_interval(ratio) if show_ends(ratio) else ratio.reason
+                for ratio in (one.ratio, one.without_far_out, one.with_perturbed)
+            ),
+            "no" if one.changes else "yes",
+            view.host(one.host),
+        )
+        for one in outliers.comparisons
+    ]
+    return [
+        Table("Far from the rest of their cell", _FAR_OUT, far, frozenset({3, 4})),
+        Table("Ratios as they are, and otherwise", _OTHERWISE, otherwise),
+    ]
 
 
 def _compute(context: Context) -> Outliers:
