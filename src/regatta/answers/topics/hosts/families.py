@@ -16,13 +16,12 @@ from regatta.answers.platforms import Platform
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.answers.topics.hosts.compute import counted_as, host_effect, table_of
 from regatta.answers.topics.hosts.result import PlatformFamily
-from regatta.answers.topics.hosts.words import among_hosts
-from regatta.answers.words import counted, f_words, listed
+from regatta.answers.topics.hosts.words import dependence_words
+from regatta.answers.words import counted, listed
 from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Floats, safe_exp
 from regatta.stats.hosts import HostEffect, HostInteraction, differing_hosts, host_interaction, pool_pair
 from regatta.stats.intervals import why_no_logs
-from regatta.stats.multiplicity import holm
 
 #: host, benchmark, runtime, modifiers, heap, metric, parameters: what a family of one host is found by
 _Key = tuple[Place, str, str]
@@ -231,31 +230,16 @@ def _lacking(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list
 
 
 def _dependence(of: _Members, pooled: _Pooled, best: str, test: HostInteraction, level: float) -> str:
-    """Whether it depends on the host who leads, and how far who is behind; who differs is named."""
-    if math.isnan(test.f):
-        return f"whether it depends on the host cannot be tested: {test.reason}"
-    numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
-    if not test.p < 1.0 - level:
-        return f"that it depends on the host is not shown ({numbers})"
-    with_best = [pair for pair in pooled.effects if best in pair]
-    adjusted = holm([pooled.depends[pair] for pair in with_best]).tolist()
-    others = {
-        next(name for name in pair if name != best): p for pair, p in zip(with_best, adjusted, strict=True)
-    }
-    behind = [name for name, p in others.items() if p < 1.0 - level]
-    most = min(behind, key=lambda name: others[name], default="")
-    on, own = next((pooled.effects[pair] for pair in with_best if most in pair), ([], []))
-    odd = [on[place] for place in differing_hosts(own, level)]
-    told, leading = {}, []
+    """Whether it depends on the host who leads, and how far; named are hosts that differ in what depends on the host most."""
+    with_best = {pair: p for pair, p in pooled.depends.items() if best in pair}
+    most, least_p = min(with_best.items(), key=lambda item: (math.isnan(item[1]), item[1]))
+    on, effects = pooled.effects[most]
+    # The least p after Holm, over the others.
+    shown = len(with_best) * least_p < 1.0 - level
+    odd = [on[place] for place in differing_hosts(effects, level)] if shown else []
+    told = {}
     for host in pooled.hosts:
         family = of.own(host)
         name = winner(family.pairs, family.names, of.cells[0].better) if family else ""
-        leading.append(name)
         told[host] = f"{name} leads on {host}" if name else f"no single leader is shown on {host}"
-    if len(set(leading)) > 1 or not leading[0]:
-        return among_hosts(pooled.hosts, odd, told, numbers)
-    who = f"{listed(behind)} {'is' if len(behind) == 1 else 'are'}" if behind else "the others are"
-    where = ""
-    if odd:
-        where = f":{f' with {most}' if len(behind) > 1 else ''} {listed(odd)} {'differs' if len(odd) == 1 else 'differ'} from the others"
-    return f"how far {who} behind depends on the host{where} ({numbers}), though {leading[0]} leads on each"
+    return dependence_words(test, level, pooled.hosts, odd, told)

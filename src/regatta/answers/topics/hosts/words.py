@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from regatta.answers.names import Names, short_names
@@ -22,6 +22,7 @@ from regatta.answers.words import (
     too_small,
 )
 from regatta.stats.estimate import Interval
+from regatta.stats.hosts import HostInteraction
 
 #: of more hosts than this the ratios are not told one by one
 _NAMED = 4
@@ -111,19 +112,31 @@ def _without(
 
 
 def _dependence(found: HostComparison, b_name: str, level: float) -> str:
-    """Whether it depends on the host, and on whom."""
-    test = found.interaction
+    told = {one.host: f"{_there(found, one.ratio, b_name)} on {one.host}" for one in found.per_host}
+    return dependence_words(found.interaction, level, found.hosts, found.differing, told)
+
+
+def dependence_words(
+    test: HostInteraction,
+    level: float,
+    hosts: Sequence[str],
+    differing: Collection[str],
+    told: Mapping[str, str],
+) -> str:
+    """Whether something depends on the host, and who differs from whom.
+
+    Args:
+        test: of whether it is the same on all hosts.
+        level: confidence at which a difference counts as shown.
+        hosts: on which it was measured.
+        differing: those of them that differ from the others, where these agree.
+        told: host -> what holds there.
+    """
     if math.isnan(test.f):
         return f"whether it depends on the host cannot be tested: {test.reason}"
     numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
     if not test.p < 1.0 - level:
         return f"that it depends on the host is not shown ({numbers})"
-    told = {one.host: f"{_there(found, one.ratio, b_name)} on {one.host}" for one in found.per_host}
-    return among_hosts(found.hosts, found.differing, told, numbers)
-
-
-def among_hosts(hosts: Sequence[str], differing: Collection[str], told: dict[str, str], numbers: str) -> str:
-    """Who differs from whom, where it is shown that something depends on the host."""
     if differing:
         odd = [host for host in hosts if host in differing]
         verb = "differs" if len(odd) == 1 else "differ"
