@@ -11,11 +11,10 @@ import numpy as np
 
 from regatta.answers.multiplicity import Adjusted, adjusted
 from regatta.answers.names import Names, short_names
-from regatta.answers.pairs import Pair, pairs_of
+from regatta.answers.pairs import Pair
 from regatta.answers.result import Comparison
-from regatta.answers.samples import Samples, Series
+from regatta.answers.samples import Series
 from regatta.answers.words import bound_words, compared, counted, practical, shows_difference, too_small
-from regatta.host.values.experiment import Baseline
 from regatta.stats.estimate import Contrast, undefined
 from regatta.stats.ratios import PAIRED, WELCH, georges_ratio, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN, stein_log_ratio
@@ -35,22 +34,6 @@ class PairContrast:
 
 #: how many common blocks of a pair, first by round, chose how many there are (Stein's rule); None: none did
 PilotPairs = Callable[[Pair], int | None]
-
-
-def no_pilot(pair: Pair) -> int | None:
-    """No rounds of a pair chose how many there are."""
-    return None
-
-
-def compare_all(
-    samples: Samples, baseline: Baseline, level: float, names: Names, pilot_pairs: PilotPairs = no_pilot
-) -> tuple[list[Comparison], list[str]]:
-    """Compare every cell with its baseline, each comparison by itself: `pairs_of`, then `compare_pairs`."""
-    pairs, lacking = pairs_of(samples, baseline)
-    comparisons, warnings = compare_pairs(
-        pairs, contrasts_of(pairs, level, pilot_pairs), level, names, adjust=False
-    )
-    return comparisons, warnings + lacking
 
 
 def compare_pairs(
@@ -93,9 +76,7 @@ def compare_pairs(
     return comparisons, warnings
 
 
-def contrasts_of(
-    pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs = no_pilot
-) -> list[PairContrast]:
+def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -> list[PairContrast]:
     """The ratio of every pair, on logs; those with equally many common blocks in one go.
 
     Args:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.answers.words import counted, shows_difference
@@ -53,19 +54,16 @@ _SIGNIFICANT = 0.01
 _LEAST_WINDOWS = 8
 
 
-def judge_gates(samples: Samples, level: float) -> tuple[Gate, ...]:
+def judge_gates(context: Context) -> tuple[Gate, ...]:
     """Judge the pipeline by the twins of each host.
 
     Beside the interval of each pair, successive blocks make many short intervals, whose share of false alarms can be held
     against what the level allows. Of a cell with many sets of parameters the first is taken: those of one process share its luck.
 
-    Args:
-        samples: of the experiment.
-        level: confidence of each interval, between 0 and 1.
-
     Returns:
         One gate a host that has twins, in the order of the plan.
     """
+    samples, level = context.samples, context.facts.level
     hosts = dict.fromkeys(cell.place.host for cell, _ in samples.twins)
     return tuple(
         _gate(host, [pair for pair in samples.twins if pair[0].place.host == host], samples, level)

@@ -55,7 +55,7 @@ def _row(pair: TwinPair) -> tuple[str, ...]:
 AA: Topic[tuple[Gate, ...]] = Topic(
     "aa",
     empty=(),
-    compute=lambda context: judge_gates(context.samples, context.facts.level),
+    compute=judge_gates,
     words=Words(180, "A/A test", lambda gates, _: [gate.words for gate in gates]),
     document=Document(120, "gates"),
     section=aa_section,

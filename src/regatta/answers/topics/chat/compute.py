@@ -14,6 +14,7 @@ from typing import Literal
 
 import duckdb
 
+from regatta.answers.context import Context
 from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
 from regatta.answers.words import shows_difference
@@ -112,13 +113,8 @@ _OWN = {"connections", "mode", "rate"}
 _ASPECTS = {"percentile", "space"}
 
 
-def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level: float) -> Chat:
+def judge_chat(context: Context) -> Chat:
     """Every series of a chat server over its connections, and its modes against each other.
-
-    Args:
-        cells: every series of the answer.
-        uncounted: host -> why its hardware events were not counted (`why_uncounted`).
-        level: confidence of each interval by itself, between 0 and 1.
 
     Returns:
         Curves in the order of the cells. Modes are compared at equal connections by the ratio of geometric means (Welch's t on
@@ -127,7 +123,7 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
     """
     groups: dict[tuple[ChatPlace, str, str, str, str], dict[int, CellAnswer]] = defaultdict(dict)
     twice: dict[str, None] = {}
-    for cell in cells:
+    for cell in context.cells:
         key = _key(cell)
         if key is not None and cell.samples:
             first = groups[key].setdefault(int(cell.parameters["connections"]), cell)
@@ -146,8 +142,8 @@ def judge_chat(cells: Sequence[CellAnswer], uncounted: Mapping[str, str], level:
         for key, many in groups.items()
     ]
     hosts = {curve.place.host for curve in curves}
-    why = {host: text for host, text in uncounted.items() if host in hosts}
-    return Chat(tuple(curves), tuple(_contrasts(curves, level)), why, tuple(twice))
+    why = {host: text for host, text in why_uncounted(context.connection).items() if host in hosts}
+    return Chat(tuple(curves), tuple(_contrasts(curves, context.facts.level)), why, tuple(twice))
 
 
 def subjects(rate: float) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Lead, Topic, Words
-from regatta.answers.topics.chat.compute import Chat, judge_chat, why_uncounted
+from regatta.answers.topics.chat.compute import Chat, judge_chat
 from regatta.answers.topics.chat.page import chat_section, chat_tables
 from regatta.answers.topics.chat.words import chat_words, first_words
 
@@ -22,7 +22,7 @@ def _document(chat: Chat) -> dict[str, Any]:
 CHAT: Topic[Chat] = Topic(
     "chat",
     empty=Chat(),
-    compute=lambda context: judge_chat(context.cells, why_uncounted(context.connection), context.facts.level),
+    compute=judge_chat,
     words=Words(100, "Chat", lambda chat, _: chat_words(chat)),
     document=Document(90, "chat", _document),
     section=chat_section,

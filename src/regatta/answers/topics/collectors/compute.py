@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from regatta.answers.context import Context
 from regatta.answers.parts import HEAP, INLINED, Place
 from regatta.answers.samples import PlannedCell, Samples, Series
 from regatta.host.units import UNITS
@@ -68,23 +69,18 @@ _PAUSED = "gc_time"
 _PLAIN = ("", '{"phase":"stable"}')
 
 
-def judge_overheads(samples: Samples, level: float, seed: int) -> Overheads:
+def judge_overheads(context: Context) -> Overheads:
     """Lower-bound overheads of every benchmark, host, runtime and modifiers with two cells or more.
-
-    Args:
-        samples: of the experiment; cells that report `elapsed` or `cpu`, and `gc_time`.
-        level: confidence of each interval by itself, between 0 and 1.
-        seed: of the resamples.
 
     Returns:
         Distilled costs and overheads, in the order of the plan; none where no cell of a group reports `gc_time`.
     """
     distilled: list[DistilledCost] = []
     overheads: list[Overhead] = []
-    for number, group in enumerate(collector_groups(samples.cells)):
+    for number, group in enumerate(collector_groups(context.samples.cells)):
         for which, resource in enumerate(RESOURCES):
-            generator = np.random.default_rng((abs(seed), number, which))
-            found = _judge(group, samples, resource, level, generator)
+            generator = np.random.default_rng((abs(context.facts.seed), number, which))
+            found = _judge(group, context.samples, resource, context.facts.level, generator)
             if found is not None:
                 distilled.append(found[0])
                 overheads += found[1]

@@ -10,7 +10,7 @@ from regatta.answers.topics.collectors.words import collector_words
 COLLECTORS: Topic[Overheads] = Topic(
     "collectors",
     empty=Overheads(),
-    compute=lambda context: judge_overheads(context.samples, context.facts.level, context.facts.seed),
+    compute=judge_overheads,
     words=Words(
         80,
         "Collectors",

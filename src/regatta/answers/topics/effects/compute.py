@@ -10,9 +10,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from regatta.answers.names import Names
+from regatta.answers.context import Context
 from regatta.answers.parts import INLINED
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.topics.effects.manovas import Manova, judge_manovas, manova_words
 from regatta.answers.words import f_words, listed
 from regatta.host.values.cell import NO_MODIFIERS
@@ -76,19 +76,14 @@ class _Part:
         return same and len(self.series) == math.prod(self.sizes)
 
 
-def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Effects:
+def judge_effects(context: Context) -> Effects:
     """One table for each metric that is compared and each platform, Java and native programs apart.
-
-    Args:
-        samples: of the experiment; all valid values of the cells' own metrics count, blocks or not.
-        kind: type of the sums of squares, 1, 2 or 3.
-        level: confidence at which an effect counts as shown, between 0 and 1.
-        names: for the sentences.
 
     Returns:
         Beside what `judge_manovas` gives, tables of at least two factors with at least two levels, over benchmark (with its parameters), heap, collector, runtime,
         modifiers and host. What cannot be estimated, because combinations are missing, is NaN with a reason.
     """
+    samples, level = context.samples, context.facts.level
     groups: dict[tuple[str, str, str, bool], list[Series]] = {}
     for cell in samples.cells:
         for series in _one_a_process(cell, samples.series.get(cell.number, ())):
@@ -100,12 +95,12 @@ def judge_effects(samples: Samples, kind: int, level: float, names: Names) -> Ef
     for (platform, metric, _, _), many in groups.items():
         part = _Part(metric, many, _factors(many))
         if len(part.factors) >= 2:
-            table = _table(part, kind, level)
+            table = _table(part, context.options.anova_type, level)
             if several:
                 words = tuple(f"on {platform}: {sentence}" for sentence in table.words)
                 table = replace(table, platform=platform, words=words)
             tables.append(table)
-    return Effects(tuple(tables), tuple(judge_manovas(samples, names, level)))
+    return Effects(tuple(tables), tuple(judge_manovas(samples, context.names, level)))
 
 
 def effect_words(effects: Effects) -> tuple[str, ...]:

@@ -95,9 +95,7 @@ def _manova(one: Manova) -> list[tuple[str, ...]]:
 EFFECTS: Topic[Effects] = Topic(
     "effects",
     empty=Effects(),
-    compute=lambda context: judge_effects(
-        context.samples, context.options.anova_type, context.facts.level, context.names
-    ),
+    compute=judge_effects,
     words=Words(130, "What explains how much", lambda effects, _: effect_words(effects)),
     document=Document(50, "effects"),
     section=effects_section,

@@ -7,15 +7,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import duckdb
 import numpy as np
 
+from regatta.answers.context import Context
 from regatta.answers.names import Names, heap_words
 from regatta.answers.parts import HEAP, INLINED, Place, shared_heap
 from regatta.answers.samples import PlannedCell, Samples
 from regatta.answers.words import counted
 from regatta.host.units import UNITS
-from regatta.host.values.experiment import Scalar, SteadyState
+from regatta.host.values.experiment import Scalar
 from regatta.stats.levels import VarianceLevels, levels_of, optimal_repetitions
 
 
@@ -106,29 +106,23 @@ class _Reduced:
     per_operation: bool
 
 
-def variance_by_level(
-    connection: duckdb.DuckDBPyConnection, samples: Samples, steady: SteadyState
-) -> list[CellLevels]:
+def variance_by_level(context: Context) -> tuple[CellLevels, ...]:
     """Split the variance of every series of the cells' own metric among iterations and invocations, and hosts where several.
-
-    Args:
-        connection: from which `samples` were loaded, with its temporary tables.
-        samples: of the experiment.
-        steady: which iterations count.
 
     Returns:
         Series with at least two iterations after warm-up, in the order of the plan; nothing with `startup` and `replay`, nor of
         benchmarks whose invocations are summarised otherwise than by means, which levels are made of. Over hosts, where
         equally many invocations of the same configuration were measured on each.
     """
+    samples, steady = context.samples, context.facts.steady
     if steady.method in ("startup", "replay"):
-        return []
+        return ()
     join, condition = _STEADY["fixed" if steady.method == "fixed" else "found"]
     query = _QUERY.format(join=join, steady=condition.format(warmup=int(steady.warmup)))
     by_number = {cell.number: cell for cell in samples.cells}
     rows = [
         _Reduced(by_number[number], unit, parameters, r, n, mean, _known(within), _known(between), elapsed / 1e9, operations > 0)
-        for number, unit, parameters, r, n, mean, within, between, elapsed, operations in connection.execute(query).fetchall()
+        for number, unit, parameters, r, n, mean, within, between, elapsed, operations in context.connection.execute(query).fetchall()
         if number in by_number
     ]  # fmt: skip
     alone = {
@@ -137,12 +131,12 @@ def variance_by_level(
     }
     found = [_one(row, alone[row.cell.number], samples) for row in rows] + _over_hosts(rows, samples)
     if steady.method != "cov":
-        return found
+        return tuple(found)
     # The first window that varies little is chosen for varying little: what it varies by is too little for all iterations.
-    return [
+    return tuple(
         one if any(map(math.isnan, one.t_squared)) else replace(one, best_iterations=math.nan, reason=CHOSEN)
         for one in found
-    ]
+    )
 
 
 def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:

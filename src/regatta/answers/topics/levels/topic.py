@@ -70,9 +70,7 @@ def _document(levels: tuple[CellLevels, ...]) -> list[dict[str, Any]]:
 LEVELS: Topic[tuple[CellLevels, ...]] = Topic(
     "levels",
     empty=(),
-    compute=lambda context: tuple(
-        variance_by_level(context.connection, context.samples, context.facts.steady)
-    ),
+    compute=variance_by_level,
     words=Words(140, "Where the variance is", lambda levels, context: level_words(levels, context.names)),
     document=Document(60, "levels", _document),
     section=levels_section,

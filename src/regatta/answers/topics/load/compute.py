@@ -16,7 +16,8 @@ from typing import Literal
 
 import duckdb
 
-from regatta.answers.comparisons import PilotPairs, contrasts_of, no_pilot
+from regatta.answers.comparisons import PilotPairs, contrasts_of
+from regatta.answers.context import Context
 from regatta.answers.facts import Facts
 from regatta.answers.pairs import Pair
 from regatta.answers.parts import HEAP, INLINED, Place
@@ -119,31 +120,19 @@ class _Compare:
         return [(one.contrast.interval, one.contrast.p) for one in found]
 
 
-def judge_scaling(
-    samples: Samples,
-    level: float,
-    theta_percent: float,
-    cpus: Mapping[str, int],
-    pilot_pairs: PilotPairs = no_pilot,
-) -> Scaling:
+def judge_scaling(context: Context) -> Scaling:
     """Every series over the load.
-
-    Args:
-        samples: of the experiment; series of cells' own metrics with the parameter `parallel`, and what stands beside them.
-        level: confidence of each interval by itself, between 0 and 1.
-        theta_percent: changes below it do not matter.
-        cpus: host -> CPUs that measured processes could use, where that is known (`usable_cpus`).
-        pilot_pairs: how many common blocks of a pair chose how many there are (Stein's rule); None: none did.
 
     Returns:
         A curve for each benchmark, host, configuration, other parameters and aspect with two loads or more, in the order of
         the plan. Steps: loads are compared by contrasts (paired where the two share blocks, else Welch's), and a change
         counts as shown where it is still shown after Holm, over every pair of loads of every curve that has steps.
     """
-    found = [one for one in _read(samples) if len(one.by_load["each"]) > 1]
+    facts = context.facts
+    found = [one for one in _read(context.samples) if len(one.by_load["each"]) > 1]
     spoken: list[tuple[_Found, Aspect]] = [(one, _spoken(one)) for one in found]
-    compare = _Compare(level, pilot_pairs)
-    steps = _steps([one.by_load[aspect] for one, aspect in spoken], compare, theta_percent)
+    compare = _Compare(facts.level, context.stops.pilot_pairs)
+    steps = _steps([one.by_load[aspect] for one, aspect in spoken], compare, facts.theta_percent)
     told = {(id(one), aspect): some for (one, aspect), some in zip(spoken, steps, strict=True)}
     curves = [
         _curve(one, aspect, compare, told.get((id(one), aspect), ()))
@@ -151,7 +140,7 @@ def judge_scaling(
         for aspect in _ASPECTS
         if len(one.by_load[aspect]) > 1 and not _is_rate_of_times(one, aspect)
     ]
-    return Scaling(tuple(curves), dict(cpus) if curves else {})
+    return Scaling(tuple(curves), usable_cpus(context.connection, facts) if curves else {})
 
 
 def usable_cpus(connection: duckdb.DuckDBPyConnection, facts: Facts) -> dict[str, int]:

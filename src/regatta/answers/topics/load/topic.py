@@ -7,15 +7,9 @@ from typing import Any
 from regatta.answers.context import Context
 from regatta.answers.plain import plain
 from regatta.answers.topic import Document, Lead, Topic, Words
-from regatta.answers.topics.load.compute import Scaling, judge_scaling, usable_cpus
+from regatta.answers.topics.load.compute import Scaling, judge_scaling
 from regatta.answers.topics.load.page import load_section, load_tables
 from regatta.answers.topics.load.words import scaling_words
-
-
-def _compute(context: Context) -> Scaling:
-    facts = context.facts
-    cpus = usable_cpus(context.connection, facts)
-    return judge_scaling(context.samples, facts.level, facts.theta_percent, cpus, context.stops.pilot_pairs)
 
 
 def _words(scaling: Scaling, context: Context) -> tuple[str, ...]:
@@ -40,7 +34,7 @@ def _lead(scaling: Scaling, context: Context) -> Lead:
 LOAD: Topic[Scaling] = Topic(
     "load",
     empty=Scaling(),
-    compute=_compute,
+    compute=judge_scaling,
     words=Words(90, "Load", _words),
     document=Document(80, "scaling", _document),
     section=load_section,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from regatta.answers.comparisons import PilotPairs, compare_all, no_pilot
+from regatta.answers.comparisons import compare_pairs, contrasts_of
+from regatta.answers.context import Context
 from regatta.answers.names import Names
-from regatta.answers.pairs import comparison_groups
+from regatta.answers.pairs import comparison_groups, pairs_of
 from regatta.answers.result import Comparison
 from regatta.answers.samples import BlockKey, PlannedCell, Samples, Series
 from regatta.answers.words import counted, shows_difference
-from regatta.host.values.experiment import Baseline, Scalar
+from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 from regatta.stats.outliers import far_out
 
@@ -57,19 +58,14 @@ class Outliers:
     comparisons: tuple[Sensitivity, ...] = ()
 
 
-def find_outliers(
-    samples: Samples, baseline: Baseline, level: float, names: Names, pilot_pairs: PilotPairs = no_pilot
-) -> Outliers:
+def find_outliers(context: Context) -> Outliers:
     """Flag what lies far from the rest of its cell, and see what each comparison would say otherwise.
-
-    Args:
-        samples: of the experiment. Nothing of it is dropped: flagged values stay in every other answer.
-        baseline, level, names, pilot_pairs: as for `compare_all`.
 
     Returns:
         Flagged invocations of the cells' own metric, in the order of the plan, and the comparisons that have any
         flagged or perturbed value on either side.
     """
+    samples = context.samples
     flagged: list[FarOut] = []
     touched: set[int] = set()
     for cell in samples.cells:
@@ -80,9 +76,7 @@ def find_outliers(
             flagged += found
             if found or series.perturbed:
                 touched.add(cell.number)
-    return Outliers(
-        tuple(flagged), tuple(_sensitivities(samples, touched, baseline, level, names, pilot_pairs))
-    )
+    return Outliers(tuple(flagged), tuple(_sensitivities(context, touched)))
 
 
 def outlier_words(outliers: Outliers, names: Names) -> tuple[str, ...]:
@@ -127,20 +121,14 @@ def _far_out(series: Series) -> list[FarOut]:
     ]
 
 
-def _sensitivities(
-    samples: Samples,
-    touched: set[int],
-    baseline: Baseline,
-    level: float,
-    names: Names,
-    pilot_pairs: PilotPairs,
-) -> list[Sensitivity]:
+def _sensitivities(context: Context, touched: set[int]) -> list[Sensitivity]:
+    samples, names = context.samples, context.names
     groups = [
         group for group in comparison_groups(samples.cells) if any(cell.number in touched for cell in group)
     ]
     concerned = replace(samples, cells=[cell for group in groups for cell in group])
     versions = [
-        {_identity(c): c for c in compare_all(version, baseline, level, names, pilot_pairs)[0]}
+        {_identity(c): c for c in _compared(version, context)}
         for version in (
             concerned,
             _with_series(concerned, _without_far_out),
@@ -166,6 +154,14 @@ def _sensitivities(
             )
         )
     return found
+
+
+def _compared(samples: Samples, context: Context) -> list[Comparison]:
+    """Every cell with its baseline, each comparison by itself."""
+    pairs, _ = pairs_of(samples, context.baseline)
+    level = context.facts.level
+    contrasts = contrasts_of(pairs, level, context.stops.pilot_pairs)
+    return compare_pairs(pairs, contrasts, level, context.names, adjust=False)[0]
 
 
 def _identity(of: Comparison) -> tuple[str, str, str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from regatta.answers.context import Context
 from regatta.answers.page.view import View
 from regatta.answers.topic import Document, Topic, Words
 from regatta.answers.topics.outliers.compute import Outliers, find_outliers, outlier_words
@@ -57,16 +56,10 @@ def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
     ]
 
 
-def _compute(context: Context) -> Outliers:
-    return find_outliers(
-        context.samples, context.baseline, context.facts.level, context.names, context.stops.pilot_pairs
-    )
-
-
 OUTLIERS: Topic[Outliers] = Topic(
     "outliers",
     empty=Outliers(),
-    compute=_compute,
+    compute=find_outliers,
     words=Words(150, "Outliers", lambda outliers, context: outlier_words(outliers, context.names)),
     document=Document(130, "outliers"),
     section=outliers_section,

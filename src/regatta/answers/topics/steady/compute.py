@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from regatta.answers.context import Context
 from regatta.answers.iterations import Batch, read_series
-from regatta.answers.names import Names
 from regatta.answers.parts import HEAP, INLINED, Place
-from regatta.answers.samples import PlannedCell, Samples
+from regatta.answers.samples import PlannedCell
 from regatta.host.values.experiment import Scalar, SteadyState
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import geometric_mean
@@ -137,27 +136,13 @@ class _Found:
     relative: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
 
 
-def judge_steadiness(
-    connection: duckdb.DuckDBPyConnection,
-    samples: Samples,
-    steady: SteadyState,
-    level: float,
-    theta_percent: float,
-    names: Names,
-) -> Steadiness | None:
+def judge_steadiness(context: Context) -> Steadiness | None:
     """Judge every series that has enough iterations, by both ways, whatever makes the answer's numbers.
-
-    Args:
-        connection: after `load_samples`, whose temporary tables are used.
-        samples: of the experiment.
-        steady: of the experiment; its window and threshold are those of the first way, its warm-up is judged by the second.
-        level: confidence of the intervals.
-        theta_percent: the two ways agree when their means differ by less, or when their interval holds 1.
-        names: for the sentences.
 
     Returns:
         None where no invocation has several iterations.
     """
+    connection, samples, steady = context.connection, context.samples, context.facts.steady
     lengths: dict[int, int] = dict(connection.execute(_LENGTHS).fetchall())
     several = {cell: count for cell, count in lengths.items() if count > 1}
     if not several:
@@ -174,7 +159,7 @@ def judge_steadiness(
         sets = dict(connection.execute("select parameter_set, parameters from parameter_sets").fetchall())
     cells = {cell.number: cell for cell in samples.cells}
     series = [
-        _series(cells[number], sets[parameters], one, steady, level, theta_percent, names)
+        _series(cells[number], sets[parameters], one, context)
         for (number, parameters), one in sorted(found.items())
     ]
     short = [count for cell, count in several.items() if cell not in enough]
@@ -239,17 +224,16 @@ def _series(
     cell: PlannedCell,
     parameters_text: str,
     found: _Found,
-    steady: SteadyState,
-    level: float,
-    theta_percent: float,
-    names: Names,
+    context: Context,
 ) -> SeriesSteadiness:
+    facts = context.facts
+    fixed = facts.steady.method == "fixed"
     parameters = json.loads(parameters_text) if parameters_text else {}
-    ratio = geometric_mean(found.cov_ratios, level)
+    ratio = geometric_mean(found.cov_ratios, facts.level)
     counts = Counter(found.kinds)
     return SeriesSteadiness(
         cell_id=cell.cell_id,
-        title=names.series(cell, parameters),
+        title=context.names.series(cell, parameters),
         place=cell.place,
         metric=cell.metric,
         parameters=parameters,
@@ -262,10 +246,10 @@ def _series(
         steady_from=_median(found.starts),
         steady_from_latest=max(found.starts, default=math.nan),
         cov_over_changepoints=ratio,
-        agreement=_agreement(ratio.point, ratio.low, ratio.high, theta_percent),
-        after_warmup=len(found.late) if steady.method == "fixed" else 0,
+        agreement=_agreement(ratio.point, ratio.low, ratio.high, facts.theta_percent),
+        after_warmup=len(found.late) if fixed else 0,
         # Beside other summaries than the mean a level that is one says nothing.
-        bias=geometric_mean(found.late if steady.method == "fixed" and cell.summary == "mean" else (), level),
+        bias=geometric_mean(found.late if fixed and cell.summary == "mean" else (), facts.level),
         curve=_curve("", [row for _, row in found.relative]),
     )
 

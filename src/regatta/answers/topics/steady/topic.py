@@ -12,13 +12,6 @@ from regatta.answers.topics.steady.page import steady_section, steady_tables
 from regatta.answers.topics.steady.words import steadiness_words, summary_words
 
 
-def _compute(context: Context) -> Steadiness | None:
-    facts = context.facts
-    return judge_steadiness(
-        context.connection, context.samples, facts.steady, facts.level, facts.theta_percent, context.names
-    )
-
-
 def _words(found: Steadiness | None, context: Context) -> tuple[str, ...]:
     return (
         *summary_words(context.samples.cells, context.names),
@@ -42,7 +35,7 @@ def _document(steadiness: Steadiness | None) -> Any:
 STEADY: Topic[Steadiness | None] = Topic(
     "steady",
     empty=None,
-    compute=_compute,
+    compute=judge_steadiness,
     words=Words(70, "Startup and steady state", _words),
     document=Document(110, "steadiness", _document),
     section=steady_section,

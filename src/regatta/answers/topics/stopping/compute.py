@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from regatta.answers.comparisons import contrasts_of
-from regatta.answers.names import Names, short_names
+from regatta.answers.context import Context
+from regatta.answers.names import short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.samples import PlannedCell, Samples, Series
-from regatta.answers.stops import StopGroup, Stops
+from regatta.answers.stops import StopGroup
 from regatta.answers.words import counted
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import geometric_mean
@@ -67,16 +68,9 @@ class StoppedGroup:
 _TOLERANCE = 1e-6
 
 
-def judge_stops(stops: Stops, samples: Samples, level: float, names: Names) -> tuple[StoppedGroup, ...]:
-    """For each block group: what was needed, what was run, and how narrow the intervals are.
-
-    Args:
-        stops: of the experiment.
-        samples: of the experiment.
-        level: confidence of the intervals, between 0 and 1.
-        names: for the sentences.
-    """
-    return tuple(_judge(group, stops, samples, level, names) for group in stops.groups)
+def judge_stops(context: Context) -> tuple[StoppedGroup, ...]:
+    """For each block group: what was needed, what was run, and how narrow the intervals are."""
+    return tuple(_judge(group, context) for group in context.stops.groups)
 
 
 def stop_words(groups: Sequence[StoppedGroup]) -> tuple[str, ...]:
@@ -113,13 +107,14 @@ def _saved_words(decided: Iterable[StoppedGroup]) -> str:
     return f"; {counted(saved, 'invocation')} saved against all at the maximum" if saved else ""
 
 
-def _judge(group: StopGroup, stops: Stops, samples: Samples, level: float, names: Names) -> StoppedGroup:
+def _judge(group: StopGroup, context: Context) -> StoppedGroup:
     rule, decision = group.rule, group.decision
+    samples, names = context.samples, context.names
     told = {(p["a"], p["b"], p["series"]): p for p in (decision or {}).get("pairs", ())}
     pairs = [
         _pair(interval, a, b, parameters, told)
         for a, b in group.pairs
-        for interval, parameters in _intervals(a, b, stops, samples, level)
+        for interval, parameters in _intervals(a, b, context)
     ]
     widths = [pair.reached_percent for pair in pairs if not math.isnan(pair.reached_percent)]
     reached = max(widths, default=math.nan)
@@ -170,10 +165,9 @@ def _group_words(
     return f"{where}: {'; '.join(words)}" if words else ""
 
 
-def _intervals(
-    a: PlannedCell, b: PlannedCell | None, stops: Stops, samples: Samples, level: float
-) -> list[tuple[Interval | None, str]]:
+def _intervals(a: PlannedCell, b: PlannedCell | None, context: Context) -> list[tuple[Interval | None, str]]:
     """The interval of each series of a comparison, with the series' parameters."""
+    samples, level = context.samples, context.facts.level
     if b is None:
         return [(geometric_mean(s.values, level), s.parameters_text) for s in _own(samples, a)] or [
             (None, "")
@@ -182,7 +176,7 @@ def _intervals(
     pairs = [Pair(a, b, s, others.get((s.unit, s.parameters_text))) for s in _own(samples, a)]
     if not pairs:
         return [(None, "")]
-    found = contrasts_of(pairs, level, stops.pilot_pairs)
+    found = contrasts_of(pairs, level, context.stops.pilot_pairs)
     return [
         (one.contrast.interval, pair.a.parameters_text)
         for pair, one in zip(pairs, found, strict=True)

@@ -9,7 +9,7 @@ from regatta.answers.topics.stopping.page import stopping_section, stopping_tabl
 STOPPING: Topic[tuple[StoppedGroup, ...]] = Topic(
     "stopping",
     empty=(),
-    compute=lambda context: judge_stops(context.stops, context.samples, context.facts.level, context.names),
+    compute=judge_stops,
     words=Words(30, "Stopping", lambda groups, _: stop_words(groups)),
     document=Document(100, "stopping"),
     section=stopping_section,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from regatta.answers.context import Context
 from regatta.answers.names import Names, heap_words, short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.parts import shared_heap
@@ -65,38 +66,29 @@ _LEAST_BENCHMARKS = 2
 _Measured = list[tuple[Pair, Contrast]]
 
 
-def judge_suites(
-    pairs: Sequence[Pair], contrasts: Sequence[Contrast], level: float, theta_percent: float, names: Names
-) -> list[SuiteComparison]:
+def judge_suites(context: Context) -> tuple[SuiteComparison, ...]:
     """Geometric means of the ratios of each host, suite, heap setting, alternative and baseline.
-
-    Args:
-        pairs: all cells with their baselines.
-        contrasts: the ratios of the same pairs, estimated on logs.
-        level: confidence of each interval, between 0 and 1.
-        theta_percent: differences below it do not matter.
-        names: for the sentences.
 
     Returns:
         Suites of which both sides completed at least two benchmarks, in the order of the plan. A benchmark that a side did not
         complete, or that has many settings and so no one ratio, is left out and named.
     """
     groups: dict[tuple[object, ...], _Measured] = {}
-    for pair, contrast in zip(pairs, contrasts, strict=True):
+    for pair, of_pair in zip(context.pairs, context.ratios, strict=True):
         cell = pair.cell
         key = (
             cell.place.host, _suite(pair), cell.place.heap.asked, cell.metric, cell.better, cell.place.configuration, pair.base.place.configuration,
         )  # fmt: skip
-        groups.setdefault(key, []).append((pair, contrast))
-    found = (_one(measured, level, theta_percent, names) for measured in groups.values())
-    return [suite for suite in found if suite is not None]
+        groups.setdefault(key, []).append((pair, of_pair.contrast))
+    found = (_one(measured, context) for measured in groups.values())
+    return tuple(suite for suite in found if suite is not None)
 
 
 def _suite(pair: Pair) -> str:
     return parts_of_label(pair.cell.place.benchmark).suite
 
 
-def _one(measured: _Measured, level: float, theta_percent: float, names: Names) -> SuiteComparison | None:
+def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
     by_benchmark: dict[str, _Measured] = {}
     for pair, contrast in measured:
         by_benchmark.setdefault(pair.cell.place.benchmark, []).append((pair, contrast))
@@ -112,7 +104,7 @@ def _one(measured: _Measured, level: float, theta_percent: float, names: Names) 
         return None
     logs = [math.log(contrast.interval.point) for _, contrast in together]
     variances = [_variance(contrast) for _, contrast in together]
-    found = suite_ratio(logs, variances, [contrast.df for _, contrast in together], level)
+    found = suite_ratio(logs, variances, [contrast.df for _, contrast in together], context.facts.level)
     these, like_these = found.these, found.like_these
     first = together[0][0]
     return SuiteComparison(
@@ -130,8 +122,8 @@ def _one(measured: _Measured, level: float, theta_percent: float, names: Names) 
         left_out=tuple(left_out),
         these=these,
         like_these=like_these,
-        practical=practical(these, theta_percent),
-        words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], names),
+        practical=practical(these, context.facts.theta_percent),
+        words=_words(first, these, like_these, [benchmark for benchmark, _ in left_out], context.names),
     )
 
 

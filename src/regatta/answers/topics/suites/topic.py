@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regatta.answers.context import Context
 from regatta.answers.plain import place_of, plain, row_of
 from regatta.answers.topic import Document, Rows, Topic, Words
 from regatta.answers.topics.suites.compute import SuiteComparison, judge_suites
 from regatta.answers.topics.suites.page import suites_section, suites_tables
-
-
-def _compute(context: Context) -> tuple[SuiteComparison, ...]:
-    contrasts = [one.contrast for one in context.ratios]
-    facts = context.facts
-    return tuple(judge_suites(context.pairs, contrasts, facts.level, facts.theta_percent, context.names))
 
 
 def _document(suites: Sequence[SuiteComparison]) -> list[dict[str, Any]]:
@@ -33,7 +26,7 @@ def _rows(suites: Sequence[SuiteComparison]) -> Iterator[dict[str, Any]]:
 SUITES: Topic[tuple[SuiteComparison, ...]] = Topic(
     "suites",
     empty=(),
-    compute=_compute,
+    compute=judge_suites,
     words=Words(40, "Over a suite", lambda suites, _: [suite.words for suite in suites]),
     document=Document(20, "suites", _document),
     rows=Rows(20, _rows),
