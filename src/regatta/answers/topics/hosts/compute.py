@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from regatta.answers.blocks import LEAST_BLOCKS, block_table
-from regatta.answers.names import Names
+from regatta.answers.context import Context
 from regatta.answers.pairs import Pair
 from regatta.answers.parts import shared_heap
 from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.samples import PlannedCell, Series
 from regatta.answers.topics.hosts.result import HostComparison, HostFamily, HostRatio
 from regatta.answers.topics.hosts.words import comparison_words
 from regatta.answers.words import f_words, practical
@@ -39,38 +39,21 @@ _LEAST_ALTERNATIVES = 3
 Sides = list[tuple[Pair, Comparison]]
 
 
-def compare_over_hosts(
-    platforms: Sequence[Platform],
-    pairs: Sequence[Pair],
-    comparisons: Sequence[Comparison],
-    level: float,
-    theta_percent: float,
-    names: Names,
-    random: bool = False,
-) -> list[HostComparison]:
+def compare_over_hosts(context: Context) -> list[HostComparison]:
     """Pool every comparison over the hosts of each platform.
-
-    Args:
-        platforms: all, from `platforms_of`.
-        pairs: all cells with their baselines.
-        comparisons: of the same pairs, host by host.
-        level: confidence of each interval by itself, between 0 and 1.
-        theta_percent: differences below it do not matter.
-        names: for the sentences.
-        random: False, and the answer is for these hosts; True, and it is for hosts like these (t on the hosts' means).
 
     Returns:
         By platform, in the order of the plan. On a platform with one host it is what was found on that.
     """
     groups: dict[tuple[object, ...], Sides] = {}
-    for pair, comparison in zip(pairs, comparisons, strict=True):
+    for pair, comparison in zip(context.pairs, context.comparisons, strict=True):
         groups.setdefault(_identity(pair), []).append((pair, comparison))
     _give_missing_parameters(groups)
-    by_name: dict[str, list[HostComparison]] = {platform.name: [] for platform in platforms}
-    of = {platform.name: platform for platform in platforms}
+    by_name: dict[str, list[HostComparison]] = {platform.name: [] for platform in context.platforms}
+    of = {platform.name: platform for platform in context.platforms}
     for sides in groups.values():
         platform = of[sides[0][0].cell.place.platform]
-        by_name[platform.name].append(_over_hosts(platform, sides, level, theta_percent, names, random))
+        by_name[platform.name].append(_over_hosts(platform, sides, context))
     return [one for many in by_name.values() for one in many]
 
 
@@ -93,9 +76,10 @@ def _give_missing_parameters(groups: dict[tuple[object, ...], Sides]) -> None:
             del groups[key]
 
 
-def _over_hosts(
-    platform: Platform, sides: Sides, level: float, theta_percent: float, names: Names, random: bool
-) -> HostComparison:
+def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostComparison:
+    level, theta_percent = context.facts.level, context.facts.theta_percent
+    # The answer is for these hosts; or it is for hosts like these (t on the hosts' means).
+    random = context.options.random_hosts
     effects = [host_effect(pair) for pair, _ in sides]
     pooled = pool_hosts(effects, level, random)
     hosts = tuple(c.place.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
@@ -130,7 +114,7 @@ def _over_hosts(
         differing=tuple(sides[place][1].place.host for place in odd),
         words="",
     )
-    return comparison_words(found, first, sides, platform, what, theta_percent, names, random)
+    return comparison_words(found, first, sides, platform, what, context)
 
 
 def _practical(ratio: Interval, own: Sequence[Comparison], depends: bool, theta_percent: float) -> str:
@@ -158,19 +142,17 @@ def counted_as(pairs: Sequence[Pair]) -> str:
     return "block" if True in blocked else "invocation"
 
 
-def families_over_hosts(
-    samples: Samples, platforms: Sequence[Platform], level: float, names: Names
-) -> list[HostFamily]:
+def families_over_hosts(context: Context) -> list[HostFamily]:
     """The F test over all alternatives of a benchmark and heap, where there are more than two and a platform has several hosts."""
     groups: dict[tuple[object, ...], list[tuple[PlannedCell, Series]]] = {}
-    for cell in samples.cells:
-        for series in samples.series.get(cell.number, ()):
+    for cell in context.samples.cells:
+        for series in context.samples.series.get(cell.number, ()):
             if series.metric == cell.metric and series.by_block and not why_no_logs(series.values):
                 key = (
                     cell.place.platform, cell.place.benchmark, cell.place.heap.asked, cell.metric, series.unit, series.parameters_text,
                 )  # fmt: skip
                 groups.setdefault(key, []).append((cell, series))
-    of = {platform.name: platform for platform in platforms}
+    of = {platform.name: platform for platform in context.platforms}
     found = []
     for members in groups.values():
         alternatives = list(dict.fromkeys(cell.place.configuration for cell, _ in members))
@@ -179,7 +161,7 @@ def families_over_hosts(
             continue
         test = host_interaction([table_of(members, host, alternatives) for host in hosts])
         title = of[members[0][0].place.platform].title(hosts)
-        found.append(_family(members, alternatives, test, level, names, title))
+        found.append(_family(members, alternatives, test, context, title))
     return found
 
 
@@ -197,17 +179,20 @@ def _family(
     members: Sequence[tuple[PlannedCell, Series]],
     alternatives: Sequence[str],
     test: HostInteraction,
-    level: float,
-    names: Names,
+    context: Context,
     title: str,
 ) -> HostFamily:
     cell, series = members[0]
-    many = f"{title}: all {len(alternatives)} alternatives on {names.place(cell, series.parameters)}"
+    many = f"{title}: all {len(alternatives)} alternatives on {context.names.place(cell, series.parameters)}"
     if math.isnan(test.f):
         words = f"{many}: whether their differences depend on the host cannot be tested: {test.reason}"
     else:
         numbers = f_words(test.f, test.df_interaction, test.df_error, test.p)
-        shown = "depend on the host" if test.p < 1.0 - level else "are not shown to depend on the host"
+        shown = (
+            "depend on the host"
+            if test.p < 1.0 - context.facts.level
+            else "are not shown to depend on the host"
+        )
         words = f"{many}: their differences {shown} ({numbers})"
     return HostFamily(
         platform=cell.place.platform,

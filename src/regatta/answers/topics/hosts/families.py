@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from regatta.answers.context import Context
 from regatta.answers.families.result import Family
 from regatta.answers.families.words import Told, family_words, winner
 from regatta.answers.names import Names
@@ -27,22 +28,14 @@ from regatta.stats.intervals import why_no_logs
 _Key = tuple[Place, str, str]
 
 
-def leaders_over_hosts(
-    samples: Samples, platforms: Sequence[Platform], families: Sequence[Family], level: float, names: Names
-) -> list[PlatformFamily]:
+def leaders_over_hosts(context: Context) -> list[PlatformFamily]:
     """One for each platform, benchmark, runtime, modifiers, heap and set of parameters with at least two collectors.
-
-    Args:
-        samples: of the experiment; the cells' own metric is judged, on logarithms.
-        platforms: all, from `platforms_of`.
-        families: of each host by itself, from `judge_families`.
-        level: confidence that all intervals of one hold together, between 0 and 1.
-        names: for the sentences.
 
     Returns:
         By platform, in the order of the plan. On a platform with one host it is that host's own family.
     """
-    of_host = {_key(family, family.parameters): family for family in families}
+    samples, platforms = context.samples, context.platforms
+    of_host = {_key(family, family.parameters): family for family in context.families}
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in samples.cells:
         if cell.place.collector:
@@ -57,7 +50,9 @@ def leaders_over_hosts(
         for members in _by_parameters(samples, cells):
             family = _Members(platform, cells, members, of_host)
             found[platform.name].append(
-                _alone(family, names) if len(platform.hosts) == 1 else _together(family, level, names)
+                _alone(family, context.names)
+                if len(platform.hosts) == 1
+                else _together(family, context.facts.level, context.names)
             )
     return [one for many in found.values() for one in many]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence, Set
 
+from regatta.answers.baseline import asks_beyond_collectors
+from regatta.answers.context import Context
 from regatta.answers.headline import FEW, MANY_PLACES, outcomes_of, overview_of, settings_of, wins_of
 from regatta.answers.names import Names, heap_words
 from regatta.answers.result import CellAnswer
@@ -17,40 +19,23 @@ from regatta.figures.text import show_quantity
 _Place = tuple[object, ...]
 
 
-def headline_of_hosts(
-    cells: Sequence[PlannedCell],
-    answers: Sequence[CellAnswer],
-    names: Names,
-    over: OverHosts,
-    apart: Set[str] = frozenset(),
-    asked: bool = False,
-) -> list[str]:
+def headline_of_hosts(over: OverHosts, context: Context, apart: Set[str]) -> list[str]:
     """Say what holds on each platform, in the order of the plan.
 
     Args:
-        cells: planned, in order.
-        answers: of the same cells; only their own metric is spoken of.
-        names: for the sentences.
         over: what several hosts say together.
+        context: of the experiment; of its cells only their own metric is spoken of.
         apart: ids of cells that are told otherwise.
-        asked: whether the comparisons with the baseline come before which collector leads.
     """
     return [
-        sentence
-        for platform in over.platforms
-        for sentence in _of_platform(platform, cells, answers, names, over, apart, asked)
+        sentence for platform in over.platforms for sentence in _of_platform(platform, over, context, apart)
     ]
 
 
-def _of_platform(
-    platform: PlatformHosts,
-    cells: Sequence[PlannedCell],
-    answers: Sequence[CellAnswer],
-    names: Names,
-    over: OverHosts,
-    apart: Set[str],
-    asked: bool,
-) -> list[str]:
+def _of_platform(platform: PlatformHosts, over: OverHosts, context: Context, apart: Set[str]) -> list[str]:
+    cells, names = context.samples.cells, context.names
+    # Then the comparisons with the baseline come before which collector leads.
+    asked = asks_beyond_collectors(context.baseline)
     if not platform.measured:
         return [f"{platform.title}: nothing has been measured yet"]
     leaders = [one for one in over.leaders if one.platform == platform.name]
@@ -75,7 +60,7 @@ def _of_platform(
         and (cell.place.benchmark, cell.place.heap.factor, cell.place.configuration) not in sides
     }
     for cell in left.values():
-        sentences += _means(platform, cell, answers, names)
+        sentences += _means(platform, cell, context.cells, names)
     return sentences
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from regatta.answers.baseline import asks_beyond_collectors
 from regatta.answers.context import Context
 from regatta.answers.plain import finite, place_of, row_of, text_of
 from regatta.answers.platforms import machine_words
@@ -21,29 +20,23 @@ from regatta.answers.words import capitalised
 
 def _compute(context: Context) -> OverHosts:
     """By platform; of a single host only its name and what kind of machine it is."""
-    facts, platforms, names = context.facts, context.platforms, context.names
+    facts, platforms = context.facts, context.platforms
     # What is said is for hosts like these, not only for these; collectors then have no common leader.
     random = context.options.random_hosts
     hosts = tuple(host for platform in platforms for host in platform.hosts)
     machines = machine_words({host: facts.hosts[host] for host in hosts if host in facts.hosts})
     if len(hosts) < 2:
         return OverHosts(hosts, random, machines=machines)
-    comparisons = compare_over_hosts(
-        platforms, context.pairs, context.comparisons, facts.level, facts.theta_percent, names, random
-    )
-    leaders = (
-        [] if random else leaders_over_hosts(context.samples, platforms, context.families, facts.level, names)
-    )
     return OverHosts(
         hosts,
         random,
-        tuple(comparisons),
-        tuple(families_over_hosts(context.samples, platforms, facts.level, names)),
+        tuple(compare_over_hosts(context)),
+        tuple(families_over_hosts(context)),
         tuple(
             PlatformHosts(p.name, p.hosts, tuple(h for h in p.hosts if h in p.measured), p.title(p.measured))
             for p in platforms
         ),
-        tuple(leaders),
+        () if random else tuple(leaders_over_hosts(context)),
         machines,
     )
 
@@ -52,9 +45,7 @@ def _headline(over: OverHosts, context: Context, lead: Lead) -> Sequence[str] | 
     """Where there are several hosts, each platform is told by itself."""
     if len(over.hosts) < 2:
         return None
-    asked = asks_beyond_collectors(context.baseline)
-    own = headline_of_hosts(context.samples.cells, context.cells, context.names, over, lead.cells, asked)
-    return capitalised([*lead.sentences, *own])
+    return capitalised([*lead.sentences, *headline_of_hosts(over, context, lead.cells)])
 
 
 def _methods(over: OverHosts) -> dict[str, set[str]]:

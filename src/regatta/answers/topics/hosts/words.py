@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from regatta.answers.names import Names, short_names
+from regatta.answers.context import Context
+from regatta.answers.names import short_names
 from regatta.answers.pairs import Pair
 from regatta.answers.platforms import Platform
 from regatta.answers.result import Comparison
@@ -57,9 +58,7 @@ def comparison_words(
     sides: Sequence[tuple[Pair, Comparison]],
     platform: Platform,
     what: str,
-    theta_percent: float,
-    names: Names,
-    random: bool,
+    context: Context,
 ) -> HostComparison:
     """The comparison with its sentence.
 
@@ -69,14 +68,12 @@ def comparison_words(
         sides: each host's pair and comparison.
         platform: on which.
         what: what is counted: `block`, or `invocation`.
-        theta_percent: differences below it do not matter.
-        names: for the sentences.
-        random: it is for hosts like these.
+        context: of the experiment.
     """
-    cell, series, ratio = first.cell, first.series, found.ratio
+    cell, series, ratio, names = first.cell, first.series, found.ratio, context.names
     a_name, b_name, differ = short_names(cell, first.base)
     place = names.place(cell, series.parameters if series else {}) + names.within(cell, differ)
-    title = platform.title(found.hosts or None, random)
+    title = platform.title(found.hosts or None, context.options.random_hosts)
     if math.isnan(ratio.low):
         verb = "compared" if len(platform.hosts) == 1 else "pooled"
         why = f"{title}: {a_name} and {b_name} cannot be {verb} on {place}: {ratio.reason}"
@@ -85,7 +82,7 @@ def comparison_words(
     if shows_difference(ratio):
         words = f"{compared(a_name, b_name, ratio, cell.metric, found.unit, cell.better)} {where}"
         if found.practical == "no":
-            words += f"; {too_small(theta_percent)}"
+            words += f"; {too_small(context.facts.theta_percent)}"
     else:
         words = f"no difference shown between {a_name} and {b_name} {where}; {bound_words([ratio])}"
     test = found.interaction
