@@ -28,8 +28,6 @@ from regatta.host.units import UNITS
 
 #: From this ratio of the most to the fewest connections on, they are on a logarithmic axis.
 _LOG_CONNECTIONS = 8.0
-#: unit -> what its axis is called, and the unit on it
-_AXES = {"ops/s": ("messages a second", ""), "count": ("count", ""), "ratio": ("ratio", "")}
 _SPACES = (("user", "user"), ("system", "OS"), ("all", "overall"))
 
 #: a figure: metric, aspect, its title
