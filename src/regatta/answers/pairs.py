@@ -70,8 +70,7 @@ def _matching(
 ) -> Iterator[tuple[Series | None, Series | None]]:
     """Series of the two cells' own metric with equal unit and parameters; None where a side has none."""
     sides: list[dict[tuple[str, str], Series]] = [
-        {(s.unit, s.parameters_text): s for s in samples.series.get(c.number, ()) if s.metric == c.metric}
-        for c in (cell, base)
+        {(s.unit, s.parameters_text): s for s in samples.own(c)} for c in (cell, base)
     ]
     keys = list(dict.fromkeys([*sides[0], *sides[1]]))
     if not keys:

@@ -199,6 +199,10 @@ class Samples:
         """All that are measured, twins too."""
         return self.cells + [twin for _, twin in self.twins]
 
+    def own(self, cell: PlannedCell) -> list[Series]:
+        """The series of the cell's own metric, one for each set of parameters."""
+        return [series for series in self.series.get(cell.number, ()) if series.metric == cell.metric]
+
 
 def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> Samples:
     """Read the samples of an experiment.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import duckdb
 
-from regatta.answers.samples import PlannedCell, Samples, Series, UnplannedCell
+from regatta.answers.samples import PlannedCell, Samples, UnplannedCell
 from regatta.answers.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.values.experiment import SteadyState
@@ -118,10 +116,9 @@ def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
 
 def _without_number(cell: PlannedCell, samples: Samples) -> int:
     """Valid invocations of a cell that are in no series of its own metric, though nothing else says why."""
-    own: Sequence[Series] = [s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric]
     with_number = {
         sample.invocation_id
-        for series in own
+        for series in samples.own(cell)
         for sample in (*series.samples, *series.discarded)
         if not sample.perturbed
     }

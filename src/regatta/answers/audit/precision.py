@@ -21,8 +21,8 @@ MAXIMUM = 30
 def precisions_of(samples: Samples, level: float) -> Iterator[Precision]:
     """The precision of every series of the metric that is compared, in the order of the plan."""
     for cell in samples.cells:
-        for series in samples.series.get(cell.number, ()):
-            if series.metric == cell.metric and series.samples:
+        for series in samples.own(cell):
+            if series.samples:
                 yield _precision(series, level)
 
 

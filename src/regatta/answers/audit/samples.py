@@ -105,7 +105,7 @@ def prepare(samples: Samples, factor: AuditFactor | Literal[""]) -> Material:
     short: list[str] = []
     empty = 0
     for number, cell in planned.items():
-        own = [s for s in samples.series.get(number, ()) if s.metric == cell.metric]
+        own = samples.own(cell)
         kept = [s for s in own if len(s.samples) >= LEAST_INVOCATIONS]
         swapped.series[number] = [replace(s, cell=_swap(s.cell, factor)) for s in kept]
         empty += not own

@@ -127,22 +127,13 @@ def _families(group: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
 
 
 def _series_keys(samples: Samples, cells: Sequence[PlannedCell]) -> list[tuple[str, str]]:
-    keys = [
-        (s.unit, s.parameters_text)
-        for c in cells
-        for s in samples.series.get(c.number, ())
-        if s.metric == c.metric
-    ]
+    keys = [(s.unit, s.parameters_text) for c in cells for s in samples.own(c)]
     return list(dict.fromkeys(keys)) or [("", "")]
 
 
 def _find(samples: Samples, cell: PlannedCell, key: tuple[str, str]) -> Series | None:
     return next(
-        (
-            s
-            for s in samples.series.get(cell.number, ())
-            if s.metric == cell.metric and (s.unit, s.parameters_text) == key and s.samples
-        ),
+        (s for s in samples.own(cell) if (s.unit, s.parameters_text) == key and s.samples),
         None,
     )
 

@@ -109,8 +109,8 @@ def _read(path: Path, progress: Progress | None) -> _Read:
 def _own_series(samples: Samples, steady: SteadyState) -> dict[_Key, Series]:
     found = {}
     for cell in samples.cells:
-        for series in samples.series.get(cell.number, ()):
-            if series.metric == cell.metric and series.samples:
+        for series in samples.own(cell):
+            if series.samples:
                 found[_key(cell, series, steady)] = series
     return found
 

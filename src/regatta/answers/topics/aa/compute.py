@@ -77,7 +77,7 @@ def _gate(
     pairs: list[TwinPair] = []
     windows = window_alarms = 0
     for cell, twin in twins:
-        a, b = (_first_series(samples, which) for which in (twin, cell))
+        a, b = (next(iter(samples.own(which)), None) for which in (twin, cell))
         values = _common(a, b)
         if len(values):
             contrast = paired_log_ratio(values[:, 0], values[:, 1], level)
@@ -106,10 +106,6 @@ def _gate(
         holds=holds,
         words=_words(host, judged, alarms, windows, window_alarms, level, holds),
     )
-
-
-def _first_series(samples: Samples, cell: PlannedCell) -> Series | None:
-    return next((s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric), None)
 
 
 def _common(a: Series | None, b: Series | None) -> Floats:

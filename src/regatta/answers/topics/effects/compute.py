@@ -86,7 +86,7 @@ def judge_effects(context: Context) -> Effects:
     samples, level = context.samples, context.facts.level
     groups: dict[tuple[str, str, str, bool], list[Series]] = {}
     for cell in samples.cells:
-        for series in _one_a_process(cell, samples.series.get(cell.number, ())):
+        for series in _one_a_process(samples.own(cell)):
             if len(series.values):
                 key = (cell.place.platform, cell.metric, cell.better, bool(cell.place.collector))
                 groups.setdefault(key, []).append(series)
@@ -122,14 +122,13 @@ def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
     return [(name, levels) for name, levels in several if len(set(levels)) > 1]
 
 
-def _one_a_process(cell: PlannedCell, many: Sequence[Series]) -> list[Series]:
+def _one_a_process(own: Sequence[Series]) -> list[Series]:
     """One number an invocation: what one process measures at several settings shares its luck, and counts once.
 
     Of replay compilation that is the stable phase, of other parameters the geometric mean over them.
     """
-    own = [series for series in many if series.metric == cell.metric]
     stable = [series for series in own if series.parameters.get("phase") == "stable"]
-    own = stable or own
+    own = stable or list(own)
     if len(own) < 2:
         return own
     of_process: dict[str, list[float]] = {}

@@ -122,7 +122,7 @@ def _one(cells: Sequence[PlannedCell], samples: Samples, names: Names, level: fl
 
 def _only(samples: Samples, cell: PlannedCell) -> Series | None:
     """The cell's series of its own metric, where it is the only one."""
-    own = [s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric and s.by_block]
+    own = [series for series in samples.own(cell) if series.by_block]
     return own[0] if len(own) == 1 else None
 
 

@@ -146,8 +146,8 @@ def families_over_hosts(context: Context) -> list[HostFamily]:
     """The F test over all alternatives of a benchmark and heap, where there are more than two and a platform has several hosts."""
     groups: dict[tuple[object, ...], list[tuple[PlannedCell, Series]]] = {}
     for cell in context.samples.cells:
-        for series in context.samples.series.get(cell.number, ()):
-            if series.metric == cell.metric and series.by_block and not why_no_logs(series.values):
+        for series in context.samples.own(cell):
+            if series.by_block and not why_no_logs(series.values):
                 key = (
                     cell.place.platform, cell.place.benchmark, cell.place.heap.asked, cell.metric, series.unit, series.parameters_text,
                 )  # fmt: skip

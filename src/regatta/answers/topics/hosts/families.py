@@ -99,8 +99,8 @@ class _Members:
 def _by_parameters(samples: Samples, cells: Sequence[PlannedCell]) -> list[dict[tuple[str, str], Series]]:
     found: dict[tuple[str, str], dict[tuple[str, str], Series]] = {}
     for cell in cells:
-        for series in samples.series.get(cell.number, ()):
-            if series.metric == cell.metric and series.samples:
+        for series in samples.own(cell):
+            if series.samples:
                 own = found.setdefault((series.unit, series.parameters_text), {})
                 own[cell.place.host, cell.place.collector] = series
     return list(found.values()) or [{}]

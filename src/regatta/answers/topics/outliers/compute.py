@@ -69,9 +69,7 @@ def find_outliers(context: Context) -> Outliers:
     flagged: list[FarOut] = []
     touched: set[int] = set()
     for cell in samples.cells:
-        for series in samples.series.get(cell.number, ()):
-            if series.metric != cell.metric:
-                continue
+        for series in samples.own(cell):
             found = _far_out(series)
             flagged += found
             if found or series.perturbed:

@@ -11,7 +11,7 @@ from regatta.answers.comparisons import contrasts_of
 from regatta.answers.context import Context
 from regatta.answers.names import short_names
 from regatta.answers.pairs import Pair
-from regatta.answers.samples import PlannedCell, Samples, Series
+from regatta.answers.samples import PlannedCell
 from regatta.answers.stops import StopGroup
 from regatta.answers.words import counted
 from regatta.stats.estimate import Interval
@@ -169,11 +169,9 @@ def _intervals(a: PlannedCell, b: PlannedCell | None, context: Context) -> list[
     """The interval of each series of a comparison, with the series' parameters."""
     samples, level = context.samples, context.facts.level
     if b is None:
-        return [(geometric_mean(s.values, level), s.parameters_text) for s in _own(samples, a)] or [
-            (None, "")
-        ]
-    others = {(s.unit, s.parameters_text): s for s in _own(samples, b)}
-    pairs = [Pair(a, b, s, others.get((s.unit, s.parameters_text))) for s in _own(samples, a)]
+        return [(geometric_mean(s.values, level), s.parameters_text) for s in samples.own(a)] or [(None, "")]
+    others = {(s.unit, s.parameters_text): s for s in samples.own(b)}
+    pairs = [Pair(a, b, s, others.get((s.unit, s.parameters_text))) for s in samples.own(a)]
     if not pairs:
         return [(None, "")]
     found = contrasts_of(pairs, level, context.stops.pilot_pairs)
@@ -182,10 +180,6 @@ def _intervals(a: PlannedCell, b: PlannedCell | None, context: Context) -> list[
         for pair, one in zip(pairs, found, strict=True)
         if pair.a
     ]
-
-
-def _own(samples: Samples, cell: PlannedCell) -> list[Series]:
-    return [s for s in samples.series.get(cell.number, ()) if s.metric == cell.metric]
 
 
 def _pair(
