@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.memory.compute import SIZE, MemoryCurve, caches_of, memory_curves
+from regatta.answers.time_curves import TimeCurve
+from regatta.answers.topics.memory.compute import SIZE, caches_of, memory_curves
 from regatta.figures.axes import Figure, Group, parameter_axis
 from regatta.figures.curves import Point
 from regatta.figures.labelled import (
@@ -27,7 +28,7 @@ def memory_section(_: Sequence[str], view: View) -> Section | None:
     curves = memory_curves(answer.cells)
     if not curves:
         return None
-    places: dict[tuple[str, str, str], list[MemoryCurve]] = {}
+    places: dict[tuple[str, str, str], list[TimeCurve]] = {}
     for curve in curves:
         places.setdefault(
             (curve.place.host, curve.place.benchmark.split(":", 1)[0], curve.place.configuration), []
@@ -53,14 +54,14 @@ def memory_section(_: Sequence[str], view: View) -> Section | None:
     )
 
 
-def _figure(parts: Sequence[str], curves: Sequence[MemoryCurve], facts: Mapping[str, str]) -> Figure:
+def _figure(parts: Sequence[str], curves: Sequence[TimeCurve], facts: Mapping[str, str]) -> Figure:
     same = {
         name: value
         for name, value in curves[0].parameters.items()
         if all(curve.parameters.get(name) == value for curve in curves)
     }
     lines = [NamedLine(_name(curve, same), _points(curve)) for curve in curves]
-    sizes = [float(size) for curve in curves for size in curve.sizes]
+    sizes = [size for curve in curves for size in curve.at]
     marks = [
         Mark(cache.size_bytes, f"{cache.name} {show_quantity(cache.size_bytes, 'bytes', 6)}")
         for cache in caches_of(facts)
@@ -75,7 +76,7 @@ def _figure(parts: Sequence[str], curves: Sequence[MemoryCurve], facts: Mapping[
     )
 
 
-def _name(curve: MemoryCurve, same: Mapping[str, Scalar]) -> str:
+def _name(curve: TimeCurve, same: Mapping[str, Scalar]) -> str:
     told = [
         value if isinstance(value, str) else f"{name.removesuffix('_bytes')} {parameter_text(name, value)}"
         for name, value in sorted(curve.parameters.items())
@@ -84,9 +85,9 @@ def _name(curve: MemoryCurve, same: Mapping[str, Scalar]) -> str:
     return " ".join(told)
 
 
-def _points(curve: MemoryCurve) -> list[Point]:
+def _points(curve: TimeCurve) -> list[Point]:
     given = parameters_text(curve.parameters)
     return [
         estimate_point(size, cell.estimate, cell.unit, show_quantity(size, "bytes", 6), given, shown="ns")
-        for size, cell in zip(curve.sizes, curve.cells, strict=True)
+        for size, cell in zip(curve.at, curve.cells, strict=True)
     ]

@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from regatta.answers.parts import Place
 from regatta.answers.result import CellAnswer
+from regatta.answers.time_curves import TimeCurve, time_curves
 from regatta.figures.text import show_quantity
 from regatta.host.units import UNITS
-from regatta.host.values.experiment import Scalar
 
-REQUESTED = "requested_us"
-_NS = 1e-9
-
-
-@dataclass(frozen=True)
-class SleepCurve:
-    """Mean durations of one host, benchmark, configuration and other parameters; requests ascend."""
-
-    place: Place
-    #: without the request
-    parameters: Mapping[str, Scalar]
-    cells: tuple[CellAnswer, ...]
-
-    @property
-    def requested_ns(self) -> list[float]:
-        """In ns."""
-        return [1000.0 * float(cell.parameters[REQUESTED]) for cell in self.cells]
-
-    def to_ns(self, value: float) -> float:
-        """A value in the unit of the cells, in ns."""
-        return value * UNITS[self.cells[0].unit][1] / _NS
+_REQUESTED = "requested_us"
+_NS_PER_US = 1000.0
 
 
-def sleep_curves(cells: Sequence[CellAnswer]) -> list[SleepCurve]:
+def sleep_curves(cells: Sequence[CellAnswer]) -> list[TimeCurve]:
     """The series of times with the parameter `requested_us`, in the order of the cells."""
-    groups: dict[tuple[object, ...], list[CellAnswer]] = {}
-    for cell in cells:
-        asked = cell.parameters.get(REQUESTED)
-        number = isinstance(asked, int | float) and not isinstance(asked, bool) and asked > 0
-        usable = number and math.isfinite(cell.estimate.point)
-        time = UNITS.get(cell.unit, ("", 1.0))[0] == "time"
-        if usable and time and not cell.metric.endswith(("_fastest", "_slowest")):
-            key_of = sorted(
-                (name, str(value)) for name, value in cell.parameters.items() if name != REQUESTED
-            )
-            key = (cell.place.host, cell.cell_id, cell.metric, cell.unit, tuple(key_of))
-            groups.setdefault(key, []).append(cell)
-    curves = []
-    for many in groups.values():
-        many.sort(key=lambda cell: float(cell.parameters[REQUESTED]))
-        first = many[0]
-        others = {name: value for name, value in first.parameters.items() if name != REQUESTED}
-        curves.append(SleepCurve(first.place, others, tuple(many)))
-    return curves
+    return time_curves(cells, _REQUESTED)
+
+
+def requested_ns(curve: TimeCurve) -> list[float]:
+    """What was asked for, ascending, in ns."""
+    return [_NS_PER_US * requested for requested in curve.at]
 
 
 def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
@@ -64,26 +29,23 @@ def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
     several = len({curve.place.host for curve in curves}) > 1
     sentences = []
     for curve in curves:
-        asked = curve.requested_ns
+        asked = requested_ns(curve)
+        to_ns = UNITS[curve.cells[0].unit][1] / UNITS["ns"][1]
         late = [
-            curve.to_ns(cell.estimate.point) - requested
+            cell.estimate.point * to_ns - requested
             for cell, requested in zip(curve.cells, asked, strict=True)
         ]
         short = [
             show_quantity(requested, "ns")
             for cell, requested in zip(curve.cells, asked, strict=True)
-            if curve.to_ns(cell.estimate.high) < requested
+            if cell.estimate.high * to_ns < requested
         ]
-        # One process alone is what a reader expects.
-        told = {name: value for name, value in curve.parameters.items() if (name, value) != ("parallel", 1)}
-        given = ", ".join(f"{name} {value}" for name, value in sorted(told.items()))
         over = (
             show_quantity(asked[0], "ns")
             if len(asked) == 1
             else f"{show_quantity(asked[0], 'ns')} to {show_quantity(asked[-1], 'ns')}"
         )
-        name = curve.place.benchmark.rsplit("/", 1)[-1].split(":", 1)[0]
-        words = f"{name}{f' ({given})' if given else ''}: asked for {over}, sleeps last {_late_text(late)} on average"
+        words = f"{curve.name}: asked for {over}, sleeps last {_late_text(late)} on average"
         if short:
             words += f"; those of {', '.join(short)} are shorter than asked"
         sentences.append(words + (f", on host {curve.place.host}" if several else ""))

@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 
 from regatta.answers.page.view import View
-from regatta.answers.topics.sleeps.compute import SleepCurve, sleep_curves
+from regatta.answers.time_curves import TimeCurve
+from regatta.answers.topics.sleeps.compute import requested_ns, sleep_curves
 from regatta.figures.axes import Figure, Group, log_axis, log_ticks
 from regatta.figures.curves import Point, segment
 from regatta.figures.labelled import MOST_LINES, NamedLine, estimate_point, labelled_figure, time_quantity
 from regatta.figures.section import Section
 from regatta.figures.text import joined, parameters_text, show_percent, show_quantity
+from regatta.host.values.benchmark_label import parts_of_label
 
 
 def sleeps_section(_: Sequence[str], view: View) -> Section | None:
@@ -21,11 +23,11 @@ def sleeps_section(_: Sequence[str], view: View) -> Section | None:
         return None
     hosts = len({curve.place.host for curve in curves}) > 1
     configured = len({curve.place.configuration for curve in curves}) > 1
-    places: dict[str, list[SleepCurve]] = {}
+    places: dict[str, list[TimeCurve]] = {}
     for curve in curves:
         others = {name: value for name, value in curve.parameters.items() if name != "call"}
         parts = (
-            curve.place.benchmark.rsplit("/", 1)[-1].split(":", 1)[0],
+            parts_of_label(curve.place.benchmark).name,
             curve.place.configuration if configured else "",
             parameters_text(others),
             f"on {curve.place.host}" if hosts else "",
@@ -46,9 +48,9 @@ def sleeps_section(_: Sequence[str], view: View) -> Section | None:
     )
 
 
-def _figure(title: str, curves: Sequence[SleepCurve]) -> Figure:
+def _figure(title: str, curves: Sequence[TimeCurve]) -> Figure:
     lines = [NamedLine(str(curve.parameters.get("call", "sleep")), _points(curve)) for curve in curves]
-    asked = sorted({requested for curve in curves for requested in curve.requested_ns})
+    asked = sorted({requested for curve in curves for requested in requested_ns(curve)})
     low, high = asked[0], asked[-1]
     ticks = {tick: show_quantity(tick, "ns") for tick in log_ticks(low, high)}
     exact = NamedLine("", [Point(x, x, math.nan, math.nan, "") for x in (low, high)])
@@ -57,7 +59,7 @@ def _figure(title: str, curves: Sequence[SleepCurve]) -> Figure:
     return labelled_figure(title, lines, log_axis("asked for", low, high, ticks), quantity, under=[under])
 
 
-def _points(curve: SleepCurve) -> list[Point]:
+def _points(curve: TimeCurve) -> list[Point]:
     given = parameters_text(curve.parameters)
     return [
         estimate_point(
@@ -68,5 +70,5 @@ def _points(curve: SleepCurve) -> list[Point]:
             f"asked for {show_quantity(requested, 'ns')}",
             shown="ns",
         )
-        for requested, cell in zip(curve.requested_ns, curve.cells, strict=True)
+        for requested, cell in zip(requested_ns(curve), curve.cells, strict=True)
     ]

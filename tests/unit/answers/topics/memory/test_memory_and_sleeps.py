@@ -87,9 +87,9 @@ def test_plateaus_ascend_hold_what_they_say_and_lie_apart(values: list[float]) -
 def test_each_walk_and_load_is_a_curve_of_its_own(answer: Answer) -> None:
     curves = memory_curves(answer.cells)
     assert [curve.parameters["parallel"] for curve in curves] == [1, 2, 3, 4]
-    assert all(curve.sizes == [4096 << i for i in range(15)] for curve in curves)
+    assert all(list(curve.at) == [4096 << i for i in range(15)] for curve in curves)
     means = [cell.estimate.point for cell in curves[0].cells]
-    assert np.allclose(means, [memory_ns(size) for size in curves[0].sizes], rtol=0.03)
+    assert np.allclose(means, [memory_ns(int(size)) for size in curves[0].at], rtol=0.03)
 
 
 def test_few_sizes_and_sizes_without_a_stride_are_no_curve(tmp_path: Path) -> None:
