@@ -179,6 +179,12 @@ def test_the_first_start_makes_the_environment_and_the_second_makes_nothing(mach
     assert machine.calls() == made
 
 
+def test_what_is_started_may_keep_its_compiled_modules(machine: Machine) -> None:
+    machine.run("status")
+    _script(machine.fakes / "cli", 'echo "${PYTHONDONTWRITEBYTECODE-kept}"')
+    assert machine.run("status", PYTHONDONTWRITEBYTECODE="1").stdout == "kept\n"
+
+
 @pytest.mark.parametrize("changed", ["lock.txt", "uv.txt", "build.txt", "../pyproject.toml"])
 def test_a_changed_lock_brings_the_environment_up_to_date_in_place(machine: Machine, changed: str) -> None:
     machine.run("status")
