@@ -116,11 +116,14 @@ class SmallExperiment:
         done = self.regatta("plan", "spec.yml", "--write")
         assert done.returncode == 0, done.stderr
 
-    def step_by_step(self) -> None:
-        """Plan, and measure what is missing, by the commands that the jobs of `regatta run` are: without a workflow, answer and report."""
+    def step_by_step(self, *options: str) -> None:
+        """Plan, and measure what is missing, by the commands that the jobs of `regatta run` are: without a workflow, answer and report.
+
+        `options` are those of `regatta segment`.
+        """
         self.plan()
         for number in self.segments():
-            done = self.regatta(*self.segment_arguments(number))
+            done = self.regatta(*self.segment_arguments(number), *options)
             assert done.returncode == 0, done.stderr
 
     def segment_arguments(self, number: int) -> list[str]:

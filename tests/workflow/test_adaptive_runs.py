@@ -231,7 +231,10 @@ def test_the_time_left_is_the_most_until_it_is_decided(tmp_path: Path) -> None:
     assert {c.ratio.method for c in answer.comparisons} == {"paired-log-t"}
 
 
-def test_runners_killed_around_their_decision_lose_and_double_nothing(measured: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.long)])
+def test_runners_killed_around_their_decision_lose_and_double_nothing(
+    measured: Path, tmp_path: Path, kills: int
+) -> None:
     shutil.copytree(measured, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".snakemake"))
     small = adaptive(tmp_path)
     small.suite = json.loads((measured / "suite.yml").read_text())
@@ -242,7 +245,7 @@ def test_runners_killed_around_their_decision_lose_and_double_nothing(measured: 
     chance = random.Random(20070101)
     first, end_row = small.header()["segments"][0]
     for number in small.segments():
-        for _ in range(6):
+        for _ in range(kills):
             before = small.lines()
             process = small.start(*small.segment_arguments(number))
             # The pilot is killed once in its middle, and then at its last record and just after.

@@ -74,7 +74,8 @@ WORKFLOW_KILLS = [
 ]
 
 
-@pytest.mark.parametrize("kills", [WORKFLOW_KILLS[1:4], pytest.param(WORKFLOW_KILLS, marks=pytest.mark.long)])
+# One of everything at once; each of the others alone is killed by a test below.
+@pytest.mark.parametrize("kills", [[("everything", 30)], pytest.param(WORKFLOW_KILLS, marks=pytest.mark.long)])
 def test_workflows_killed_at_any_point_lose_and_double_nothing(
     tmp_path: Path, kills: list[tuple[str, int]]
 ) -> None:
@@ -164,22 +165,21 @@ def test_a_runner_that_goes_on_without_snakemake_is_waited_for(tmp_path: Path) -
     small.assert_complete()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_told_to_stop_stops_everything_and_goes_on_later(
-    tmp_path: Path, number: signal.Signals
-) -> None:
-    small = SmallExperiment(tmp_path)
-    small.suite["benchmarks"]["nap"]["command"] = ["sleep", "1"]
-    small.suite["benchmarks"]["quick"]["command"] = ["sleep", "0.01"]
-    small.spec["invocations"] = {"fixed": 2}
+def test_a_run_that_is_told_to_stop_stops_everything_and_goes_on_later(tmp_path: Path) -> None:
+    hold = tmp_path / "hold"
+    hold.touch()
+    small = SmallExperiment(tmp_path, invocations={"fixed": 2})
+    small.suite["benchmarks"]["nap"]["command"] = ["sh", "-c", f"while [ -e {hold} ]; do sleep 0.02; done"]
     small.write()
-    process = small.start_run()
-    wait_until(lambda: measured_processes(small.results_file), "a measured process", 60)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "the same command goes on" in err
-    small.assert_idle()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = small.start_run()
+        wait_until(lambda: measured_processes(small.results_file), "a measured process", 60)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        assert "the same command goes on" in err
+        small.assert_idle()
+    hold.unlink()
     small.run()
     small.assert_complete()
 
