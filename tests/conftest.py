@@ -1,7 +1,10 @@
 """Being here, it lets every test import the helpers beside it."""
 
+import contextlib
 import os
 import signal
+import subprocess
+from unittest import mock
 
 import pytest
 from hypothesis import settings
@@ -58,3 +61,27 @@ def pytest_runtest_protocol(item):
         return (yield)
     with in_parallel.the_machine(item.get_closest_marker("alone") is not None):
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """End what a test has started and not ended, where it fails. A command of ours ends its own processes first."""
+    started = []
+    begin = subprocess.Popen.__init__
+
+    def noted(process, *arguments, **options):
+        begin(process, *arguments, **options)
+        started.append(process)
+
+    with mock.patch.object(subprocess.Popen, "__init__", noted):
+        try:
+            return (yield)
+        except BaseException:
+            for process in started:
+                if process.poll() is None:
+                    process.terminate()
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(10)
+                    process.kill()
+                    process.wait()
+            raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import subprocess
@@ -152,16 +151,14 @@ def test_a_restart_of_influxd_in_the_middle_is_waited_for(
         [sys.executable, "-m", "regatta", "ingest", str(folder), "--no-estimates"],
         env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    with process, contextlib.ExitStack() as last:
-        last.callback(process.kill)  # where the test fails before it ends
-        deadline = time.monotonic() + 60
-        while not list(folder.glob("influx/*/alpha.json")) and time.monotonic() < deadline:
-            time.sleep(0.005)
-        # As a loss of power would: what was acknowledged must be in its log.
-        server.kill()
-        time.sleep(0.3)
-        server.start()
-        _, err = process.communicate(timeout=120)
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("influx/*/alpha.json")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    # As a loss of power would: what was acknowledged must be in its log.
+    server.kill()
+    time.sleep(0.3)
+    server.start()
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "trying again for" in err
     assert_all_there(server, "regatta", folder, settings)
@@ -264,15 +261,13 @@ def test_ctrl_c_ends_following_when_all_is_written(influx_server: InfluxServer, 
         [sys.executable, "-m", "regatta", "ingest", str(folder), "--follow"],
         env=environment(settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    with process, contextlib.ExitStack() as last:
-        last.callback(process.kill)  # where the test fails before it ends
-        deadline = time.monotonic() + 60
-        while len(database_values(influx_server, database)) < len(journal_values(folder)):
-            assert time.monotonic() < deadline
-            assert process.poll() is None, process.stderr and process.stderr.read()
-            time.sleep(0.05)
-        process.send_signal(2)
-        out, err = process.communicate(timeout=60)
+    deadline = time.monotonic() + 60
+    while len(database_values(influx_server, database)) < len(journal_values(folder)):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.05)
+    process.send_signal(2)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "points of 120 records and 1 events written" in out
     assert "Traceback" not in err

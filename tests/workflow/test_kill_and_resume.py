@@ -75,7 +75,9 @@ WORKFLOW_KILLS = [
 
 
 # One of everything at once; each of the others alone is killed by a test below.
-@pytest.mark.parametrize("kills", [[("everything", 30)], pytest.param(WORKFLOW_KILLS, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "kills", [[("everything", 30)], pytest.param(WORKFLOW_KILLS, marks=pytest.mark.long)]
+)
 def test_workflows_killed_at_any_point_lose_and_double_nothing(
     tmp_path: Path, kills: list[tuple[str, int]]
 ) -> None:

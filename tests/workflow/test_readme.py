@@ -123,8 +123,9 @@ def test_every_verb_explains_itself(verb: str) -> None:
 
 
 def test_a_wrong_verb_or_spec_exits_2_and_makes_nothing(tmp_path: Path) -> None:
-    assert regatta("pln").returncode == 2
-    assert "Did you mean plan?" in regatta("pln").stderr
+    misspelt = regatta("pln")
+    assert misspelt.returncode == 2
+    assert "Did you mean plan?" in misspelt.stderr
     spec = tmp_path / "wrong.yml"
     spec.write_text("name: wrong\nbenchmark: []\n")
     for verb in ("run", "plan", "minheap", "build", "provision"):

@@ -243,14 +243,15 @@ def test_a_pid_that_is_somebody_elses_by_now_is_left_alone(services: Services) -
     services.up("--port", str(free_port()))
     noted = services.state
     os.kill(services.pid, signal.SIGKILL)
-    with subprocess.Popen(["sleep", "300"]) as stranger:
-        (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
-        assert "nothing was up" in services.run("down")
-        (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
-        assert "was up already" not in services.up()
-        assert services.pid != stranger.pid
-        assert stranger.poll() is None
-        stranger.kill()
+    stranger = subprocess.Popen(["sleep", "300"])
+    (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
+    assert "nothing was up" in services.run("down")
+    (services.root / "influxdb.json").write_text(json.dumps({**noted, "pid": stranger.pid}))
+    assert "was up already" not in services.up()
+    assert services.pid != stranger.pid
+    assert stranger.poll() is None
+    stranger.kill()
+    stranger.wait()
 
 
 def test_the_influxd_of_another_host_on_the_same_data_is_left_alone_with_its_settings(
