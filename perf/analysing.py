@@ -198,7 +198,7 @@ def _factors(place: Path, quick: bool, table: _Table) -> list[Row]:
         contenders[f"type {kind}"] = lambda kind=kind: _seconds(
             lambda: factorial_anova(unbalanced, lacking.factors(), kind)
         )
-    found = take_turns(contenders, 2 if quick else 5)
+    found = take_turns(contenders, 1 if quick else 5)
     if not absent:
         # Minutes: once.
         seconds = _r(place, "factors", heaps, HEAPS / heaps)()

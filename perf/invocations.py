@@ -105,7 +105,7 @@ class Contenders:
 
 def measure_invocations(place: Path, quick: bool) -> list[Row]:
     """Rows on the cost of one invocation."""
-    chunks, rounds, rebench_invocations = (1, 100, 400) if quick else (5, 200, 1000)
+    chunks, rounds, rebench_invocations = (1, 50, 50) if quick else (5, 200, 1000)
     say(
         f"one invocation: {chunks} chunks of {CONFIGURATIONS} x {rounds} invocations, contenders taking turns"
     )
