@@ -25,7 +25,7 @@ def held(small: SmallExperiment, hold: Path) -> None:
     small.spec.update(invocations={"fixed": 6}, segment={"rounds": 6})
     late = f'[ "$(cat {small.journal()} 2>/dev/null | wc -l)" -ge {HELD_AT} ]'
     small.suite["benchmarks"]["nap"]["command"] = [
-        "sh", "-c", f"sleep 1.2; while [ -e {hold} ] && {late}; do sleep 0.05; done",
+        "sh", "-c", f"sleep 0.7; while [ -e {hold} ] && {late}; do sleep 0.05; done",
     ]  # fmt: skip
     small.write()
     hold.touch()
@@ -108,7 +108,7 @@ def test_a_database_that_hangs_is_waited_for_once_in_a_segment(
     small = SmallExperiment(tmp_path)
     database, hold = influx_server.new_database(), tmp_path / "hold"
     with faulty_proxy(influx_server.port, repeat("hang")) as proxy:
-        settings = influx_server.write_settings(tmp_path / "settings", database, url=proxy.url)
+        settings = influx_server.write_settings(tmp_path / "settings", database, url=proxy.url, timeout_s=3)
         small.environment["REGATTA_INFLUX"] = str(settings)
         held(small, hold)
         process = small.start_run()
