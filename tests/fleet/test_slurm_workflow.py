@@ -17,8 +17,8 @@ from regatta.store.folder import Folder
 HOME = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
 HOSTS = {"alpha": "nodeA", "beta": "nodeB"}
-#: in four segments a host
-ROUNDS, PROGRAMS = 8, 2
+#: in two segments a host
+ROUNDS, PROGRAMS = 4, 2
 SUITE = {
     "suite": "tiny",
     "description": "one that ends at once, and one that takes a moment",

@@ -38,13 +38,26 @@ OF_TIME_AND_PLACE = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def folder(tmp_path, slurm_cluster):
+@pytest.fixture(scope="module")
+def ways(tmp_path_factory, x86_hosts, slurm_cluster):
+    """The records of the host `machine` by each way, and those of `by-ssh`, which was measured beside a node of Slurm."""
     slurm_cluster.cancel_all()
-    (tmp_path / "own.yml").write_text(json.dumps(SUITE))
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "say.sh").write_text(SAY)
-    yield tmp_path
+    folder = tmp_path_factory.mktemp("ways")
+    (folder / "own.yml").write_text(json.dumps(SUITE))
+    (folder / "src").mkdir()
+    (folder / "src" / "say.sh").write_text(SAY)
+    here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    node = {**here, "regatta_slurm_node": "nodeA", "regatta_root": str(folder / "root")}
+    one, two = ({**host.inventory_entry(), "toolchain_packages": []} for host in x86_hosts)
+    found = {
+        "local": measured(folder, slurm_cluster, "local", {"bench": {"machine": here}}),
+        "ssh": measured(folder, slurm_cluster, "ssh", {"bench": {"machine": one}}),
+        "cluster": measured(
+            folder, slurm_cluster, "cluster", {"bench": {"machine": node}, "racks": {"by-ssh": two}}
+        ),
+    }
+    jobs = slurm_cluster.run("squeue", "--states=all", "--noheader", "--format=%j")
+    yield found, jobs
     slurm_cluster.cancel_all()
 
 
@@ -83,16 +96,11 @@ def lasting(record):
     return {**kept, "iterations": iterations, "there": there, "round of": record["invocation_id"][-2:]}
 
 
-def test_records_of_one_spec_differ_in_nothing_but_time_and_place(folder, x86_hosts, slurm_cluster):
-    here = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
-    node = {**here, "regatta_slurm_node": "nodeA", "regatta_root": str(folder / "root")}
-    by_ssh = {**x86_hosts[0].inventory_entry(), "toolchain_packages": []}
-    ways = {"local": here, "ssh": by_ssh, "cluster": node}
-    records = {
-        way: measured(folder, slurm_cluster, way, {"bench": {"machine": variables}})["machine"]
-        for way, variables in ways.items()
-    }
-    local, ssh, cluster = ([lasting(record) for record in records[way]] for way in ways)
+def test_records_of_one_spec_differ_in_nothing_but_time_and_place(ways):
+    records = {way: found["machine"] for way, found in ways[0].items()}
+    local, ssh, cluster = (
+        [lasting(record) for record in records[way]] for way in ("local", "ssh", "cluster")
+    )
     assert len(local) == 4, "two programs, two rounds"
     assert {record["status"] for record in local} == {"ok", "failed"}
     assert ssh == local
@@ -102,16 +110,9 @@ def test_records_of_one_spec_differ_in_nothing_but_time_and_place(folder, x86_ho
     assert cells["cluster"] == cells["local"]
 
 
-def test_platforms_of_one_spec_may_be_reached_in_different_ways(folder, x86_hosts, slurm_cluster):
-    node = {
-        "ansible_connection": "local", "ansible_python_interpreter": sys.executable,
-        "regatta_slurm_node": "nodeA", "regatta_root": str(folder / "root"),
-    }  # fmt: skip
-    by_ssh = {**x86_hosts[1].inventory_entry(), "toolchain_packages": []}
-    found = measured(
-        folder, slurm_cluster, "cluster", {"nodes": {"by-slurm": node}, "racks": {"by-ssh": by_ssh}}
-    )
-    assert {host: len(records) for host, records in found.items()} == {"by-slurm": 4, "by-ssh": 4}
-    jobs = slurm_cluster.run("squeue", "--states=all", "--noheader", "--format=%j")
-    assert "by-slurm" in jobs
+def test_platforms_of_one_spec_may_be_reached_in_different_ways(ways):
+    found, jobs = ways
+    counts = {host: len(records) for host, records in found["cluster"].items()}
+    assert counts == {"machine": 4, "by-ssh": 4}
+    assert "machine" in jobs
     assert "by-ssh" not in jobs

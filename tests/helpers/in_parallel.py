@@ -1,8 +1,9 @@
 """How the tests are shared among processes (`./regatta test` uses two): what stays together, what starts first.
 
 The tests of a file stay together, for they share what the file has made. So do the files that need the one Slurm of this
-machine, and those that mount the kernel's tracepoints. Docker is shared by all processes (docker_engine.py). Long files
-start first, or one of them would end alone. No other test runs beside a test that is marked `alone`.
+machine or the hosts that are slow to make, which mostly wait while the other process computes; and those that mount the
+kernel's tracepoints. Docker is shared by all processes (docker_engine.py). Long files start first, or one of them would end
+alone. No other test runs beside a test that is marked `alone`.
 """
 
 import fcntl
@@ -18,12 +19,12 @@ import pytest
 TESTS = Path(__file__).parents[1]
 #: files of a minute and more, the longest first; the others follow as they are
 LONG_FILES = (
-    # The first of a group stands for all of it: the Slurm, then the hosts, which are slow to make.
-    "fleet/test_slurm_remote.py",
-    "fleet/test_ssh_runs.py",
+    # The first of a group stands for all of it. The hosts are looked at as their image is, then made ready, then used.
+    "fleet/test_beds.py",
     "fleet/test_provisioning.py",
-    "fleet/test_observability.py",
+    "fleet/test_ssh_runs.py",
     "workloads/test_java_matrix.py",
+    "fleet/test_observability.py",
     "workflow/test_kill_and_resume.py",
     "workloads/test_java_programs.py",
     "workflow/test_plans_again.py",
@@ -40,8 +41,8 @@ LONG_FILES = (
     "workflow/test_readme.py",
 )
 PLACES = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
-#: fixtures of what a machine has once, and the name of those that stay together for it
-ONE_OF_A_KIND = {"slurm_cluster": "slurm", "tracing_tool": "tracing"}
+#: fixtures of what a machine has once or each process would make anew, and the name of those that stay together for it
+ONE_OF_A_KIND = {"slurm_cluster": "hosts", "x86_hosts": "hosts", "tracing_tool": "tracing"}
 
 
 def is_one_of_several() -> bool:
