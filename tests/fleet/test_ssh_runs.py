@@ -102,7 +102,7 @@ class Fleet:
     def run(self, *words: str, code: int = 0) -> str:
         """Run `regatta ...` to its end."""
         process = self.start(*words)
-        text, _ = process.communicate(timeout=420)
+        text, _ = process.communicate(timeout=900)
         assert process.returncode == code, f"exit {process.returncode}\n{text}\n{self.logs(words[-1])}"
         return text
 

@@ -42,7 +42,12 @@ LONG_FILES = (
 )
 PLACES = {TESTS / name: place for place, name in enumerate(LONG_FILES)}
 #: fixtures of what a machine has once or each process would make anew, and the name of those that stay together for it
-ONE_OF_A_KIND = {"slurm_cluster": "hosts", "x86_hosts": "hosts", "tracing_tool": "tracing"}
+ONE_OF_A_KIND = {
+    "slurm_cluster": "hosts",
+    "x86_hosts": "hosts",
+    "tracing_tool": "tracing",
+    "churned": "churned",
+}
 
 
 def is_one_of_several() -> bool:

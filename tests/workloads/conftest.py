@@ -16,6 +16,7 @@ from java_cases import Cases
 from java_runs import Programs, java_release
 from tracing_runs import TRACING, needs
 
+from helpers.shared_locks import made_once
 from regatta.host.measure.cgroup import TreeAccounting, open_accounting
 
 PLANTED = Path(__file__).with_name("planted.c")
@@ -43,10 +44,7 @@ def lm_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the micro-benchmarks' sources in which the suite's own build command has run."""
     if lm_runs.MISSING:
         pytest.skip(f"THE MICRO-BENCHMARKS ARE NOT TESTED: {', '.join(lm_runs.MISSING)} is not on PATH")
-    copy = tmp_path_factory.mktemp("lm") / "lm"
-    shutil.copytree(lm_runs.ROOT / lm_runs.BUILD["directory"], copy, ignore=shutil.ignore_patterns("build"))
-    subprocess.run(lm_runs.BUILD["command"], cwd=copy, check=True)
-    return copy
+    return made_once(tmp_path_factory, "lm", lm_runs.build)
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +78,7 @@ def web_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the web servers' sources in which the suite's own build command has run."""
     if web_runs.MISSING:
         pytest.skip(f"THE WEB SERVERS ARE NOT TESTED: {', '.join(web_runs.MISSING)} is not on PATH")
-    return web_runs.build(tmp_path_factory.mktemp("web") / "web")
+    return made_once(tmp_path_factory, "web", web_runs.build)
 
 
 @pytest.fixture(scope="module")

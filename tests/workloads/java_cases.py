@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from java_runs import JVMS, Programs, Run, jvm
+from java_runs import JVMS, QUICK, Programs, Run, jvm
 
 HERE = Path(__file__).parent
 COLLECTORS = {
@@ -60,7 +60,17 @@ def build(programs: Programs, classes: Path) -> Cases:
     """Compile the cases against a workload's jar, which has the harness in it."""
     for release, source in (("17", "CompiledFor17.java"), ("11", "HarnessCases.java")):
         path = f"{programs.jar('vm.jar')}{os.pathsep}{classes}"
-        command = ["javac", "--release", release, "-cp", path, "-d", str(classes), str(HERE / source)]
+        command = [
+            "javac",
+            f"-J{QUICK}",
+            "--release",
+            release,
+            "-cp",
+            path,
+            "-d",
+            str(classes),
+            str(HERE / source),
+        ]
         subprocess.run(command, check=True)
     return Cases(programs, classes)
 

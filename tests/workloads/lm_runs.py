@@ -53,6 +53,12 @@ class Run:
         return self.of(*metrics) if metrics else {}
 
 
+def build(copy: Path) -> None:
+    """Make a copy of the sources in which the suite's own build command has run."""
+    shutil.copytree(ROOT / BUILD["directory"], copy, ignore=shutil.ignore_patterns("build"))
+    subprocess.run([*BUILD["command"], "-j2"], cwd=copy, check=True)
+
+
 def run(command: list[str | Path], directory: Path, timeout_s: float = 60, **environment: str) -> Run:
     """Run in `directory`, which is made; what is reported goes beside it.
 

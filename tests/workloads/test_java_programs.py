@@ -5,7 +5,7 @@ alone; nothing left behind; and an exhausted heap told by name. That other JVMs 
 from __future__ import annotations
 
 import pytest
-from java_runs import SUITES, Programs, Run, expected_digest, jvm
+from java_runs import QUICK, SUITES, Programs, Run, expected_digest, jvm
 
 LABELS = [f"{suite}/{name}" for suite in ("vm", "apps") for name in SUITES[suite]["benchmarks"]]
 #: every program, some of them in the first tier
@@ -33,8 +33,6 @@ TOO_SMALL = {
     "apps/luindex": ("default", 6), "apps/lusearch": ("default", 6), "apps/pmd": ("small", 12), "apps/xalan": ("small", 5),
 }  # fmt: skip
 OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
-#: the quick compiler alone, where it is not the compiled code that is asked about: it takes half the time
-QUICK = "-XX:TieredStopAtLevel=1"
 
 
 def smallest(label: str) -> str:

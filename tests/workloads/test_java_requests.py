@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from java_runs import Programs, Run, entry, jvm
+from java_runs import QUICK, Programs, Run, entry, jvm
 
 from regatta.host.adapters import regatta_lines
 from regatta.host.adapters.result import Left
@@ -21,13 +21,14 @@ DATABASES = ("h2", "hsqldb")
 REQUEST_DRIVEN = (*DATABASES, "lusearch")
 #: what one unit of size is, in all of them
 REQUESTS_PER_SIZE = 100
-PAUSE_S = 0.4
+#: what lasts long enough for a pause in its midst
+SIZE, PAUSE_S = 10, 0.4
 
 
 @pytest.fixture(scope="module")
 def tiny(programs: Programs) -> dict[str, Run]:
     """Each program once at size tiny, for all tests that only look at what came out."""
-    return {name: programs.benchmark(f"apps/{name}", size="tiny") for name in REQUEST_DRIVEN}
+    return {name: programs.benchmark(f"apps/{name}", size="tiny", flags=(QUICK,)) for name in REQUEST_DRIVEN}
 
 
 def requests(lines: list[dict[str, Any]], iteration: int) -> list[tuple[int, int]]:
@@ -55,7 +56,8 @@ def test_two_databases_end_with_the_same_tables_which_another_seed_changes(
     programs: Programs, tiny: dict[str, Run]
 ) -> None:
     assert entry("apps/h2")["sizes"]["tiny"] == entry("apps/hsqldb")["sizes"]["tiny"]
-    runs = [programs.benchmark(f"apps/{name}", size="tiny", iterations=1, data_seed=-7) for name in DATABASES]
+    changed = {"iterations": 1, "data_seed": -7}
+    runs = [programs.benchmark(f"apps/{name}", size="tiny", flags=(QUICK,), **changed) for name in DATABASES]
     digests = {digest for run in runs for digest in run.digests()}
     assert [run.code for run in runs] == [0, 0]
     assert len(digests) == 1
@@ -86,9 +88,11 @@ def test_a_pause_shows_in_metered_latency_but_hardly_in_the_simple_median(
     programs: Programs, tmp_path: Path
 ) -> None:
     results = tmp_path / "results.jsonl"
-    command = programs.command("apps/lusearch", "command", size=20, iterations=2, data_seed=1)
+    command = programs.command("apps/lusearch", "command", size=SIZE, iterations=2, data_seed=1)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "REGATTA_RESULTS": str(results)}
-    process = subprocess.Popen(["java", *command], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        ["java", QUICK, *command], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL
+    )
     try:
         # Its digest ends the first iteration, and nothing is to be made ready for the second.
         while process.poll() is None and not (results.exists() and b'"digest"' in results.read_bytes()):
@@ -108,7 +112,7 @@ def test_a_pause_shows_in_metered_latency_but_hardly_in_the_simple_median(
     assert found["metered", "full", 90] > 5 * found["simple", None, 50]
     assert (
         len(requests([json.loads(line) for line in results.read_text().splitlines()], 1))
-        == 20 * REQUESTS_PER_SIZE
+        == SIZE * REQUESTS_PER_SIZE
     )
 
 

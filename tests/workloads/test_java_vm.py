@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from java_runs import ROOT, Programs, Run
+from java_runs import QUICK, ROOT, Programs, Run
 
 JAVA = ROOT / "benchmarks" / "java"
 SOURCES = JAVA / "vm" / "src" / "main" / "java"
@@ -31,7 +31,7 @@ def changed(programs: Programs, folder: Path, name: str, size: int = 1, jar: str
     path = f"{folder}{os.pathsep}{programs.jar(jar)}"
     arguments = (name, "--size", str(size), "--iterations", "1", "--seed", "1")
     main = "vm" if jar == "vm.jar" else jar.removeprefix("apps.")
-    return programs.java("-cp", path, f"org.regatta.bench.{main}.Main", *arguments)
+    return programs.java(QUICK, "-cp", path, f"org.regatta.bench.{main}.Main", *arguments)
 
 
 def compile_mutant(
@@ -43,7 +43,7 @@ def compile_mutant(
     mutant = folder / source.name
     mutant.write_text(original.replace(text, other), encoding="utf-8")
     classes = folder / "classes"
-    command = ["javac", "-cp", str(programs.jar(jar)), "-d", str(classes), str(mutant)]
+    command = ["javac", f"-J{QUICK}", "-cp", str(programs.jar(jar)), "-d", str(classes), str(mutant)]
     subprocess.run(command, check=True, capture_output=True)
     return classes
 
