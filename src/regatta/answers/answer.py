@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,7 @@ def answer_experiment(
             warnings=_warnings(context),
             planned=sum(cell.planned for cell in context.samples.measured_cells),
             recorded=context.samples.recorded,
+            statuses=sum(map(Counter, context.samples.statuses.values()), Counter()),
             headline=_headline(context, topics),
             method=method,
             theta_percent=facts.theta_percent,

@@ -27,6 +27,7 @@ def document_of(answer: Answer) -> dict[str, Any]:
         "level": answer.level,
         "planned": answer.planned,
         "recorded": answer.recorded,
+        "statuses": dict(sorted(answer.statuses.items())),
         "headline": list(answer.headline),
         "warnings": list(answer.warnings),
         "hosts": {name: dict(facts) for name, facts in answer.hosts.items()},

@@ -104,6 +104,8 @@ class Answer:
     warnings: tuple[str, ...] = ()
     planned: int = 0
     recorded: int = 0
+    #: status -> how many of the recorded invocations have it (last attempt of each)
+    statuses: Mapping[str, int] = field(default_factory=dict)
     #: first sentences of the report: which alternative wins where
     headline: tuple[str, ...] = field(default_factory=tuple)
     #: "regatta", or "georges2007" for the paper's own way

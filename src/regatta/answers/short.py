@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from regatta.answers.result import Comparison
 from regatta.figures.section import Table
-from regatta.figures.text import parameters_text, show_ends, show_heap, show_p, show_percent, show_ratio
+from regatta.figures.text import show_ends, show_heap, show_p, show_percent, show_ratio
 
-_PLACES = ("host", "benchmark", "heap", "metric")
+_PLACES = ("host", "benchmark", "parameters", "heap", "metric", "comparison", "of")
 
 
 def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: bool) -> Table:
@@ -21,35 +21,34 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
         level: of the intervals, between 0 and 1.
         judged: whether to show the adjusted p and the practical significance, which hold for a finished experiment only.
     """
-    places = [_place(one) for one in comparisons]
+    places = [(*_place(one), *_pair(one)) for one in comparisons]
     varies = [len({place[at] for place in places}) > 1 for at in range(len(_PLACES))]
-    shared = [places[0][at] for at in range(len(_PLACES)) if not varies[at] and places[0][at]]
-    columns = [name for at, name in enumerate(_PLACES) if varies[at]]
-    numbers = ["ratio", f"{show_percent(level)} CI", "n"]
-    if judged:
-        numbers[2:] = ["adj. p", "significant"]
+    # Which alternatives a row compares is no matter of the title.
+    varies[_PLACES.index("comparison")] = True
+    shared = [text for text, varied in zip(places[0], varies, strict=True) if text and not varied]
+    columns = [name for name, varied in zip(_PLACES, varies, strict=True) if varied]
+    numbers = ["ratio", f"{show_percent(level)} CI", *(("adj. p", "significant") if judged else ("n",))]
     rows = []
     for one, place in zip(comparisons, places, strict=True):
-        values = [show_ratio(one.ratio.point), show_ends(one.ratio), str(one.ratio.n)]
-        if judged:
-            values[2:] = [show_p(one.p_holm), one.practical]
-        rows.append((*(text for at, text in enumerate(place) if varies[at]), _pair(one), *values))
-    first = len(columns) + 1
-    numeric = frozenset(range(first, first + 3))
-    return Table(", ".join(shared), (*columns, "comparison", *numbers), rows, numeric)
+        judgement = (show_p(one.p_holm), one.practical) if judged else (str(one.ratio.n),)
+        own = (text for text, varied in zip(place, varies, strict=True) if varied)
+        rows.append((*own, show_ratio(one.ratio.point), show_ends(one.ratio), *judgement))
+    first = len(columns)
+    return Table(", ".join(shared), (*columns, *numbers), rows, frozenset(range(first, first + 3)))
 
 
 def _place(one: Comparison) -> tuple[str, ...]:
-    given = parameters_text(one.parameters)
-    metric = f"{one.metric}, {given}" if given else one.metric
-    return one.place.host, one.place.benchmark, show_heap(one.place.heap), metric
+    # A benchmark with parameters of the spec is called `suite/name:size parameter=value`.
+    benchmark, *chosen = one.place.benchmark.split(" ")
+    own = [text for name, value in one.parameters.items() if (text := f"{name}={value}") not in chosen]
+    return one.place.host, benchmark, " ".join((*chosen, *own)), show_heap(one.place.heap), one.metric
 
 
-def _pair(one: Comparison) -> str:
-    """Both names; words that they share are said once."""
+def _pair(one: Comparison) -> tuple[str, str]:
+    """Both names without the words that they share, and these."""
     a, b = one.a_name.split(" "), one.b_name.split(" ")
     shared = [word for word in a if word in b]
     own = [" ".join(word for word in words if word not in shared) for words in (a, b)]
-    if not shared or not all(own):
-        return f"{one.a_name} / {one.b_name}"
-    return f"{' / '.join(own)} ({' '.join(shared)})"
+    if not all(own):
+        return f"{one.a_name} / {one.b_name}", ""
+    return " / ".join(own), " ".join(shared)

@@ -16,7 +16,7 @@ from regatta.cli.bar import progress_bar
 from regatta.cli.options import influx_settings, json_option, results_option
 from regatta.cli.store import database_progress
 from regatta.host.printable import printable
-from regatta.store.folder import find_folder
+from regatta.store.folder import Folder, find_folder
 
 if TYPE_CHECKING:
     from regatta.answers.result import Answer
@@ -67,13 +67,14 @@ _SENTENCES_AT_MOST = 24
     help="What is said over several hosts: `fixed`, for these hosts; `random`, for hosts like these.",
 )
 @click.option(
-    "--all-metrics", is_flag=True, help="Show every metric in the table, not only the one that is compared."
+    "--all", "show_all", is_flag=True, help="Show all tables and findings, not only the first screen."
 )
+@click.option("--all-metrics", is_flag=True, help="As --all, and with every metric in the table of cells.")
 @click.option(
     "--outliers",
     "show_outliers",
     is_flag=True,
-    help="Show what lies far out, and each comparison without it and with what was perturbed.",
+    help="As --all, and with the outliers: each comparison without them, and with perturbed invocations.",
 )
 @click.option(
     "--anova-type",
@@ -91,11 +92,12 @@ def analyze(
     as_csv: bool,
     method: str,
     hosts: str,
+    show_all: bool,
     all_metrics: bool,
     show_outliers: bool,
     anova_type: str,
 ) -> None:
-    """Show the answer of EXPERIMENT (a name or a folder): who wins where, with intervals; failures apart."""
+    """Show the answer of EXPERIMENT (a name or a folder): conclusions, comparisons and failures on one screen."""
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
     baseline = _baseline(baselines)
@@ -111,6 +113,7 @@ def analyze(
             random_hosts=hosts == "random",
             anova_type=int(anova_type),
         )
+        report = Folder(folder).report
     if as_json:
         from regatta.answers.documents import document_of
 
@@ -121,8 +124,15 @@ def analyze(
         writer = csv.DictWriter(sys.stdout, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows_of(answer))
-    else:
+    elif show_all or all_metrics or show_outliers:
         _show(answer, all_metrics, {"outliers"} if show_outliers else ())
+    else:
+        from regatta.cli.first_screen import first_screen, notes_of
+
+        for line in first_screen(answer, str(report) if report.exists() else ""):
+            click.echo(line)
+        for line in notes_of(answer):
+            click.echo(line, err=True)
 
 
 @contextmanager

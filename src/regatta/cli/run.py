@@ -58,7 +58,6 @@ def run(
         code = run_workflow(spec, folder, results, home, profile, retry_failed)
         if folder.report.exists():
             ctx.invoke(analyze, experiment=str(folder.path), results=results)
-            click.echo(f"report: {folder.report}")
     finally:
         # However it ends, it is said what is in InfluxDB. A workflow that ended well has sent all there is.
         if settings is not None:

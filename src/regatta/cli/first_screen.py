@@ -1,0 +1,112 @@
+"""The answer on one screen: conclusions, one table of comparisons, counts, and where the rest is."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from regatta.host.printable import printable
+
+if TYPE_CHECKING:
+    from regatta.answers.result import Answer
+    from regatta.figures.section import Table
+
+#: of the screen
+WIDTH, LINES = 100, 40
+#: lines for conclusions, failures and notes; the table has what they leave
+_CONCLUSIONS, _FAILURES, _NOTES = 14, 3, 4
+#: characters of a name that is cut
+_LEAST_NAME = 8
+#: statuses that are no trouble come first
+_STATUSES = ("ok", "perturbed", "oom", "failed", "timeout", "crashed", "skipped")
+
+
+def first_screen(answer: Answer, report: str = "") -> list[str]:
+    """Lines of at most 100 columns, 40 of them at most.
+
+    Args:
+        answer: of the experiment.
+        report: path of its report; "" where there is none.
+    """
+    from regatta.answers.short import short_comparisons
+
+    head = [
+        *_wrapped(f"{answer.experiment}: {answer.question}".rstrip(": "))[:2],
+        *_wrapped(_counts(answer))[:2],
+    ]
+    conclusions = _bullets(answer.headline or ["Nothing has been measured yet, so there is no answer."])
+    failures = [
+        _cut(f"{one.status}: {one.cell} on {one.host}, {one.count} of its invocations: {one.reason}")
+        for one in answer.failures
+    ]
+    last = [f"all tables and findings: regatta analyze {answer.experiment} --all"]
+    last += [f"report: {report}"] if report else []
+    above = [*head, "", *_first(conclusions, _CONCLUSIONS, "conclusions"), ""]
+    below = [*_first([[line] for line in failures], _FAILURES, "kinds of failures"), *map(_cut, last)]
+    table: list[str] = []
+    if answer.comparisons:
+        # Its title, its header, what is left out, and an empty line.
+        room = LINES - len(above) - len(below) - len(notes_of(answer)) - 4
+        table = [*_table(short_comparisons(answer.comparisons, answer.level, judged=True), answer, room), ""]
+    return [*above, *table, *below]
+
+
+def notes_of(answer: Answer) -> list[str]:
+    """What the reader must know, in a few lines."""
+    return _first([_wrapped(f"note: {warning}", "  ") for warning in answer.warnings], _NOTES, "notes")
+
+
+def _counts(answer: Answer) -> str:
+    counts = answer.statuses
+    known = [status for status in _STATUSES if counts.get(status)]
+    known += sorted(status for status in counts if status not in _STATUSES and counts[status])
+    told = ", ".join(f"{counts[status]} {status}" for status in known)
+    recorded = f"{answer.recorded} of {answer.planned} planned invocations recorded"
+    excluded = " (estimates use ok only)" if set(known) - {"ok"} else ""
+    return f"{recorded}{': ' if told else ''}{told}{excluded}, seed {answer.seed}, {answer.order}"
+
+
+def _table(table: Table, answer: Answer, room: int) -> list[str]:
+    rows = table.rows[: max(3, room)]
+    widths = [max(len(row[at]) for row in (table.columns, *rows)) for at in range(len(table.columns))]
+    while sum(widths) + 2 * len(widths) > WIDTH:
+        # The numbers and the names of the alternatives are the answer: of the rest, the longest is cut.
+        names = [at for at in range(len(widths)) if at not in table.numeric and widths[at] > _LEAST_NAME]
+        where = [at for at in names if table.columns[at] != "comparison"]
+        longest = max(where or names, key=lambda at: widths[at])
+        widths[longest] -= 1
+    title = f"Comparisons (significant: the interval lies beyond ±{answer.theta_percent:g} %)"
+    lines = [_cut(f"{title}: {table.title}" if table.title else title)]
+    for row in (table.columns, *rows):
+        texts = (
+            text.rjust(width) if at in table.numeric else _cut(text, width).ljust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append(f"  {'  '.join(texts)}".rstrip())
+    if len(rows) < len(table.rows):
+        lines.append(f"  and {len(table.rows) - len(rows)} more")
+    return lines
+
+
+def _bullets(sentences: Iterable[str]) -> list[list[str]]:
+    return [_wrapped(f"• {sentence}", "  ") for sentence in sentences]
+
+
+def _first(parts: list[list[str]], most: int, what: str) -> list[str]:
+    """The lines of as many parts as fit, and how many more there are."""
+    lines: list[str] = []
+    for at, part in enumerate(parts):
+        if lines and len(lines) + len(part) > most:
+            return [*lines, f"  and {len(parts) - at} more {what}"]
+        lines += part
+    return lines
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(printable(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
+
+
+def _cut(line: str, width: int = WIDTH) -> str:
+    line = printable(line)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
