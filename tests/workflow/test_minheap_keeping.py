@@ -79,7 +79,7 @@ def test_kept_minheaps_are_the_heaps_of_another_spec_on_every_runtime(tmp_path: 
     cells = experiment.header()["cells"]
     heaps = {(cell["runtime"], cell["heap_factor"]): cell["heap_mib"] for cell in cells}
     assert heaps == {("ours", 1): 24, ("ours", 1.5): 36, ("other", 1): 24, ("other", 1.5): 36}
-    told = experiment.regatta("analyze", "small").stderr
+    told = experiment.regatta("analyze", "small", "--all").stderr
     assert "heap factors of toy are multiples of the minheap of ours under g1, serial (1 iteration, " in told
     # Measured in another way, it does not go into the same file.
     spec.write_text(json.dumps(base | {"runtimes": ["ours"], "minheap": {"passes": 2}}))

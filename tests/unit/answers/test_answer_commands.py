@@ -31,7 +31,7 @@ def results(tmp_path: Path) -> str:
 
 
 def test_analyze_prints_tables_with_failures_apart(results: str) -> None:
-    done = CliRunner().invoke(analyze, ["made-up", "--results", results], catch_exceptions=False)
+    done = CliRunner().invoke(analyze, ["made-up", "--results", results, "--all"], catch_exceptions=False)
     assert done.exit_code == 0
     assert "serial is fastest on h2 at 2 x minheap: " in done.stdout
     assert "paired-log-t" in done.stdout
@@ -66,7 +66,7 @@ def test_the_baseline_can_be_chosen(results: str) -> None:
 
 def test_the_papers_way_is_asked_for_by_name(results: str) -> None:
     arguments = ["made-up", "--results", results, "--method"]
-    done = CliRunner().invoke(analyze, [*arguments, "georges2007"], catch_exceptions=False)
+    done = CliRunner().invoke(analyze, [*arguments, "georges2007", "--all"], catch_exceptions=False)
     assert "The paper's own way" in done.stdout
     assert "georges2007" in done.stdout
     wrong = CliRunner().invoke(analyze, [*arguments, "georges"])
@@ -89,7 +89,9 @@ def test_what_others_read_of_comparisons_among_many_is_there(results: str) -> No
     assert {"suites", "over_hosts", "effects", "levels", "method", "theta_percent", "findings"} <= set(
         document
     )
-    table = CliRunner().invoke(analyze, ["made-up", "--results", results], catch_exceptions=False).stdout
+    table = (
+        CliRunner().invoke(analyze, ["made-up", "--results", results, "--all"], catch_exceptions=False).stdout
+    )
     assert "p (Holm)" in table
     assert "matters" in table
 

@@ -39,7 +39,7 @@ def test_each_answer_names_the_method_of_such_an_interval(folder: Path) -> None:
         "serial": "t",
     }
     assert found["g1"].low > 0.0 == found["z"].low
-    told = CliRunner().invoke(cli, ["analyze", "made-up", "--results", str(folder.parent)])
+    told = CliRunner().invoke(cli, ["analyze", "made-up", "--all", "--results", str(folder.parent)])
     assert told.exit_code == 0, told.output
     assert "log scale" in told.output
     assert "cut at 0" in told.output

@@ -1,0 +1,71 @@
+"""The answer on one screen, whatever was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from helpers.rich_experiment import write_rich_experiment
+from regatta.answers.answer import answer_experiment
+from regatta.answers.result import Answer, Failure
+from regatta.cli.first_screen import LINES, WIDTH, first_screen, notes_of
+
+
+@pytest.fixture(scope="module")
+def rich(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    return answer_experiment(write_rich_experiment(tmp_path_factory.mktemp("rich") / "rich"))
+
+
+def fits(answer: Answer) -> list[str]:
+    lines = first_screen(answer, "results/rich/report.html")
+    assert len(lines) + len(notes_of(answer)) <= LINES
+    assert max(map(len, lines)) <= WIDTH
+    return lines
+
+
+def test_a_large_answer_fits_and_says_what_it_leaves_out(rich: Answer) -> None:
+    assert len(rich.comparisons) > 20
+    lines = fits(rich)
+    assert lines[0] == f"{rich.experiment}: {rich.question}"
+    assert f"{rich.recorded} of {rich.planned} planned invocations recorded: " in lines[1]
+    at = next(at for at, line in enumerate(lines) if line.startswith("Comparisons (significant:"))
+    assert lines[at + 1].split()[-7:] == ["ratio", "95", "%", "CI", "adj.", "p", "significant"]
+    shown = (
+        lines.index(next(line for line in lines if line.startswith("  and ") and line.endswith(" more")))
+        - at
+        - 2
+    )
+    assert lines[at + 2 + shown] == f"  and {len(rich.comparisons) - shown} more"
+    assert lines[-2:] == [
+        f"all tables and findings: regatta analyze {rich.experiment} --all",
+        "report: results/rich/report.html",
+    ]
+
+
+def test_what_is_long_is_cut_and_the_numbers_are_not(rich: Answer) -> None:
+    one = rich.comparisons[0]
+    place = replace(one.place, benchmark="suite/" + "long" * 40)
+    failure = Failure("c", "cell" * 40, "alpha", "crashed", "\x1b[31mreason " * 40, 3, ("i",))
+    answer = replace(
+        rich,
+        question="why " * 200,
+        headline=("x" * 50 + " y" * 300,) * 20,
+        comparisons=(replace(one, place=place), one) * 30,
+        failures=(failure,) * 9,
+        warnings=("note " * 90,) * 9,
+    )
+    lines = fits(answer)
+    assert not any("\x1b" in line for line in lines)
+    row = next(line for line in lines if "long" in line and "…" in line)
+    assert row.split()[-1] == one.practical
+    assert any(line.endswith("more conclusions") for line in lines)
+    assert any(line.endswith("more kinds of failures") for line in lines)
+    assert notes_of(answer)[-1].endswith("more notes")
+
+
+def test_where_nothing_was_measured_the_screen_says_so(rich: Answer) -> None:
+    lines = fits(
+        replace(rich, headline=(), comparisons=(), failures=(), warnings=(), statuses={}, recorded=0)
+    )
+    assert "• Nothing has been measured yet, so there is no answer." in lines
