@@ -1,4 +1,4 @@
-"""Every command that the README shows is tried: here as it stands, or where it takes long, by the test that is named."""
+"""Every command that the README and its examples show is tried: here as it stands, or where it takes long, by the test that is named."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ from helpers import in_process
 
 HOME = Path(__file__).parents[2]
 README = (HOME / "README.md").read_text(encoding="utf-8")
+EXAMPLES = (HOME / "docs" / "examples.md").read_text(encoding="utf-8")
 
-#: command -> how it is tried. A command that the README gains must be entered here.
+#: command -> how it is tried. A command that they gain must be entered here.
 TRIED = {
     "./regatta demo": "test_demo.py runs it on fewer rounds",
     "./regatta test": "this run",
+    './regatta init mine --compare "./old 5" "./new 5"': "unit/cli/test_init.py",
+    "./regatta run mine.yml": "test_foreign_program.py",
+    "./regatta watch mine": "test_progress.py",
+    "./regatta analyze mine --all": "unit/answers/test_answer_commands.py",
     "./regatta run configs/experiments/gc-shootout.yml": "takes a night; its plan is made below",
     "./regatta plan configs/experiments/gc-shootout.yml": "below, up to the minheaps that it asks for",
     "./regatta run configs/experiments/system-vector.yml": "test_native_experiments.py runs a part of it",
@@ -55,12 +60,16 @@ TRIED = {
 }  # fmt: skip
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
 
 def commands() -> list[str]:
-    lines = [line.split("  #")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+    lines = [
+        line.split("  #")[0].strip()
+        for block in blocks("sh", README + EXAMPLES)
+        for line in block.splitlines()
+    ]
     return [line for line in lines if line]
 
 
