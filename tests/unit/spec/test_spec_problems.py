@@ -39,7 +39,7 @@ def test_a_misspelt_inner_key_lists_the_keys_that_are_there(one: One) -> None:
 def test_a_missing_key_says_what_it_means_and_how_it_is_written(one: One) -> None:
     assert one("name: x\nbenchmarks: [{suite: toy, benchmark: gzip}]") == (
         "spec.yml:1:invocations",
-        "the key `invocations` (How often each cell is measured, each time in a fresh process)",
+        "the key `invocations` (Number of invocations of each cell, each in a fresh process: either `fixed` or `adaptive`)",
         "nothing",
         "`invocations: {fixed: 10}`",
     )
@@ -86,7 +86,7 @@ def test_a_missing_key_says_what_it_means_and_how_it_is_written(one: One) -> Non
         ("heap: {factors: [0]}", "heap.factors[0]", "a number above 0", "0", ""),
         ("heap: {factors: [1, x]}", "heap.factors[1]", "a number", "'x'", "a number without quotes"),
         ("heap: {factors: {from: 1, to: 4}}", "heap.factors.step",
-         "the key `step` (Distance of neighbours; `to` is `from` plus whole steps)", "nothing", "`step: 0.25`"),
+         "the key `step` (Distance between neighbors)", "nothing", "`step: 0.25`"),
         ("heap: {factors: {from: 1, to: 4.1, step: 0.5}}", "heap.factors.to", "`to` to be `from` plus whole steps",
          "4.1", "`to: 4`"),
         ("heap: {factors: {from: 4, to: 1, step: 1}}", "heap.factors.from", "`from` not above `to`", "4",

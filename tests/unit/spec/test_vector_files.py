@@ -134,7 +134,7 @@ def test_every_problem_is_told_at_once_by_line_and_key() -> None:
         "f.yml:5:primitives.a.cost: expected a number of at least 0 · got -1",
         "f.yml:6:primitives.b.unit: expected one of operation, byte, object, page, MiB · got 'furlong'",
         "f.yml:6:primitives.b.cost.low: expected a number of at most the value (5) · got 6",
-        "f.yml:7:primitives.c.cost: expected the key `cost` (What one operation or unit costs: a number, exact; or a mapping) "
+        "f.yml:7:primitives.c.cost: expected the key `cost` (Cost of one operation or unit: an exact number, or a mapping) "
         "· got nothing",
         "f.yml:8:primitives.d.cost: expected a finite number · got .inf",
         "f.yml:8:primitives.d.colour: expected a key that is known here (cost, measured, unit, user_share) · got 'colour'",
