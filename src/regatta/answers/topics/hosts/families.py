@@ -232,9 +232,14 @@ def _dependence(of: _Members, pooled: _Pooled, best: str, test: HostInteraction,
     # The least p after Holm, over the others.
     shown = len(with_best) * least_p < 1.0 - level
     odd = [on[place] for place in differing_hosts(effects, level)] if shown else []
-    told = {}
-    for host in pooled.hosts:
-        family = of.own(host)
-        name = winner(family.pairs, family.names, of.cells[0].better) if family else ""
-        told[host] = f"{name} leads on {host}" if name else f"no single leader is shown on {host}"
+    families = {host: of.own(host) for host in pooled.hosts}
+    leaders = {
+        host: winner(family.pairs, family.names, of.cells[0].better) if family else ""
+        for host, family in families.items()
+    }
+    everywhere = len(set(leaders.values())) == 1
+    told = {
+        host: f"{name or 'no single leader'} leads on {'every host' if everywhere else host}"
+        for host, name in leaders.items()
+    }
     return dependence_words(test, level, pooled.hosts, odd, told)

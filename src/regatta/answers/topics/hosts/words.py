@@ -137,9 +137,9 @@ def dependence_words(
     if differing:
         odd = [host for host in hosts if host in differing]
         verb = "differs" if len(odd) == 1 else "differ"
-        return f"{listed(odd)} {verb} from the others ({numbers}): {', '.join(told[host] for host in odd)}"
+        return f"{listed(odd)} {verb} from the others ({numbers}): {', '.join(dict.fromkeys(told[host] for host in odd))}"
     if len(hosts) <= _NAMED:
-        return f"{listed(list(hosts))} differ ({numbers}): {', '.join(told[host] for host in hosts)}"
+        return f"{listed(list(hosts))} differ ({numbers}): {', '.join(dict.fromkeys(told[host] for host in hosts))}"
     return f"how large it is depends on the host ({numbers}), see each"
 
 
