@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from host_containers import TestHost
 
+from helpers.in_process import regatta
 from regatta.host.journal.journal import Damage, read_journal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -198,7 +199,7 @@ def test_hosts_of_one_class_measure_the_same_cells_and_another_architecture_othe
 
 
 def test_the_answer_tells_each_platform(both: Fleet) -> None:
-    text = both.run("analyze", "both")
+    text = regatta("analyze", "both", cwd=both.folder, environment=both.environment).stdout
     assert "x86" in text
     assert "arm" in text
 
