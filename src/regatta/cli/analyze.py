@@ -35,7 +35,7 @@ _SENTENCES_AT_MOST = 24
     "baselines",
     multiple=True,
     metavar="FACTOR=NAME",
-    help="Compare with it instead of the spec's baseline: collector=serial, runtime=..., modifiers=...; may be repeated.",
+    help="Baseline instead of the one of the spec: collector=serial, runtime=..., modifiers=... Repeatable.",
 )
 @click.option(
     "--from",
@@ -43,45 +43,45 @@ _SENTENCES_AT_MOST = 24
     type=click.Choice(["journal", "influx"]),
     default="journal",
     show_default=True,
-    help="Where the records are read: in the results folder, or in InfluxDB, which needs no folder.",
+    help="Source of the records: the results directory, or InfluxDB, which needs no directory.",
 )
 @json_option
 @click.option(
     "--csv",
     "as_csv",
     is_flag=True,
-    help="Print CSV: a row a cell, comparison, Dunnett's and Tukey's pair, suite.",
+    help="Print CSV: one row per cell, comparison, Dunnett pair, Tukey pair and suite.",
 )
 @click.option(
     "--method",
     default="regatta",
     show_default=True,
     metavar="NAME",
-    help="`regatta`: ratios on logs, paired by block. `georges2007`: as in Georges et al., differences of means, unpaired.",
+    help="`regatta`: ratios from logarithms, paired by block. `georges2007`: unpaired differences of means.",
 )
 @click.option(
     "--hosts",
     type=click.Choice(["fixed", "random"]),
     default="fixed",
     show_default=True,
-    help="What is said over several hosts: `fixed`, for these hosts; `random`, for hosts like these.",
+    help="Scope of statements over several hosts: `fixed`, these hosts; `random`, hosts like these.",
 )
 @click.option(
     "--all", "show_all", is_flag=True, help="Show all tables and findings, not only the first screen."
 )
-@click.option("--all-metrics", is_flag=True, help="As --all, and with every metric in the table of cells.")
+@click.option("--all-metrics", is_flag=True, help="Like --all, with every metric in the table of cells.")
 @click.option(
     "--outliers",
     "show_outliers",
     is_flag=True,
-    help="As --all, and with the outliers: each comparison without them, and with perturbed invocations.",
+    help="Like --all, with outliers: each comparison without them, and with perturbed invocations.",
 )
 @click.option(
     "--anova-type",
     type=click.Choice(["1", "2", "3"]),
     default="2",
     show_default=True,
-    help="Sums of squares of the analysis of variance over all factors.",
+    help="Type of the sums of squares in the ANOVA over all factors.",
 )
 def analyze(
     experiment: str,
@@ -97,7 +97,7 @@ def analyze(
     show_outliers: bool,
     anova_type: str,
 ) -> None:
-    """Show the answer of EXPERIMENT (a name or a folder): conclusions, comparisons and failures on one screen."""
+    """Show the answer of EXPERIMENT (a name or a directory): conclusions, comparisons and failures on one screen."""
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
     baseline = _baseline(baselines)

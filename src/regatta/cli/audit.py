@@ -50,25 +50,25 @@ class Thetas(click.ParamType[tuple[float, ...]]):
     type=Thetas(),
     default="1,2",
     show_default=True,
-    help="Differences of reported numbers below so many per cent are called small.",
+    help="Threshold in percent below which a difference is small.",
 )
 @click.option(
     "--by",
     "factor",
     type=click.Choice(["collector", "runtime", "modifiers"]),
-    help="What the alternatives are; if not given, the first of these of which the experiment compares several.",
+    help="Factor whose levels are the alternatives. [default: the first factor with several levels]",
 )
 @click.option(
     "--method",
     type=click.Choice(["regatta", "georges2007"]),
     default="regatta",
     show_default=True,
-    help="How the rigorous answer is made: by block on logarithms, or the paper's one-way analysis of the values.",
+    help="Method of the rigorous answer: by block on logarithms, or one-way ANOVA of the values as in the paper.",
 )
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write the page with the figures; `audit.html` in the experiment's folder if not given.",
+    help="File for the page with the figures. [default: audit.html in the directory of the experiment]",
 )
 @json_option
 def audit(
@@ -80,7 +80,7 @@ def audit(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Hold prevalent methods (best, second best, worst, mean, median of a few runs) against the intervals of EXPERIMENT."""
+    """Compare prevalent methods (best, second best, worst, mean, median of a few runs) with the intervals of EXPERIMENT."""
     folder = find_folder(experiment, results)
 
     from regatta.answers.audit.compute import audit_experiment

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--restore", "restoring", is_flag=True, help="Write FILE into the database instead.")
+@click.option("--restore", "restoring", is_flag=True, help="Restore FILE to the database.")
 @click.option(
     "--patience-s",
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
-    help="How long to try again while InfluxDB cannot be reached.",
+    help="Time to retry while InfluxDB is unreachable, in seconds.",
 )
 @json_option
 def backup(file: Path, restoring: bool, patience_s: float, as_json: bool) -> None:
-    """Write everything in the InfluxDB of the settings to FILE: line protocol, gzip'ed, with counts and a checksum.
+    """Write the whole InfluxDB database to FILE: line protocol, compressed by gzip, with counts and a checksum.
 
-    FILE is there when it is whole; what was under that name stays until then. With --restore nothing is written unless FILE is whole,
-    what is in the database already stays, and afterwards the database is asked whether it holds what FILE does.
+    FILE appears when it is complete; an existing FILE stays until then. --restore validates FILE first, keeps the existing
+    points, and verifies the database afterwards.
 
-    Exit codes: 0 all of it is there · 1 points were refused, or are not there afterwards · 2 the settings are wrong · 3 InfluxDB cannot
-    be reached or refuses the account, or FILE is not whole.
+    Exit codes: 0 complete · 1 points were refused or are missing · 2 wrong settings · 3 InfluxDB is unreachable or refuses
+    the account, or FILE is damaged.
     """
     from regatta.cli.options import influx_settings
     from regatta.influx.backup import back_up, patient, restore

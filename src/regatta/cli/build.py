@@ -14,12 +14,12 @@ from regatta.host.values.host import Wish
 @spec_argument
 @way_option
 @click.option(
-    "--receipt", type=click.Path(path_type=Path), help="Also write what was built to this file, as JSON."
+    "--receipt", type=click.Path(path_type=Path), help="Also write the list of builds to this file, as JSON."
 )
 def build(spec: Path, way: Wish, receipt: Path | None) -> None:
-    """Build the workloads of SPEC and generate their inputs, unless these sources were built before.
+    """Build the workloads of SPEC and generate their inputs, unless the same sources were built before.
 
-    What is the same for every architecture is built here; the rest where it is measured, when hosts are made ready.
+    Portable outputs are built here, others on each host when it is provisioned.
     """
     import platform
 

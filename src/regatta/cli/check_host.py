@@ -22,13 +22,12 @@ MOST_NOISY_CPUS = 32
 
 
 @click.command(name="check-host")
-@click.option("--cpus", metavar="LIST", help="CPUs that will be measured on, such as 2-5,8. [default: all]")
+@click.option("--cpus", metavar="LIST", help="CPUs for measuring, such as 2-5,8. [default: all]")
 @json_option
 def check_host(cpus: str | None, as_json: bool) -> None:
-    """Ask whether this host is fit to measure on: pinning, clock, noise, frequency, cache line, sleeps.
+    """Check that this host is fit for measuring: pinning, clock, noise, frequency, cache line, sleeps.
 
-    Builds the micro-benchmarks, and then runs some of them for what they tell of the host, in at most 20 s. Exit code
-    3: a verdict is unfit.
+    Build the micro-benchmarks and run some of them for at most 20 s. Exit code 3 if a verdict is unfit.
     """
     from regatta.fleet.fake_benchmarks import HostRunner, host_benchmarks
     from regatta.fleet.host_checks import exit_code

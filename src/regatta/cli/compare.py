@@ -26,25 +26,25 @@ _DIGITS = 6
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--value", required=True, metavar="COL", help="Column of the numbers that were measured.")
+@click.option("--value", required=True, metavar="COL", help="Column of the measured values.")
 @click.option("--by", required=True, metavar="COL", help="Column of the groups to compare.")
 @click.option(
     "--block",
     metavar="COL",
-    help="Column that says which values were measured together (a round, a day, a host): then they are paired.",
+    help="Column of the block (a round, a day, a host). Values of one block are paired.",
 )
 @click.option(
     "--factors",
     default="",
     metavar="COL,COL",
-    help="Columns of several factors, analysed with all interactions.",
+    help="Columns of several factors, analyzed with all interactions.",
 )
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.95,
     show_default=True,
-    help="Confidence of the intervals.",
+    help="Confidence level of the intervals.",
 )
 @click.option(
     "--type",
@@ -52,16 +52,18 @@ _DIGITS = 6
     type=click.Choice(["1", "2", "3"]),
     default="2",
     show_default=True,
-    help="Type of the sums of squares of several factors.",
+    help="Type of the sums of squares with several factors.",
 )
 @click.option(
     "--method",
     type=click.Choice(["regatta", "georges2007"]),
     default="regatta",
     show_default=True,
-    help="Or the paper's way: z from 30 values on, whole degrees of freedom.",
+    help="`georges2007` uses z from 30 values on, and whole degrees of freedom.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the bootstrap."
+)
 @json_option
 def compare(
     file: Path,
@@ -75,7 +77,7 @@ def compare(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Compare groups of measurements made elsewhere: FILE is CSV with the names of its columns in the first line."""
+    """Compare groups of measurements made elsewhere. FILE is CSV with column names in the first line."""
     from regatta.answers.compare.compute import answer_foreign
     from regatta.answers.compare.table import read_foreign
 

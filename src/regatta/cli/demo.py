@@ -14,11 +14,11 @@ from regatta.cli.options import spec_results_option
 @click.option(
     "--influx",
     is_flag=True,
-    help="Write the results to InfluxDB too, and count them there; starts one where none is configured, as `regatta up` does.",
+    help="Also write the results to InfluxDB and verify them there. Without a configured InfluxDB, start one as `regatta up` does.",
 )
 @click.pass_context
 def demo(ctx: click.Context, results: Path | None, influx: bool) -> int:
-    """Run configs/experiments/demo.yml: two JVMs, three collectors, two heap sizes; print the answer and write a report."""
+    """Run configs/experiments/demo.yml (two JVMs, three collectors, two heap sizes), show the answer and write a report."""
     from regatta.cli.run import run
     from regatta.host.errors import VerificationError
     from regatta.spec.home import find_home

@@ -9,10 +9,10 @@ import click
 @click.option(
     "--delete",
     is_flag=True,
-    help="Delete their data and passwords too; the journals stay, and can be ingested again.",
+    help="Also delete their data and passwords. The journals stay and can be ingested again.",
 )
 def down(delete: bool) -> None:
-    """End what `regatta up` started. Data and passwords stay for the next time; commands write to the journal alone again."""
+    """Stop the services started by `regatta up`. Data and passwords stay; commands write only to the journal again."""
     from regatta.services.folder import service_folder
     from regatta.services.stack import down as end_services
     from regatta.spec.home import find_home

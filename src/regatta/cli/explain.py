@@ -27,7 +27,7 @@ _LONGEST_COMMAND = 1 << 20
 @click.option("--experiment", help="Look only in this experiment.")
 @json_option
 def explain(cell: str, results: Path, experiment: str | None, as_json: bool) -> None:
-    """Print the exact command, environment, pins and limits of CELL (an id, its beginning, or part of a label), and what its records say."""
+    """Print the exact command, environment, pinning and limits of CELL (an id, its beginning, or part of a label), and a summary of its records."""
     from regatta.store.folder import find_folders
 
     found = [

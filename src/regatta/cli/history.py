@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 @click.option(
     "--level",
     type=click.FloatRange(0.5, 0.9999),
-    help="Confidence level; that of the latest experiment if not given.",
+    help="Confidence level. [default: that of the latest experiment]",
 )
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write a page with a figure of each series.",
+    help="Also write a page with one figure per series.",
 )
-@click.option("--ingest", is_flag=True, help="Also write the shifts into InfluxDB, for the boards.")
+@click.option("--ingest", is_flag=True, help="Also write the shifts to InfluxDB, for the dashboards.")
 @json_option
 def history(
     experiments: Sequence[str],
@@ -43,9 +43,9 @@ def history(
     ingest: bool,
     as_json: bool,
 ) -> None:
-    """Compare EXPERIMENTS (names or folders) over time: where does the level of the same cells shift, by how much?
+    """Compare EXPERIMENTS (names or directories) over time, and show where the level of a cell shifts and by how much.
 
-    Experiments are ordered by their first record and told apart by the `labels` of their specs, such as a commit.
+    Experiments are ordered by their first record and identified by the `labels` of their specs, such as a commit.
     """
     folders = [find_folder(experiment, results).path for experiment in experiments]
 

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 @way_option
 @json_option
 def hosts(names: tuple[str, ...], way: Wish, as_json: bool) -> int:
-    """List the hosts of the inventory (all, or those and the groups named): facts, fitness, what changed since the last time.
-
-    Exit code 3 when one cannot be reached.
-    """
+    """List the hosts of the inventory (all, or the named hosts and groups): facts, fitness, and changes since the last time. Exit code 3 if one is unreachable."""
     from regatta.fleet.census import take_census
     from regatta.spec.home import find_home
     from regatta.spec.inventory import inventory_path

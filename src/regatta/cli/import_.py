@@ -19,16 +19,16 @@ _file_argument = click.argument("file", type=click.Path(dir_okay=False, path_typ
 _output_option = click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the specs and suites; `imported-<name of the file>` if not given.",
+    help="Directory for the specs and suites. [default: imported-<name of the file>]",
 )
-_force_option = click.option("--force", is_flag=True, help="Replace files of the same names in that folder.")
+_force_option = click.option("--force", is_flag=True, help="Replace existing files in that directory.")
 
 
 @click.group(name="import")
 def import_() -> None:
-    """Make specs of another tool's file, and list all that could not be carried over.
+    """Convert a configuration of another tool to specs, and list everything that could not be converted.
 
-    The list is printed and stands at the head of the spec. What was written is loaded once, to see that it is right.
+    The list is printed and written at the top of the spec. The result is validated.
     """
 
 
@@ -55,13 +55,13 @@ def rebench(file: Path, output: Path | None, force: bool, as_json: bool) -> None
     type=click.IntRange(2, 1024),
     default=8,
     show_default=True,
-    help="The N that `runbms` is given on its command line: N + 1 heap sizes.",
+    help="The argument N of `runbms`, for N + 1 heap sizes.",
 )
 @click.option(
     "--package-data",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="RUNNING_NG_PACKAGE_DATA",
-    help="The folder `config` of running-ng, which includes name $RUNNING_NG_PACKAGE_DATA. [env: RUNNING_NG_PACKAGE_DATA]",
+    help="Directory `config` of running-ng, for $RUNNING_NG_PACKAGE_DATA in includes. [env: RUNNING_NG_PACKAGE_DATA]",
 )
 def running_ng(
     file: Path, output: Path | None, force: bool, as_json: bool, heaps: int, package_data: Path | None

@@ -46,26 +46,24 @@ _SWITCH_S = 0.0005
 @click.command()
 @click.argument("experiment")
 @results_option
-@click.option("--follow", is_flag=True, help="Write on until the experiment has ended, or until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Continue until the experiment ends, or until Ctrl-C.")
 @click.option(
     "--verify",
     is_flag=True,
-    help="Only compare: points, sums and ends of each series in the journal and in the database.",
+    help="Only compare journal and database: points, sums and ends of each series.",
 )
-@click.option("--rebuild", is_flag=True, help="Drop the experiment's points and write them again.")
-@click.option("--host", "hosts", multiple=True, help="Only this host; may be repeated.")
-@click.option(
-    "--no-estimates", is_flag=True, help="Only what was measured and what happened, without the answer."
-)
+@click.option("--rebuild", is_flag=True, help="Delete the points of the experiment and write them again.")
+@click.option("--host", "hosts", multiple=True, help="Only this host. Repeatable.")
+@click.option("--no-estimates", is_flag=True, help="Write only records and events, without estimates.")
 @click.option(
     "--patience-s",
     type=click.FloatRange(min=0),
-    help=f"How long to wait for InfluxDB. [default: {_PATIENCE_S:.0f}]",
+    help=f"Time to wait for InfluxDB, in seconds. [default: {_PATIENCE_S:.0f}]",
 )
 @click.option(
     "--receipt",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file what was done; what could not be done is told there and fails nothing.",
+    help="Write a receipt to this file. Errors are recorded there and do not change the exit code.",
 )
 @json_option
 def ingest(
@@ -80,10 +78,10 @@ def ingest(
     receipt: Path | None,
     as_json: bool,
 ) -> None:
-    """Write EXPERIMENT (a name or a folder) into InfluxDB: what is not there yet. As often as you like: twice is as once.
+    """Write EXPERIMENT (a name or a directory) to InfluxDB. Points that exist there are not written twice.
 
-    Exit codes: 0 everything is there · 1 InfluxDB refused points, or --verify found differences · 2 the settings are wrong ·
-    3 InfluxDB does not answer, or refuses the account.
+    Exit codes: 0 complete · 1 InfluxDB refused points, or --verify found differences · 2 wrong settings · 3 InfluxDB does
+    not answer, or refuses the account.
     """
     if follow and (verify or rebuild or receipt):
         raise click.UsageError("--follow goes without --verify, --rebuild and --receipt")

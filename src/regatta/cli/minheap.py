@@ -26,14 +26,14 @@ _LARGEST_FILE_BYTES = 256 << 20
 @json_option
 @way_option
 @click.option(
-    "--receipt", type=click.Path(path_type=Path), help="Also write the answer to this file, as JSON."
+    "--receipt", type=click.Path(path_type=Path), help="Also write the minheaps to this file, as JSON."
 )
 @click.option(
     "--keep",
     is_flag=True,
-    help="Also write them to configs/suites/minheap/, for specs that say `minheap: {source: kept}`.",
+    help="Also write the minheaps to configs/suites/minheap/, for specs with `minheap: {source: kept}`.",
 )
-@click.option("--replace", is_flag=True, help="With --keep: begin the files anew instead of adding to them.")
+@click.option("--replace", is_flag=True, help="With --keep: replace the files instead of adding to them.")
 def minheap(
     spec: Path,
     results: Path | None,
@@ -43,9 +43,9 @@ def minheap(
     keep: bool,
     replace: bool,
 ) -> None:
-    """Find the least heap (MiB) in which each Java benchmark of SPEC completes on each runtime, under every collector.
+    """Find the smallest heap (MiB) in which each Java benchmark of SPEC completes on each runtime, under every collector.
 
-    Every attempt is recorded; what was tried before is not tried again. A size counts when several passes in a row complete.
+    Attempts are recorded and never repeated. A size counts if several runs in a row complete.
     """
     import json
 

@@ -25,12 +25,12 @@ results_option = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     default=DEFAULT_RESULTS,
     show_default=True,
-    help="Folder of all results; each experiment has a folder in it.",
+    help="Directory of all results, with one directory per experiment.",
 )
 spec_results_option = click.option(
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of all results; each experiment has a folder in it. [default: the spec's `results`, or results]",
+    help="Directory of all results, with one directory per experiment. [default: `results` of the spec, or results]",
 )
 spec_argument = click.argument("spec", type=click.Path(dir_okay=False, path_type=Path))
 way_option = click.option(
@@ -38,14 +38,14 @@ way_option = click.option(
     type=click.Choice(WISHES),
     default="ssh",
     show_default=True,
-    help="How hosts are reached that are not this machine: as the profile of that name does.",
+    help="How to access other hosts, as the profile of that name does.",
 )
 primitives_option = click.option(
     "--primitives",
     default="os",
     show_default=True,
     metavar="NAME|FILE",
-    help="The table of primitives by which system vectors are made of records: a name in configs/primitives, or a file.",
+    help="Table of primitives for system vectors: a name in configs/primitives, or a file.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

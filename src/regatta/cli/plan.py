@@ -28,19 +28,19 @@ _LONG_S = 2.0
 @spec_results_option
 @json_option
 @way_option
-@click.option("--write", is_flag=True, help="Write the plan where the runner finds it.")
+@click.option("--write", is_flag=True, help="Write the plan for the runner.")
 @click.option(
     "--rows",
     "shown_rows",
     type=int,
     default=12,
     show_default=True,
-    help="How many rows of the order to show.",
+    help="Number of rows of the order to show.",
 )
 def plan(spec: Path, results: Path | None, as_json: bool, way: Wish, write: bool, shown_rows: int) -> None:
-    """Show the cells of SPEC, their order, what is recorded already, and how long the rest takes.
+    """Show the cells of SPEC, their order, the recorded invocations and the remaining time.
 
-    Which cells can exist is asked of the runtimes and programs themselves: what is not here yet is fetched and built first.
+    Runtimes and programs decide which cells are possible, so this fetches and builds them first.
     """
     from regatta.planner.plan import plan_host
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "names",
     multiple=True,
     metavar="NAME",
-    help="Only this one; may be repeated, and may hold * and ?, as in 'ratios-*'.",
+    help="Only this figure. Repeatable; may contain * and ?, as in 'ratios-*'.",
 )
 @click.option(
     "--format",
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     type=click.Choice(["svg", "png", "html"]),
     default="svg",
     show_default=True,
-    help="svg and png are drawn by a Chromium or Chrome of this machine ($REGATTA_BROWSER names another); html needs none.",
+    help="Format. svg and png need Chromium or Chrome ($REGATTA_BROWSER selects one); html does not.",
 )
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for the files; `plots` in the experiment's folder if not given.",
+    help="Directory for the files. [default: plots in the directory of the experiment]",
 )
 @click.option(
     "--width",
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
     default=640,
     show_default=True,
     metavar="PIXELS",
-    help="Of a picture; a column of a paper at its letters' size is about 400.",
+    help="Width of a figure in pixels. For a column of a paper, use about 400.",
 )
 @click.option(
     "--audit",
     "of_audit",
     is_flag=True,
-    help="The figures of `regatta audit` instead of the report's.",
+    help="Write the figures of `regatta audit` instead of those of the report.",
 )
-@click.option("--list", "as_list", is_flag=True, help="Name the figures and draw none.")
+@click.option("--list", "as_list", is_flag=True, help="List the figures without writing them.")
 def plot(
     experiment: str,
     results: Path,
@@ -66,7 +66,7 @@ def plot(
     of_audit: bool,
     as_list: bool,
 ) -> None:
-    """Write each figure of EXPERIMENT's report as a file of its own, on white, for papers and slides."""
+    """Write each figure of the report of EXPERIMENT to a separate file on white background, for papers and slides."""
     folder = find_folder(experiment, results)
     pictures = _audit_pictures(folder.path) if of_audit else _report_pictures(folder.path)
     if not pictures:

@@ -52,51 +52,51 @@ class _SeveralSystems(click.Command):
     multiple=True,
     required=True,
     metavar="SYSTEM...",
-    help="Where: files or folders of system vectors, names in configs/systems, experiments (all their systems).",
+    help="Systems: files or directories of system vectors, names in configs/systems, or experiments.",
 )
 @click.option(
     "--what-if",
     "changes",
     multiple=True,
     metavar="PRIMITIVE=CHANGE",
-    help="Change a cost: tcp_connect=0.5x, =-10%, =12us; may be repeated.",
+    help="Change a cost: tcp_connect=0.5x, =-10%, =12us. Repeatable.",
 )
 @click.option(
     "--optimise",
     is_flag=True,
-    help="Which primitive pays most: at half its cost, at none, at the best system's.",
+    help="Show which primitive to optimize: at half its cost, at zero, at the cost of the best system.",
 )
 @click.option(
     "--replace",
     "replacements",
     multiple=True,
     metavar="OLD=NEW",
-    help="The speed-up from one application to another, in a mix too: apache-cgi=apache-fastcgi; may be repeated.",
+    help="Show the speedup from one application to another, also in a mix: apache-cgi=apache-fastcgi. Repeatable.",
 )
 @click.option(
     "--measured",
     multiple=True,
     metavar="EXPERIMENT",
-    help="Look for measured times there, too; may be repeated. Experiments of the systems are looked through anyway.",
+    help="Also search this experiment for measured times. Repeatable. Experiments of the systems are always searched.",
 )
 @click.option(
     "--benchmark",
     default="",
     metavar="SUITE/NAME",
-    help="The benchmark that measures the one application or mix, if not the one that it names itself.",
+    help="Benchmark that measures the application or mix. [default: the one in its vector]",
 )
 @click.option(
     "--summary",
     default="median",
     show_default=True,
     metavar="median|mean|trimmed:N",
-    help="How system vectors are made of an experiment's records, where it has none yet.",
+    help="How to summarize records if an experiment has no system vectors yet.",
 )
 @primitives_option
 @click.option(
     "--level",
     type=click.FloatRange(0.5, 0.9999),
-    help="Confidence level of all intervals; that of the first system if not given.",
+    help="Confidence level of all intervals. [default: that of the first system]",
 )
 @results_option
 @click.option(
@@ -108,7 +108,7 @@ class _SeveralSystems(click.Command):
 @click.option(
     "--ingest",
     is_flag=True,
-    help="Also write the predictions into InfluxDB, for the boards; not with --what-if.",
+    help="Also write the predictions to InfluxDB, for the dashboards. Not with --what-if.",
 )
 @json_option
 def predict(
@@ -127,11 +127,11 @@ def predict(
     ingest: bool,
     as_json: bool,
 ) -> None:
-    """Predict how long applications take on systems, from how often they use each primitive and what it costs there.
+    """Predict the time of applications on systems, from how often they use each primitive and its cost there.
 
-    APP: the file of an application vector, or a name in configs/applications. With weights, all of them are one mix.
+    APP is the file of an application vector, or a name in configs/applications. With weights, all APPs form one mix.
 
-    Exit codes: 0 predicted · 2 a vector, a name or an option is wrong · 3 an experiment cannot be read.
+    Exit codes: 0 predicted · 2 wrong vector, name or option · 3 unreadable experiment.
     """
     from regatta.predict.predictions import Request, forecast_of
     from regatta.predict.vector_sources import Sources

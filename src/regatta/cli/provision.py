@@ -16,12 +16,14 @@ from regatta.host.values.host import Wish
 @spec_results_option
 @way_option
 @click.option(
-    "--receipt", type=click.Path(path_type=Path), help="Also write what is there to this file, as JSON."
+    "--receipt",
+    type=click.Path(path_type=Path),
+    help="Also write the state of the hosts to this file, as JSON.",
 )
 def provision(spec: Path, results: Path | None, way: Wish, receipt: Path | None) -> None:
-    """Make the hosts of SPEC ready: bring their runtimes, build their workloads, ask each what it takes.
+    """Prepare the hosts of SPEC: install runtimes, build workloads, check which cells are possible.
 
-    Hosts that cannot be reached, or are unfit, are named, and the rest goes on; then the exit code is 3 unless a receipt is asked for.
+    Unreachable and unfit hosts are reported, and the others continue. The exit code is then 3, unless --receipt is given.
     """
     from regatta.store.receipts import write_preparation
 

@@ -9,12 +9,12 @@ from regatta.host.errors import HostError
 
 @click.command()
 @click.argument("names", nargs=-1, required=True)
-@click.option("--restore", is_flag=True, help="Put everything back that was changed.")
-@click.option("--check", is_flag=True, help="Change nothing, and count what would be.")
+@click.option("--restore", is_flag=True, help="Restore all settings that were changed.")
+@click.option("--check", is_flag=True, help="Count the changes without making them.")
 def quiesce(names: tuple[str, ...], restore: bool, check: bool) -> None:
-    """Make hosts of the inventory (or whole groups) quiet: governor, boost, interrupts, swap and more; --restore puts it all back.
+    """Reduce noise on hosts or groups of the inventory: governor, boost, interrupts, swap and more. --restore restores them.
 
-    What was there before is kept on each host, so that it can be put back after a crash or a restart too (docs/quiet-host.md).
+    Each host keeps the original settings, to restore them after a crash too (docs/quiet-host.md).
     """
     from regatta.fleet.ansible import run_playbook
     from regatta.fleet.zipapp import zipapp_file

@@ -26,9 +26,9 @@ _NAMES = ("label", "benchmark", "runtime", "collector", "modifiers", "heap_facto
 @results_option
 @json_option
 def records(experiment: str, results: Path, as_json: bool) -> None:
-    """Stream the records of EXPERIMENT (a name or a folder), a line each, in the order in which each file was written.
+    """Print the records of EXPERIMENT (a name or a directory), one per line, in the order of the journal files.
 
-    Each names its cell as it was when it was first recorded, whether or not the plan still has it.
+    Each record shows its cell as described when it was recorded, even if the plan no longer has that cell.
     """
     from regatta.host.journal.journal import Damage, read_journal
 

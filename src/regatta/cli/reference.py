@@ -15,17 +15,17 @@ from regatta.store.folder import find_folder, replacing
 @click.command()
 @click.argument("experiment")
 @results_option
-@click.option("--name", required=True, help="What the machine is called in scores.")
-@click.option("--description", help="What the machine is; what was recorded of it if not given.")
-@click.option("--suite", default="", help="Of which suite, where the experiment has several.")
-@click.option("--host", default="", help="On which host, where the experiment has several.")
-@click.option("--configuration", default="", help="Of which configuration, where the experiment has several.")
+@click.option("--name", required=True, help="Name of the machine in scores.")
+@click.option("--description", help="Description of the machine. [default: from the records]")
+@click.option("--suite", default="", help="Suite, if the experiment has several.")
+@click.option("--host", default="", help="Host, if the experiment has several.")
+@click.option("--configuration", default="", help="Configuration, if the experiment has several.")
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write. [default: configs/suites/reference/SUITE.yml]",
+    help="File to write. [default: configs/suites/reference/SUITE.yml]",
 )
-@click.option("--replace", is_flag=True, help="Write over a file that is there.")
+@click.option("--replace", is_flag=True, help="Replace an existing file.")
 def reference(
     experiment: str,
     results: Path,
@@ -37,9 +37,9 @@ def reference(
     output: Path | None,
     replace: bool,
 ) -> None:
-    """Make the machine on which EXPERIMENT (a name or a folder) was measured the reference of a suite.
+    """Use the machine of EXPERIMENT (a name or a directory) as reference machine of a suite.
 
-    Scores of the suite are then ratios to the mean elapsed times of one copy of each program there.
+    Scores of the suite are then ratios to its mean elapsed times with one copy of each program.
     """
     folder = find_folder(experiment, results)
 

@@ -15,10 +15,10 @@ from regatta.cli.options import grafana_url, results_option
 @click.option(
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where to write it; `report.html` in the experiment's folder if not given.",
+    help="File to write. [default: report.html in the directory of the experiment]",
 )
 def report(experiment: str, results: Path, output: Path | None) -> None:
-    """Write the answer of EXPERIMENT as one HTML file that needs no network to be read."""
+    """Write the answer of EXPERIMENT as one HTML file that works offline."""
     from regatta.answers.answer import answer_experiment
     from regatta.answers.page.page import write_report
     from regatta.store.folder import find_folder

@@ -28,17 +28,17 @@ _PATIENCE_S = 30.0
 @click.option(
     "--profile",
     type=click.Choice(WISHES),
-    help="How hosts are reached. [default: local where all are this machine, else ssh]",
+    help="How to access hosts. [default: local if all are this machine, else ssh]",
 )
-@click.option("--retry-failed", is_flag=True, help="Run invocations that failed before once more.")
+@click.option("--retry-failed", is_flag=True, help="Repeat failed invocations once.")
 @click.pass_context
 def run(
     ctx: click.Context, spec: Path, results: Path | None, profile: Wish | None, retry_failed: bool
 ) -> int:
-    """Run the experiment of SPEC, from building its workloads to its report.
+    """Run the experiment of SPEC: build workloads, measure, answer, write the report.
 
-    The same command goes on after anything: what is recorded is not measured again. It drives the workflow that
-    `snakemake --profile PROFILE --config spec=SPEC` runs.
+    After an interruption, the same command continues; recorded invocations are not repeated. Equivalent workflow:
+    `snakemake --profile PROFILE --config spec=SPEC`.
     """
     from regatta.cli.analyze import analyze
     from regatta.cli.workflow import run_workflow

@@ -25,15 +25,18 @@ _ESTIMATE_EVERY_S = 5.0
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--host", "name", required=True, help="Whose plan.")
-@click.option("--segment", "number", type=int, required=True, help="Which segment, from 0.")
-@click.option("--way", type=click.Choice(WISHES), help="The profile. [default: that of the plan, or ssh]")
+@click.option("--host", "name", required=True, help="Host of the plan.")
+@click.option("--segment", "number", type=int, required=True, help="Number of the segment, from 0.")
+@click.option("--way", type=click.Choice(WISHES), help="Profile. [default: that of the plan, or ssh]")
 @click.option(
-    "--receipt", type=click.Path(path_type=Path), required=True, help="Written when the segment is done."
+    "--receipt",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File to write at the end of the segment.",
 )
-@click.option("--retry-failed", is_flag=True, help="Run failed invocations once more.")
+@click.option("--retry-failed", is_flag=True, help="Repeat failed invocations once.")
 def segment(folder: Path, name: str, number: int, way: Wish | None, receipt: Path, retry_failed: bool) -> int:
-    """Measure one segment of the plan in FOLDER: on this machine, or on its host, which is followed until it has ended."""
+    """Measure one segment of the plan in FOLDER, on this machine or on its host."""
     from regatta.host.errors import HostError
     from regatta.store.folder import Folder, read_json, write_json
     from regatta.store.receipts import way_of, withdraw_for_another_way

@@ -16,7 +16,7 @@ from regatta.host.printable import printable
 @results_option
 @json_option
 def status(experiment: str | None, results: Path, as_json: bool) -> None:
-    """Show how far experiments are and what is measured now. Reads only; works from another terminal."""
+    """Show the progress of experiments and the running invocations. Read-only; works from any terminal."""
     from regatta.store.folder import find_folders
     from regatta.store.progress import read_progress
 

@@ -15,14 +15,14 @@ from regatta.store.folder import find_folder
 
 @click.group()
 def store() -> None:
-    """The embedded database of an experiment: Parquet and DuckDB, made from the journal."""
+    """Manage the embedded database of an experiment: Parquet and DuckDB, made from the journal."""
 
 
 @store.command()
 @click.argument("experiment")
 @results_option
 def rebuild(experiment: str, results: Path) -> None:
-    """Make the database of EXPERIMENT (a name or a folder) again from its journal, which is the only truth."""
+    """Make the database of EXPERIMENT (a name or a directory) again from its journal."""
     from regatta.store.database import rebuild as rebuild_database
 
     folder = find_folder(experiment, results)

@@ -20,7 +20,7 @@ TOOLS = ("auto", "bpftrace", "strace")
 
 @click.group()
 def trace() -> None:
-    """Count what a program asks of the system: application vectors for `regatta predict`."""
+    """Count the system calls of a program, as application vectors for `regatta predict`."""
 
 
 def _figure(text: str | None, option: str) -> Figure | None:
@@ -36,39 +36,37 @@ def _figure(text: str | None, option: str) -> Figure | None:
 
 @trace.command("os", context_settings={"allow_interspersed_args": False})
 @click.option(
-    "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="The vector's file (YAML)."
+    "-o", "output", type=click.Path(dir_okay=False, path_type=Path), help="File for the vector (YAML)."
 )
-@click.option("--tool", type=click.Choice((*TOOLS, "none")), default="auto", show_default=True, help="bpftrace counts in the kernel and disturbs less, for root; strace works everywhere. `none` traces nothing, for comparing.")  # fmt: skip
-@click.option("--name", help="The vector's name. [default: the command's]")
+@click.option("--tool", type=click.Choice((*TOOLS, "none")), default="auto", show_default=True, help="bpftrace counts in the kernel, has less overhead and needs root. strace works everywhere. `none` does not trace, for comparison.")  # fmt: skip
+@click.option("--name", help="Name of the vector. [default: name of the command]")
+@click.option("--per", default="run", show_default=True, help="Name of one unit of work of the application.")
+@click.option("--units", type=click.FloatRange(min=0, min_open=True), help="Units of work per run, or per window. [default: 1]")  # fmt: skip
+@click.option("--units-from", metavar="FILE:KEY", help="Read the units from a JSON object on a line of FILE (`-`: output of the command). With --pid: a growing counter.")  # fmt: skip
 @click.option(
-    "--per", default="run", show_default=True, help="What one unit of the application's work is called."
+    "--elapsed-from",
+    metavar="FILE:KEY",
+    help="Read the elapsed time of a run, in ns, in the same way. [default: the clock]",
 )
-@click.option("--units", type=click.FloatRange(min=0, min_open=True), help="How many of them a run, or the window, does. [default: 1]")  # fmt: skip
-@click.option("--units-from", metavar="FILE:KEY", help="The same, from a JSON object on a line of FILE (`-`: of what the command prints). With --pid: a counter that grows.")  # fmt: skip
+@click.option("--user-time-from", metavar="FILE:KEY", help="Read the user time of a run, in ns, in the same way. [default: from the kernel]")  # fmt: skip
+@click.option("--benchmark", default="", metavar="SUITE/NAME", help="Benchmark of the vector, to find measured times.")  # fmt: skip
+@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs (or windows) without and with the tracer, alternating. [default: 3; with --pid: 0, one traced window]")  # fmt: skip
+@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals.")  # fmt: skip
+@click.option("--pid", type=click.IntRange(min=1), help="Trace a running process with all its descendants.")
+@click.option("--for", "--for-s", "for_s", type=click.FloatRange(min=0.1), help="With --pid: length of a window in seconds. [default: until SIGINT or SIGTERM]")  # fmt: skip
 @click.option(
-    "--elapsed-from", metavar="FILE:KEY", help="Elapsed time of a run in ns, likewise. [default: the clock]"
-)
-@click.option("--user-time-from", metavar="FILE:KEY", help="User time of a run in ns, likewise. [default: what the kernel says of the command]")  # fmt: skip
-@click.option("--benchmark", default="", metavar="SUITE/NAME", help="What it is the vector of, so that measured times can be found.")  # fmt: skip
-@click.option("--overhead", "pairs", type=click.IntRange(0, 100), default=None, help="Runs (or windows) without and with the tracer, in turns. [default: 3; with --pid 0, one window with it]")  # fmt: skip
-@click.option("--level", type=click.FloatRange(0.5, 0.9999), default=0.95, show_default=True, help="Confidence of the intervals.")  # fmt: skip
-@click.option(
-    "--pid", type=click.IntRange(min=1), help="A process that runs already, with all its descendants."
-)
-@click.option("--for", "--for-s", "for_s", type=click.FloatRange(min=0.1), help="With --pid: seconds of a window. [default: until SIGINT or SIGTERM]")  # fmt: skip
-@click.option(
-    "--ready", type=click.Path(path_type=Path), help="With --pid: make this file once it is watched."
+    "--ready", type=click.Path(path_type=Path), help="With --pid: create this file once tracing has started."
 )
 @click.option(
-    "--tally", type=click.Path(dir_okay=False, path_type=Path), help="Also write what was seen, as JSON."
+    "--tally", type=click.Path(dir_okay=False, path_type=Path), help="Also write the raw counts, as JSON."
 )
-@click.option("--calls", type=click.Path(dir_okay=False, path_type=Path), help="The table of calls. [default: configs/primitives/os-calls.yml]")  # fmt: skip
+@click.option("--calls", type=click.Path(dir_okay=False, path_type=Path), help="Table of calls. [default: configs/primitives/os-calls.yml]")  # fmt: skip
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def trace_os(command: tuple[str, ...], **options: object) -> None:
     """Trace the system calls of COMMAND, or of a running process, and count them as primitives.
 
-    COMMAND runs without and with the tracer in turns; what it prints goes to standard error. One of its arguments may be
-    {tracer}: it starts the tracing command itself there (as `web` does after --), and replaces {pid} and {ready} in it.
+    COMMAND runs alternately without and with the tracer; its output goes to standard error. If one of its arguments is
+    {tracer}, COMMAND starts the tracing command itself (as `web` does after --) and replaces {pid} and {ready} in it.
     """
     from regatta.answers.facts import fingerprint_of
     from regatta.host.ready.facts import local_facts

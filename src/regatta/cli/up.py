@@ -21,23 +21,20 @@ _PORTS = click.IntRange(1, 65535)
 
 @click.command()
 @click.option(
-    "--docker", is_flag=True, help="As containers (docker/compose.yml) instead of programs of this machine."
+    "--docker", is_flag=True, help="Use containers (docker/compose.yml) instead of installed programs."
 )
-@click.option("--port", type=_PORTS, help="Port of InfluxDB. [default: 8086, or another where that is taken]")
-@click.option(
-    "--grafana-port", type=_PORTS, help="Port of Grafana. [default: 3000, or another where that is taken]"
-)
-@click.option("--no-grafana", is_flag=True, help="Start InfluxDB alone.")
+@click.option("--port", type=_PORTS, help="Port of InfluxDB. [default: 8086, or a free port]")
+@click.option("--grafana-port", type=_PORTS, help="Port of Grafana. [default: 3000, or a free port]")
+@click.option("--no-grafana", is_flag=True, help="Start InfluxDB only.")
 def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: bool) -> int:
-    """Start an InfluxDB, and Grafana with the boards where it is installed: on this machine's loopback, with passwords made for it.
+    """Start InfluxDB, and Grafana with the dashboards if it is installed: on the loopback interface, with generated passwords.
 
-    Every command then writes its results there as well, until `regatta down`. What is up already is left as it is.
+    Every command then also writes its results there, until `regatta down`. Running services stay as they are. Regatta
+    searches Grafana in /usr/share/grafana, /usr/local/share/grafana and /opt/grafana. If $GF_PATHS_HOME is set, it searches only
+    that directory, which contains bin/grafana and conf/defaults.ini.
 
-    Grafana is looked for in /usr/share/grafana, /usr/local/share/grafana and /opt/grafana, or in $GF_PATHS_HOME alone where that is
-    set: the folder that holds bin/grafana and conf/defaults.ini.
-
-    InfluxDB 1.x has a second port, for backups, that asks for no password and cannot be switched off: every user of this machine can
-    read what is in the database, and restore into it. With --docker that port stays inside the container.
+    InfluxDB 1.x has a second port for backups, without a password, that cannot be disabled: every user of this machine can
+    read the database and restore into it. With --docker, that port stays inside the container.
     """
     from regatta.services.stack import Wishes
 

@@ -28,7 +28,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def vector() -> None:
-    """Vectors: what primitives cost on a system, how often an application uses them."""
+    """Make, check or show vectors: costs of primitives on a system, and how often an application uses them."""
 
 
 @vector.command()
@@ -39,19 +39,19 @@ def vector() -> None:
     default="median",
     show_default=True,
     metavar="median|mean|trimmed:N",
-    help="What the repetitions of an invocation become; trimmed:10 leaves out 10 % on each side, as HBench does.",
+    help="How to summarize the repetitions of an invocation. trimmed:10 drops 10 % on each side, as HBench does.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for the files; `vectors` in the experiment's folder if not given, for another table `vectors/TABLE`.",
+    help="Directory for the files. [default: vectors in the directory of the experiment; with another table, vectors/TABLE]",
 )
 @primitives_option
 @json_option
 def system(
     experiment: str, results: Path, summary: str, out: Path | None, primitives: str, as_json: bool
 ) -> None:
-    """Write the system vectors of EXPERIMENT (a name or a folder): one file per host, configuration and heap."""
+    """Write the system vectors of EXPERIMENT (a name or a directory): one file per host, configuration and heap."""
     from regatta.predict.system_vectors import system_vectors
     from regatta.predict.vector_sources import no_primitive, vectors_folder
     from regatta.spec.home import known_home
@@ -105,7 +105,7 @@ def _file_name(name: str) -> str:
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
 @json_option
 def check(files: Sequence[Path], as_json: bool) -> None:
-    """Say everything that is wrong with the FILES of vectors. Exit code 2: something is."""
+    """Report every error in the FILES of vectors. Exit code 2 if there is one."""
     from regatta.spec.vector_files import read_vector
 
     problems: list[Problem] = []

@@ -21,13 +21,17 @@ _NAMED = 5
 @results_option
 @json_option
 @click.option(
-    "--write", type=click.Path(path_type=Path), help="Write the verdict to this file and do not fail by it."
+    "--write",
+    type=click.Path(path_type=Path),
+    help="Write the verdict to this file instead of failing with it.",
 )
-@click.option("--verdict", type=click.Path(path_type=Path), help="Judge a verdict that was written before.")
+@click.option(
+    "--verdict", type=click.Path(path_type=Path), help="Exit according to a verdict that was written before."
+)
 def verify(
     experiment: str | None, results: Path, as_json: bool, write: Path | None, verdict: Path | None
 ) -> None:
-    """Check every checksum, every planned invocation and every status of EXPERIMENT. Exit code 1 when something failed."""
+    """Check every checksum, planned invocation and status of EXPERIMENT. Exit code 1 if anything failed."""
     from regatta.answers.verification import raise_if_failed, verify_experiment
     from regatta.store.folder import find_folder, read_json, write_json
     from regatta.store.receipts import withdraw_receipts
