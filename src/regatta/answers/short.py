@@ -19,7 +19,7 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
     Args:
         comparisons: at least one.
         level: of the intervals, between 0 and 1.
-        judged: whether to show the adjusted p and the practical significance, which hold for a finished experiment only.
+        judged: whether to show the adjusted p and the significance, which hold for a finished experiment only.
     """
     places = [(*_place(one), *_pair(one)) for one in comparisons]
     varies = [len({place[at] for place in places}) > 1 for at in range(len(_PLACES))]
@@ -30,7 +30,7 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
     numbers = ["ratio", f"{show_percent(level)} CI", *(("adj. p", "significant") if judged else ("n",))]
     rows = []
     for one, place in zip(comparisons, places, strict=True):
-        judgement = (show_p(one.p_holm), one.practical) if judged else (str(one.ratio.n),)
+        judgement = (show_p(one.p_holm), _significant(one, level)) if judged else (str(one.ratio.n),)
         own = (text for text, varied in zip(place, varies, strict=True) if varied)
         rows.append((*own, show_ratio(one.ratio.point), show_ends(one.ratio), *judgement))
     first = len(columns)
@@ -42,6 +42,13 @@ def _place(one: Comparison) -> tuple[str, ...]:
     benchmark, *chosen = one.place.benchmark.split(" ")
     own = [text for name, value in one.parameters.items() if (text := f"{name}={value}") not in chosen]
     return one.place.host, benchmark, " ".join((*chosen, *own)), show_heap(one.place.heap), one.metric
+
+
+def _significant(one: Comparison, level: float) -> str:
+    """`yes`: it matters by its interval, and stands the correction for the number of comparisons; `no`; else `open`."""
+    if one.practical == "yes" and not one.p_holm < 1 - level:
+        return "open"
+    return one.practical
 
 
 def _pair(one: Comparison) -> tuple[str, str]:

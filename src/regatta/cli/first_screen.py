@@ -76,7 +76,8 @@ def _table(table: Table, answer: Answer, room: int) -> list[str]:
         where = [at for at in names if table.columns[at] != "comparison"]
         longest = max(where or names, key=lambda at: widths[at])
         widths[longest] -= 1
-    title = f"Comparisons (significant: the interval lies beyond ±{answer.theta_percent:g} %)"
+    alpha = f"{1 - answer.level:.3g}"
+    title = f"Comparisons (significant: interval beyond ±{answer.theta_percent:g} % and adj. p < {alpha})"
     lines = [_cut(f"{title}: {table.title}" if table.title else title)]
     for row in (table.columns, *rows):
         texts = (

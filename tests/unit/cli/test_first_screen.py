@@ -9,6 +9,7 @@ import pytest
 from helpers.rich_experiment import write_rich_experiment
 from regatta.answers.answer import answer_experiment
 from regatta.answers.result import Answer, Failure
+from regatta.answers.short import short_comparisons
 from regatta.cli.first_screen import LINES, WIDTH, first_screen, notes_of
 
 
@@ -29,7 +30,11 @@ def test_a_large_answer_fits_and_says_what_it_leaves_out(rich: Answer) -> None:
     lines = fits(rich)
     assert lines[0] == f"{rich.experiment}: {rich.question}"
     assert f"{rich.recorded} of {rich.planned} planned invocations recorded: " in lines[1]
-    at = next(at for at, line in enumerate(lines) if line.startswith("Comparisons (significant:"))
+    at = next(
+        at
+        for at, line in enumerate(lines)
+        if line.startswith("Comparisons (significant: interval beyond ±1 % and adj. p < 0.05)")
+    )
     assert lines[at + 1].split()[-7:] == ["ratio", "95", "%", "CI", "adj.", "p", "significant"]
     shown = (
         lines.index(next(line for line in lines if line.startswith("  and ") and line.endswith(" more")))
@@ -62,6 +67,16 @@ def test_what_is_long_is_cut_and_the_numbers_are_not(rich: Answer) -> None:
     assert any(line.endswith("more conclusions") for line in lines)
     assert any(line.endswith("more kinds of failures") for line in lines)
     assert notes_of(answer)[-1].endswith("more notes")
+
+
+def test_what_does_not_stand_the_correction_for_many_comparisons_is_open(rich: Answer) -> None:
+    one = next(one for one in rich.comparisons if one.practical == "yes" and one.p_holm < 0.05)
+    for p, said in ((0.049, "yes"), (0.051, "open"), (float("nan"), "open")):
+        table = short_comparisons([replace(one, p_holm=p)], 0.95, judged=True)
+        assert table.rows[0][-1] == said
+    assert (
+        short_comparisons([replace(one, practical="no", p_holm=0.9)], 0.95, judged=True).rows[0][-1] == "no"
+    )
 
 
 def test_where_nothing_was_measured_the_screen_says_so(rich: Answer) -> None:
