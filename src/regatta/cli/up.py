@@ -29,11 +29,12 @@ _PORTS = click.IntRange(1, 65535)
 def up(docker: bool, port: int | None, grafana_port: int | None, no_grafana: bool) -> int:
     """Start InfluxDB, and Grafana with the dashboards if it is installed: on the loopback interface, with generated passwords.
 
-    Every command then also writes its results there, until `regatta down`. Running services stay as they are. Regatta
-    searches Grafana in /usr/share/grafana, /usr/local/share/grafana and /opt/grafana. If $GF_PATHS_HOME is set, it searches only
-    that directory, which contains bin/grafana and conf/defaults.ini.
+    Every command then also writes its results there, until `regatta down`. Running services stay as they are.
 
-    InfluxDB 1.x has a second port for backups, without a password, that cannot be disabled: every user of this machine can
+    Grafana is found in /usr/share/grafana, /usr/local/share/grafana or /opt/grafana. If $GF_PATHS_HOME is set, only that
+    directory counts: it contains bin/grafana and conf/defaults.ini.
+
+    InfluxDB 1.x has a second port for backups, without a password. It cannot be disabled, so every user of this machine can
     read the database and restore into it. With --docker, that port stays inside the container.
     """
     from regatta.services.stack import Wishes
