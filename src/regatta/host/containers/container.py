@@ -1,4 +1,4 @@
-"""Each invocation in a fresh container of Docker: made and looked at before its program is let go, read before it is removed."""
+"""Run each invocation in a fresh Docker container: checked before its program is released, read before it is removed."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Rusage
 
 _RESULTS_LABEL = "regatta.results"
-#: those that Docker can set; the address space is limited by the gate
+#: Limits that Docker can set. The gate limits the address space.
 _ULIMITS = {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_NPROC: "nproc", resource.RLIMIT_CORE: "core"}
 _UNTOLD_RUSAGE = "wait4 tells of one's own children only; the rest is the control group's"
 
 
 @dataclass
 class Contained:
-    """What became of an invocation in a container."""
+    """The result of an invocation in a container."""
 
     outcome: Outcome
     tree: TreeUsage
-    #: the record's `rusage` and `isolation`
+    #: `rusage` and `isolation` of the record
     rusage: Rusage
     isolation: dict[str, Any]
 
 
 def remove_left_containers(results_files: Iterable[str], needed: bool) -> int:
-    """Kill and remove containers that outlived a runner that was killed. The host's lock must be held.
+    """Kill and remove containers that outlived a killed runner. Requires the host lock.
 
     Args:
-        results_files: what `REGATTA_RESULTS` named for them.
-        needed: whether this runner needs the engine, too; otherwise it may be gone, and they with it.
+        results_files: value of `REGATTA_RESULTS` in these containers.
+        needed: whether this runner also needs the engine. Otherwise an engine that does not answer is no error.
 
     Raises:
-        HostError: it is needed, and does not answer.
+        HostError: the engine is needed and does not answer.
     """
     count = 0
     try:
@@ -78,15 +78,17 @@ def _wait_until_none(engine: Engine, results_file: str) -> None:
 
 
 class Containers:
-    """The containers of a segment, one after the other."""
+    """Run the containers of a segment in sequence."""
 
     def __init__(
         self, header: Mapping[str, Any], scratch: Path, segment: int, cores: list[int], stop: StopSignals
     ) -> None:
-        """Args:
-        header: of the plan.
-        scratch: folder of the working directory and of the results file's folder; these two are writable inside.
-        cores: CPUs to measure on; a cell may have fewer.
+        """Connect to the engine.
+
+        Args:
+            header: of the plan.
+            scratch: folder of the working directory and of the results file's folder. Only these two are writable in a container.
+            cores: CPUs to measure on; a cell may have fewer.
 
         Raises:
             HostError: no engine answers.
@@ -102,22 +104,22 @@ class Containers:
             "regatta.segment": str(segment),
             _RESULTS_LABEL: str(results_of(scratch)),
         }
-        #: The control group that holds those of containers; "": Docker's own. Where that is not systemd's, all containers in it
-        #: weigh on the processor as much as one ordinary process does, so that each weighs less than a bare one beside others.
+        #: Parent cgroup of the containers; "": Docker's default. With a cgroup driver other than systemd, all containers together
+        #: get the CPU weight of one process, so each gets less CPU time than a process outside when CPUs are contended.
         self._parent = ""
-        #: image id -> names of the variables that it sets
+        #: image ID -> names of the variables that it sets
         self._variables: dict[str, list[str]] = {}
 
     def check(self, cells: list[PlanCell], launch: Callable[[list[str]], Launch]) -> None:
-        """See that every image is the planned one and has what is asked of it, by a trial container of each.
+        """Check that every image is the planned one and meets its cells' requirements, with one trial container per image.
 
         Args:
-            cells: only those in containers.
-            launch: what to start a command with.
+            cells: only cells that run in containers.
+            launch: builds the `Launch` of a command.
 
         Raises:
-            HostError: what is missing.
-            Interrupted: the runner was told to stop.
+            HostError: a requirement is not met.
+            Interrupted: the runner received a stop signal.
         """
         self._check_engine(cells)
         kinds: dict[tuple[str, str], list[PlanCell]] = {}
@@ -152,7 +154,7 @@ class Containers:
                 )  # fmt: skip
 
     def _try(self, image: str, cells: list[PlanCell], launch: Callable[[list[str]], Launch]) -> None:
-        """One container of an image, which looks for the programs that are to be there."""
+        """Run one container of an image that checks whether the required programs exist."""
         programs = sorted({path for cell in cells for path in cell["isolation"]["programs"]})
         looks = [SHELL, "-c", 'for each; do [ -x "$each" ] || echo "$each"; done', SHELL, *programs]
         trial: PlanCell = {
@@ -182,16 +184,16 @@ class Containers:
         let_go: Callable[[], None] = lambda: None,
         ended: Callable[[], None] = lambda: None,
     ) -> Contained:
-        """Run one command in a container of its own.
+        """Run one command in a new container.
 
         Args:
-            cell: for its image, its limits and its files.
+            cell: gives the image, limits and files.
             launch: command, environment, directory, limits.
-            let_go, ended: called closely before the program is let go, and closely after its end.
+            let_go, ended: called immediately before the program is released, and immediately after it ends.
 
         Raises:
-            HostError: Docker does not do it, or is gone.
-            Interrupted: the runner was told to stop; the container is gone.
+            HostError: Docker refuses the request or no longer answers.
+            Interrupted: the runner received a stop signal; the container is removed.
         """
         began_ns = time.monotonic_ns()
         try:
@@ -242,10 +244,10 @@ class Containers:
         )
 
     def _body(self, cell: PlanCell, launch: Launch, gate: Gate) -> dict[str, Any]:
-        """What the engine is asked for."""
+        """Return the body of the create request."""
         isolation = cell["isolation"]
         limits = dict(launch.rlimits)
-        # A name without a value takes the variable away that the engine or the image would set.
+        # A name without a value removes a variable that the engine or the image would set.
         others = {"HOSTNAME", *self._variables.get(isolation["image_id"], ())} - launch.environment.keys()
         command = gate.argv(container_command(cell, launch.argv), limits.get(resource.RLIMIT_AS))
         host: dict[str, Any] = {
@@ -256,7 +258,7 @@ class Containers:
             "Mounts": mounts_of(cell, self._writable, gate.directory),
             "CapDrop": ["ALL"],
             "CapAdd": list(isolation.get("capabilities", ())),
-            # Labels are of no use where nothing is writable but its own folders, and would keep it from reading what it is shown.
+            # Disable labels: only the program's own folders are writable, and labels would block reading mounted host files.
             "SecurityOpt": ["no-new-privileges", "label=disable"],
             "UsernsMode": "host",
             "GroupAdd": [str(group) for group in os.getgroups()],
@@ -264,7 +266,7 @@ class Containers:
             "Ulimits": [_ulimit(which, limits.get(which)) for which in _ULIMITS],
         }
         if isolation["memory_mib"]:
-            # The same for both: no swap.
+            # Equal values disable swap.
             host["Memory"] = host["MemorySwap"] = isolation["memory_mib"] << 20
         quota = quota_asked(cell)
         if quota is not None:
@@ -284,7 +286,7 @@ class Containers:
 
 
 def _ulimit(which: int, soft: int | None) -> dict[str, Any]:
-    """A limit as a process of the runner's own would get it."""
+    """Return a limit as a child process of the runner would inherit it."""
     own_soft, hard = resource.getrlimit(which)
     if soft is None:
         soft = own_soft

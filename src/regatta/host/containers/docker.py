@@ -1,7 +1,7 @@
-"""The Docker engine of this machine, by its HTTP API on its socket.
+"""Talk to the Docker engine of this machine through the HTTP API on its socket.
 
-Not the `docker` command: that is a large program whose start takes 30 ms and whose attached client would run, and wake up,
-beside the measured process. A leaf: standard library only, because the runner carries it to the hosts.
+The `docker` command is not used: it takes 30 ms to start, and its attached client would run and wake up during the
+measurement. This module uses only the standard library, because the runner carries it to the hosts.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from urllib.parse import quote, urlencode
 from regatta.host.errors import HostError
 
 DEFAULT_SOCKET = "/var/run/docker.sock"
-#: how the images are called that `docker/base` makes
+#: prefix of the image names that `docker/base` builds
 _OWN_IMAGES = "regatta-base:"
-#: the API of Docker 20.10; a later engine that has it no more is spoken to in the oldest that it has
+#: API version of Docker 20.10. For an engine that no longer supports it, the oldest version that the engine supports is used.
 _API = (1, 41)
-#: creating and starting take some 100 ms; an engine that takes so long is not one to measure with
+#: Creating and starting a container takes about 100 ms. A slower engine is unfit for measuring.
 PATIENCE_S = 120.0
 
 
 class Refusal(Exception):
-    """The engine answered, and said no."""
+    """The engine answered with an error."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class Refusal(Exception):
 
 
 class _Connection(http.client.HTTPConnection):
-    """HTTP over a socket of the file system."""
+    """HTTP over a Unix socket."""
 
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
@@ -48,7 +48,7 @@ class _Connection(http.client.HTTPConnection):
 
 
 class Waiting:
-    """An open question to the engine that it answers when a container has ended and is removed."""
+    """A pending request that the engine answers after a container has ended and is removed."""
 
     def __init__(self, engine: Engine, connection: _Connection, response: http.client.HTTPResponse) -> None:
         self._engine = engine
@@ -56,10 +56,10 @@ class Waiting:
         self._response = response
 
     def finish(self) -> int:
-        """Wait for the answer; returns the container's exit code.
+        """Wait for the answer and return the container's exit code.
 
         Raises:
-            HostError: the engine went, or does not answer in `PATIENCE_S`.
+            HostError: the connection is lost, or there is no answer within `PATIENCE_S`.
         """
         try:
             answer = json.loads(self._response.read())
@@ -71,14 +71,16 @@ class Waiting:
 
 
 class Engine:
-    """One engine, reached by its socket; each question has a connection of its own, which costs 50 us."""
+    """An engine, reached through its socket. Each request opens a connection, which costs 50 us."""
 
     def __init__(self, path: str) -> None:
-        """Args:
-        path: of the socket.
+        """Connect to the engine.
+
+        Args:
+            path: of the socket.
 
         Raises:
-            HostError: nobody answers there.
+            HostError: the engine does not answer.
         """
         self.path = path
         self._prefix = ""
@@ -91,7 +93,7 @@ class Engine:
         self._prefix = "/v{}.{}".format(*max(_API, least))
 
     def gone(self, error: object) -> HostError:
-        """The error that says that the engine does not answer as it should."""
+        """Return the error for an engine that does not answer correctly."""
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return HostError(
             f"Docker at {self.path}", "an engine that answers", text,
@@ -110,11 +112,11 @@ class Engine:
             raise self.gone(error) from error
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """One question; returns the JSON of the answer, or None where there is none.
+        """Send a request; return the JSON of the answer, or None if it is empty.
 
         Raises:
-            Refusal: the engine says no.
-            HostError: it does not answer.
+            Refusal: the engine answers with an error.
+            HostError: the engine does not answer.
         """
         connection, response = self._send(method, path, body)
         try:
@@ -129,10 +131,10 @@ class Engine:
         return value
 
     def image(self, name: str) -> dict[str, Any]:
-        """What the engine knows of an image that it has.
+        """Return the engine's description of a local image.
 
         Raises:
-            HostError: it has none of this name.
+            HostError: no image has this name.
         """
         try:
             found = self.ask("GET", f"/images/{quote(name, safe='/:@')}/json")
@@ -145,16 +147,16 @@ class Engine:
         return found
 
     def create(self, name: str, body: object) -> str:
-        """Create a container; returns its id.
+        """Create a container; return its ID.
 
         Raises:
-            Refusal: not like this.
+            Refusal: the engine rejects the request.
         """
         answer = self.ask("POST", f"/containers/create?{urlencode({'name': name})}", body)
         return str(answer["Id"])
 
     def wait_for_removal(self, container: str) -> Waiting:
-        """Ask to be told when a container has ended and is removed."""
+        """Send the request that is answered after a container has ended and is removed."""
         connection, response = self._send("POST", f"/containers/{container}/wait?condition=removed", None)
         if response.status >= 400:
             message = response.read().decode("utf-8", "replace")
@@ -163,7 +165,7 @@ class Engine:
         return Waiting(self, connection, response)
 
     def remove(self, container: str) -> None:
-        """Kill and remove a container; one that is gone, or going, is right."""
+        """Kill and remove a container. Ignore a container that is already removed or being removed."""
         try:
             self.ask("DELETE", f"/containers/{container}?force=1&v=1")
         except Refusal as refusal:
@@ -171,7 +173,7 @@ class Engine:
                 raise self.gone(refusal.message) from refusal
 
     def containers(self, label: str) -> list[str]:
-        """Ids of all containers, running or not, with a label `key=value`."""
+        """Return the IDs of all containers, running or not, with a label `key=value`."""
         filters = json.dumps({"label": [label]})
         found = self.ask("GET", f"/containers/json?{urlencode({'all': 1, 'filters': filters})}")
         return [str(each["Id"]) for each in found]
@@ -188,10 +190,10 @@ def _message(value: object) -> str:
 
 
 def open_engine() -> Engine:
-    """The engine of this machine: where `DOCKER_HOST` says, or at its usual place.
+    """Return the engine of this machine, from `DOCKER_HOST` or at the default path.
 
     Raises:
-        HostError: it does not answer, or is reached by a network.
+        HostError: the engine does not answer, or is reached through a network.
     """
     given = os.environ.get("DOCKER_HOST", "")
     scheme, _, path = given.partition("://")
@@ -204,10 +206,10 @@ def open_engine() -> Engine:
 
 
 def image_ids(names: Iterable[str]) -> dict[str, str]:
-    """Name to id of images on this machine.
+    """Return a map from name to ID of images on this machine.
 
     Raises:
-        HostError: there is no engine, or it lacks an image.
+        HostError: no engine answers, or it lacks an image.
     """
     found: dict[str, str] = {}
     engine: Engine | None = None

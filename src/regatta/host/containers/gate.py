@@ -1,9 +1,9 @@
-"""The gate: a container is made, started and looked at while its program waits; then one byte lets it go.
+"""Hold a program in its started container until the container is checked, then release it with one byte.
 
-So the clock starts when the program does, not when Docker begins to make a container, and what making it costs is in none of
-the program's numbers. A shell of the image holds the gate. Around the program it is the container's first process: it reaps
-what loses its parent there, gives signals their ordinary meaning to the program (they have another for a first process), and
-keeps the control group alive until it has been read. It ends when the runner lets go of its end of a pipe, however that comes.
+The clock therefore starts with the program, and no measurement includes the cost of making the container. A shell of the
+image holds the gate. It wraps the program as the first process of the container. It reaps orphaned processes, gives signals
+their ordinary meaning for the program (a first process handles them differently), and keeps the control group alive until
+it is read. It ends when the runner's end of a pipe is closed for any reason.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 from regatta.host.measure.scratch import remove_tree
 
 _STAY, _GO, _OUT, _ERR, _END = "stay", "go", "out", "err", "end"
-#: Arguments are handed on, never read by the shell. What it adds to the environment is taken out again. Its own two pipes are
-#: opened while the runner is sure to be there: opening one later could wait for ever for a runner that was killed.
+#: The shell passes arguments on without parsing them, and removes the variables that it adds to the environment. It opens its
+#: own two pipes while the runner is certain to exist: opening one later could block forever if the runner was killed.
 SCRIPT = (
     'exec 9<"$0/stay" 8>"$0/end"\n'
     '(exec 8>&- 9<&-; [ -z "$1" ] || ulimit -S -v "$1" || exit 125; shift; read -r regatta_gate <"$0/go" || exit 125;'
@@ -28,13 +28,13 @@ SCRIPT = (
     "read -r regatta_gate <&9\n"
 )
 SHELL = "/bin/sh"
-#: from the shell's wait for the program to its word about the exit code: less than a millisecond, if the machine is not stuck
+#: From the end of the program to the shell's report of the exit code: less than 1 ms, unless the machine is stuck.
 _WORD_S = 10.0
 _LOOK_S = 0.0003
 
 
 class Gate:
-    """The pipes of one container, in a folder that it sees under the same path."""
+    """The pipes of one container, in a folder mounted at the same path inside."""
 
     def __init__(self, directory: Path) -> None:
         """Make the folder and its pipes, and open the runner's ends.
@@ -48,7 +48,7 @@ class Gate:
         for name in (_STAY, _GO, _OUT, _ERR, _END):
             os.mkfifo(directory / name, 0o600)
         self._open: list[int] = []
-        # Read and write: that opens at once, and the shell on the other side has somebody to read from.
+        # Read and write: this opens without blocking, and gives the shell's end a peer.
         self._stay = self._fd(_STAY, os.O_RDWR)
         self.stdout = self._fd(_OUT, os.O_RDONLY)
         self.stderr = self._fd(_ERR, os.O_RDONLY)
@@ -61,17 +61,17 @@ class Gate:
         return fd
 
     def argv(self, command: list[str], address_space_bytes: int | None = None) -> list[str]:
-        """The container's command.
+        """Return the container's command.
 
         Args:
-            command: the program's.
-            address_space_bytes: limit of its virtual memory, which Docker has no word for.
+            command: of the program.
+            address_space_bytes: limit of its virtual memory, for which Docker has no option.
         """
         limit_kib = "" if address_space_bytes is None else str(address_space_bytes // 1024)
         return [SHELL, "-c", SCRIPT, str(self.directory), limit_kib, *command]
 
     def is_reached(self) -> bool:
-        """Whether the program's process stands at the gate."""
+        """Return whether the program's process waits at the gate."""
         try:
             self._go = self._fd(_GO, os.O_WRONLY)
         except OSError as error:
@@ -81,7 +81,7 @@ class Gate:
         return True
 
     def wait(self, until: float) -> bool:
-        """Look again and again until it stands there, or until a time (monotonic, s)."""
+        """Poll until the program waits at the gate, or until a time (monotonic, s)."""
         while not self.is_reached():
             if time.monotonic() > until:
                 return False
@@ -89,11 +89,11 @@ class Gate:
         return True
 
     def release(self) -> None:
-        """Let the program go."""
+        """Release the program."""
         os.write(self._go, b"\n")
 
     def exit_word(self, patience_s: float = _WORD_S) -> int | None:
-        """What the shell says that the program ended with (128 and more: by a signal); None when it says nothing."""
+        """Return the exit code of the program as the shell reports it (128 and more: by a signal), or None without a report."""
         poll = select.poll()
         poll.register(self._end, select.POLLIN)
         poll.poll(patience_s * 1e3)
@@ -113,7 +113,7 @@ class Gate:
             os.close(fd)
 
     def close(self) -> None:
-        """Close and remove everything."""
+        """Close and remove the pipes and the folder."""
         for fd in list(self._open):
             self._close(fd)
         with suppress(OSError):

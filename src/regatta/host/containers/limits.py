@@ -1,4 +1,4 @@
-"""The limits of a container read back from the kernel: its CPUs, its quota of processor time, its capabilities."""
+"""Read the limits of a container back from the kernel: CPUs, CPU quota, capabilities."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from regatta.host.values.plan_cell import PlanCell
 
 
 class ContainerLimits:
-    """Those of one container. `begin` when its program is let go, `finish` when that has ended."""
+    """The limits of one container. Call `begin` when its program is released, `finish` when the program has ended."""
 
     def __init__(self, where: str, cell: PlanCell, pid: int, cores: list[int]) -> None:
-        """Args:
-        where: for messages: the engine that made it.
-        cell: of the plan.
-        pid: the container's first process.
-        cores: CPUs that were asked for.
+        """Read the limits.
+
+        Args:
+            where: the engine that made the container, for messages.
+            cell: of the plan.
+            pid: the container's first process.
+            cores: requested CPUs.
 
         Raises:
-            OSError: the process is gone.
+            OSError: the process no longer exists.
         """
         self._where = where
         self._cell = cell
@@ -35,14 +37,14 @@ class ContainerLimits:
         self._throttled: int | None = None
 
     def check(self) -> None:
-        """Compare what holds with what was asked for: Docker leaves out what a kernel cannot do with no more than a warning.
+        """Compare the effective limits with the requested ones: Docker only warns when the kernel does not support a limit.
 
         Raises:
-            HostError: it is something else.
+            HostError: a limit differs.
         """
         processors = isolation_of(self._cell).get("processors")
         if not self._allowed <= self._cores or (processors and self._allowed != self._cores):
-            # Version 2 of control groups gives a container other CPUs without a word where it may not have these.
+            # If these CPUs are not available, cgroup v2 silently assigns others.
             raise HostError(
                 self._where, f"a container on CPUs {sorted(self._cores)}", f"one on {sorted(self._allowed)}",
                 "let Docker's own group have these CPUs: they may be in a partition of others",
@@ -69,21 +71,21 @@ class ContainerLimits:
             )  # fmt: skip
 
     def begin(self) -> None:
-        """From here on it counts."""
+        """Start counting."""
         self._before = cpu_quota.throttled_ns(*self._group) if self._group else None
 
     def finish(self) -> None:
-        """Read what a quota did, while the container is still there."""
+        """Read the throttling by the quota while the container still exists."""
         after = cpu_quota.throttled_ns(*self._group) if self._group else None
         self._throttled = None if after is None or self._before is None else after - self._before
 
     def throttled(self) -> dict[str, Any]:
-        """How long a quota held the program up, where there is one."""
+        """Return the time that the program was throttled, for a cell with a quota."""
         return {} if self._quota is None else {"throttled_ns": self._throttled}
 
 
 def _effective(pid: int) -> int:
-    """The effective capabilities of a process as a mask; 0 where it is gone."""
+    """Return the effective capabilities of a process as a mask; 0 if it no longer exists."""
     try:
         with open(f"/proc/{pid}/status") as file:
             return next((int(line.split()[1], 16) for line in file if line.startswith("CapEff:")), 0)

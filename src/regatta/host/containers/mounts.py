@@ -1,4 +1,4 @@
-"""What a container sees of the host: the files that its cell names, under their own paths, and nothing else."""
+"""Mount only the files that a cell names into its container, under their host paths."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from regatta.host.values.plan_cell import PlanCell
 
 
 def mounts_of(cell: PlanCell, writable: Iterable[Path], gate: Path) -> list[dict[str, Any]]:
-    """The engine's `Mounts`: the cell's files and folders read-only, the program's own writable, the gate's read-only.
+    """Return the engine's `Mounts`: the cell's files and folders and the gate's read-only, the program's own writable.
 
-    The folder that holds the program's own is not among them: what is mounted cannot be replaced by a link.
+    The parent of the program's own folders is not mounted: a mount point cannot be replaced by a link.
     """
     return [
         *(_bind(path, True) for path in _read_only(cell)),
         *(_bind(str(folder), False) for folder in writable),
-        # Pipes can be written to all the same; they cannot be replaced.
+        # A read-only mount still allows writing to the pipes, but not replacing them.
         _bind(str(gate), True),
     ]
 
@@ -29,7 +29,7 @@ def _bind(path: str, read_only: bool) -> dict[str, Any]:
 
 
 def _read_only(cell: PlanCell) -> list[str]:
-    """Paths in an order in which none hides another; those inside another need no mount of their own."""
+    """Return paths ordered so that none hides another. A path inside another needs no mount."""
     paths = [file["path"] for file in cell["files"]]
     for folder in cell["isolation"]["folders"]:
         paths += [folder, *_links_out_of(folder)]
@@ -46,7 +46,7 @@ def _inside(path: str, folder: str) -> bool:
 
 @cache
 def _links_out_of(folder: str) -> tuple[str, ...]:
-    """What links in a runtime's folder lead to elsewhere: a distribution keeps a JVM's configuration in /etc."""
+    """Return targets of links that lead out of a runtime's folder: distributions keep a JVM's configuration in /etc."""
     return tuple(dict.fromkeys(_targets(os.path.realpath(folder))))
 
 
@@ -61,7 +61,7 @@ def _targets(root: str) -> Iterator[str]:
 
 
 def container_command(cell: PlanCell, argv: list[str]) -> list[str]:
-    """A command as it is executed inside. A program of the host that is a link is called by what it is a link to, which is there."""
+    """Return the command to execute inside. A host program that is a link is replaced by its target, which is mounted."""
     if argv[0] in cell["isolation"]["programs"]:
         return argv
     real = os.path.realpath(argv[0])

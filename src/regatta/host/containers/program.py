@@ -1,4 +1,4 @@
-"""The program of a container from the gate to its end: let go, waited for, its numbers read before the container goes."""
+"""Control the program of a container from the gate to its end: release it, wait, and read its usage before removal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from regatta.host.measure.process import (
 )
 from regatta.host.values.plan_cell import PlanCell
 
-#: some tenths of a second, if the machine is not stuck
+#: Usually some 0.1 s, unless the machine is stuck.
 START_S = 60.0
 
 #: <linux/pidfd.h>, Linux 6.15 and later: struct pidfd_info of 64 bytes, `mask` first and `exit_code` last
@@ -40,7 +40,7 @@ _BY_SIGNAL = 128
 
 
 class Program:
-    """The program of a container that has been started: it stands at the gate."""
+    """The program of a started container, waiting at the gate."""
 
     def __init__(self, engine: Engine, container: str, gate: Gate, cell: PlanCell, cores: list[int]) -> None:
         self._gate = gate
@@ -82,13 +82,13 @@ class Program:
         self._fds = []
 
     def throttled(self) -> dict[str, Any]:
-        """What the record says of a quota, once the program has ended."""
+        """Return the record's fields about a quota, after the program has ended."""
         return self._limits.throttled()
 
     def attend(
         self, launch: Launch, stop: StopSignals, let_go: Callable[[], None], ended: Callable[[], None]
     ) -> tuple[Outcome, ContainerUsage]:
-        """Let it go, wait for its end or its timeout, read what it used, and let the container end."""
+        """Release the program, wait for its end or its timeout, read its usage, and let the container end."""
         stdout = Capture(self._gate.stdout, launch.output_bytes, launch.hash_stdout)
         stderr = Capture(self._gate.stderr, launch.output_bytes, False)
         if stop.received:
@@ -121,7 +121,7 @@ class Program:
         return outcome, usage
 
     def complete(self, outcome: Outcome, container_code: int) -> None:
-        """Once the container is gone: how the program ended, and the rest of what it printed."""
+        """After the container is removed, set the exit code or signal and read the rest of the output."""
         ending = self._ending or ending_by_kernel(self._main)
         word = container_code if self._word is None else self._word
         outcome.exit_code, outcome.signal = ending or ending_by_word(word)
@@ -129,7 +129,7 @@ class Program:
         outcome.stderr.drain(REST_BYTES)
 
     def _ask_to_end(self) -> None:
-        """SIGTERM to the program and its descendants."""
+        """Send SIGTERM to the program and its descendants."""
         for pid in _descendants(self._pid):
             with suppress(OSError):
                 os.kill(pid, signal.SIGTERM)
@@ -137,7 +137,7 @@ class Program:
             signal.pidfd_send_signal(self._main, signal.SIGTERM)
 
     def _end_all(self) -> None:
-        """Kill the first process, and the kernel every other one of the container."""
+        """Kill the first process. The kernel then kills all others in the container."""
         with suppress(OSError):
             signal.pidfd_send_signal(self._holder, signal.SIGKILL)
 
@@ -150,7 +150,7 @@ def _descendants(pid: int) -> list[int]:
 
 
 def ending_by_kernel(pidfd: int) -> tuple[int | None, int | None] | None:
-    """(exit code, signal) of a process that was waited for by somebody; None where the kernel does not tell."""
+    """Return (exit code, signal) of a process that its parent has reaped; None if the kernel does not report them."""
     info = bytearray(_INFO.pack(_PIDFD_INFO_EXIT, 0))
     try:
         fcntl.ioctl(pidfd, _PIDFD_GET_INFO, info)
@@ -164,6 +164,6 @@ def ending_by_kernel(pidfd: int) -> tuple[int | None, int | None] | None:
 
 
 def ending_by_word(code: int) -> tuple[int | None, int | None]:
-    """The same from a shell's exit code, which is 128 and the signal's number. A program may end with such a code by itself."""
+    """Return (exit code, signal) from a shell's exit code: 128 + signal. A program may also exit with such a code itself."""
     number = code - _BY_SIGNAL
     return (None, number) if number in signal.valid_signals() else (code, None)

@@ -1,4 +1,4 @@
-"""What a container used, from its control groups, version 2 or 1, which stay until the gate lets it end."""
+"""Read the resource usage of a container from its control groups (v2 or v1), which exist until the gate lets it end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regatta.host.measure.cgroup_mounts import mounts, paths_of
 
-#: Version 1 tells its times in ns, version 2 in us. Version 1 counts user and system by samples at the clock's ticks, the sum exactly.
+#: v1 reports times in ns, v2 in us. v1 samples user and system time at clock ticks; its total is exact.
 _CPU = {
     1: {"all": ("cpuacct.usage", ""), "user": ("cpuacct.usage_user", ""), "system": ("cpuacct.usage_sys", "")},
     2: {"all": ("cpu.stat", "usage_usec"), "user": ("cpu.stat", "user_usec"), "system": ("cpu.stat", "system_usec")},
@@ -20,7 +20,7 @@ _OOM = {1: "memory.oom_control", 2: "memory.events"}
 
 @dataclass
 class ContainerUsage:
-    """What the program and its children used. None: not told, and `untold` says why, by key of the record."""
+    """Usage of the program and its children. None: not available; `untold` has the reason, by key of the record."""
 
     version: int
     cpu_ns: int
@@ -34,15 +34,17 @@ class ContainerUsage:
 
 
 class ContainerGroups:
-    """The groups that a process is in. `begin` when its program is let go, `finish` when that has ended."""
+    """The control groups of a process. Call `begin` when its program is released, `finish` when the program has ended."""
 
     def __init__(self, pid: int, container: str) -> None:
-        """Args:
-        pid: the container's first process.
-        container: its id, which the groups' paths hold.
+        """Open the files of the groups.
+
+        Args:
+            pid: the container's first process.
+            container: its ID, which the paths of the groups contain.
 
         Raises:
-            LookupError: there are none, or they are another's: the process is not on this machine.
+            LookupError: no groups, or those of another container: the process is not on this machine.
         """
         self.version, self._folders = _find(pid, container)
         self._fds: dict[str, int] = {}
@@ -95,14 +97,14 @@ class ContainerGroups:
         return counts
 
     def processes(self) -> list[int]:
-        """Everything that runs in the container."""
+        """Return all processes in the container."""
         try:
             return [int(word) for word in (self._folders[0] / "cgroup.procs").read_text().split()]
         except OSError:
             return []
 
     def begin(self) -> None:
-        """From here on it counts. The peak of memory begins anew where the kernel lets it: Docker's own is in it until then."""
+        """Start counting. Reset the memory peak, which includes Docker's own; a kernel that cannot reset it yields no peak."""
         peak = self._fds.get(_PEAK[self.version])
         try:
             self._peak_fresh = peak is not None and os.pwrite(peak, b"0", 0) > 0
@@ -111,7 +113,7 @@ class ContainerGroups:
         self._before = self._counts()
 
     def finish(self) -> ContainerUsage:
-        """What was used since `begin`."""
+        """Return the usage since `begin`."""
         after = self._counts()
         since: dict[str, int | None] = {}
         untold: dict[str, str] = {}
@@ -140,14 +142,14 @@ class ContainerGroups:
 
 
 def _split(total_ns: int, user_ns: int, system_ns: int) -> tuple[float, float]:
-    """User and system time in s: the total in the proportion of what was sampled, as the kernel does it for `wait4`."""
+    """Return user and system time in s: the total, split in proportion to the samples, as the kernel does for `wait4`."""
     sampled = user_ns + system_ns
     user_s = total_ns / 1e9 * (user_ns / sampled if sampled else 1.0)
     return user_s, total_ns / 1e9 - user_s
 
 
 def _find(pid: int, container: str) -> tuple[int, list[Path]]:
-    """Version and folders of a container's groups."""
+    """Return the version and folders of a container's groups."""
     paths = {key: path for key, path in paths_of(pid).items() if container in path}
     folders: dict[int, list[Path]] = {1: [], 2: []}
     for kind, point, options in mounts():
