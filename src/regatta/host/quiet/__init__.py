@@ -1,5 +1,5 @@
-"""Making a host quiet, and putting all of it back.
+"""Make a host quiet, and restore it.
 
-Every knob finds what it would change, keeps what was there on the host's disk before its first change, sets, reads back, and
-puts back what was kept. Plain standard library for Python 3.9: it travels to the hosts in the zipapp, as its verb `quiet`.
+Every knob finds the values to change and stores them on the host's disk before its first change. It sets, reads back, and
+restores the stored values. Standard library for Python 3.9 only: the package runs on hosts as the zipapp's verb `quiet`.
 """

@@ -1,4 +1,4 @@
-"""The zipapp's verb `quiet`: look at the host, make it quiet, put everything back. Prints one JSON object."""
+"""The zipapp's verb `quiet`: show the host's state, make it quiet, restore it. Prints one JSON object."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _UNFIT = 3
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the verb; returns 0, or 3 when a knob that exists could not be set.
+    """Run the verb; return 0, or 3 if an available knob could not be set.
 
     Args:
-        argv: what follows `quiet` in the command line.
+        argv: the arguments after `quiet` in the command line.
     """
     arguments = _parser().parse_args(argv)
     try:
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _enter(host: QuietHost, command: Sequence[str]) -> int:
-    """Become a command inside the partition of the measured CPUs; returns only where that failed."""
+    """Enter the partition of the measured CPUs and execute a command; return only on failure."""
     entry = partition_entry(host)
     if entry is None:
         raise HostError(

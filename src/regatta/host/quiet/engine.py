@@ -1,4 +1,4 @@
-"""The three verbs over all knobs: look, make quiet, put back."""
+"""Run the three verbs over all knobs: status, apply, restore."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from regatta.host.quiet.state import Before, StateFolder
 from regatta.host.quiet.swap import Swap
 from regatta.host.quiet.units import Units
 
-#: in the order of setting; putting back goes the other way. Units come first, for some of them set what others set too.
-#: Hardware threads go last and come back first: what hangs on a CPU is lost to sight while that is off.
+#: In the order of setting; restoring uses the reverse. Units are first, because some of them set the same values as other knobs.
+#: Hardware threads are set last and restored first: the settings of a CPU are not visible while it is offline.
 KNOBS: tuple[Knob, ...] = (
     Units(), Governor(), Boost(), Aslr(), HugePages(), Swap(), Swappiness(), Watchdogs(), TimerMigration(),
     Interrupts(), WorkQueues(), KernelThreads(), Services(), PageCache(), Siblings(),
@@ -30,7 +30,7 @@ _NEVER_HERE = (errno.EPERM, errno.EACCES, errno.EROFS)
 
 
 def status(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> Outcome:
-    """Look, and change nothing. Raises StoreError."""
+    """Report the state without changes. Raises StoreError."""
     before = folder.load()
     restarted = before is not None and before.boot_id != host.boot_id
     kept = Before(host.boot_id) if before is None or restarted else before
@@ -45,14 +45,14 @@ def status(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> 
 
 
 def apply(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> Outcome:
-    """Make the host quiet. What is kept already stays as it is, so that a second time changes nothing.
+    """Make the host quiet. Stored values are not overwritten, so a second call changes nothing.
 
     Args:
-        left: names of knobs not to touch.
+        left: names of knobs to leave unchanged.
 
     Raises:
-        StoreError: what is kept cannot be read.
-        OSError: nothing can be kept; nothing was changed then.
+        StoreError: the stored values cannot be read.
+        OSError: values cannot be stored; nothing was changed.
     """
     before = folder.load()
     restarted = before is not None and before.boot_id != host.boot_id
@@ -88,10 +88,10 @@ def apply(host: QuietHost, folder: StateFolder, left: Collection[str] = ()) -> O
 
 
 def restore(host: QuietHost, folder: StateFolder) -> Outcome:
-    """Put back what is kept. After a restart of the host all of it is back already, for no knob changes what outlives one.
+    """Restore the stored values. After a reboot nothing is left to restore, because no knob changes persistent settings.
 
     Raises:
-        StoreError: what is kept cannot be read.
+        StoreError: the stored values cannot be read.
     """
     before = folder.load()
     if before is None or before.boot_id != host.boot_id:
@@ -108,10 +108,10 @@ def restore(host: QuietHost, folder: StateFolder) -> Outcome:
         _restore_one(host, knob, before.of(knob.name), report, gone, left)
     reports = [reports_by_name[name] for name in NAMES]
     if left:
-        # What is out of sight may come back with what could not be put back.
+        # Places that are gone may reappear with those that could not be restored.
         for name, places in gone.items():
             left.setdefault(name, {}).update(places)
-        # In the order in which they were kept, which is that of setting.
+        # In the order in which they were stored, which is the order of setting.
         before.values = {
             name: {key: value for key, value in before.of(name).items() if key in left[name]}
             for name in before.values
@@ -124,7 +124,7 @@ def restore(host: QuietHost, folder: StateFolder) -> Outcome:
 
 
 def _remember(before: Before, knob: Knob, found: Found) -> None:
-    """Keep what will be changed, but never in place of what is kept."""
+    """Store the values that will change, without overwriting stored ones."""
     for item in found.items:
         if item.now != item.wanted:
             before.values.setdefault(knob.name, {}).setdefault(item.key, item.now)
@@ -162,7 +162,7 @@ def _apply_one(host: QuietHost, knob: Knob, before: Before, refused: dict[str, l
     report.places, report.refused = [], []
     for item in found.items:
         now = item.now
-        # What appeared since it was kept is left for the next time: nothing is changed that is not kept.
+        # A place that appeared after storing waits for the next call: only stored places are changed.
         if now != item.wanted and item.key in saved:
             now = _set(host, knob, item, report, refused)
         report.places.append(_place(host, knob, item, now, saved))
@@ -174,7 +174,7 @@ def _apply_one(host: QuietHost, knob: Knob, before: Before, refused: dict[str, l
 
 
 def _set(host: QuietHost, knob: Knob, item: Item, report: KnobReport, refused: dict[str, list[str]]) -> str:
-    """Set one place and read it back; returns what is there now."""
+    """Set one place and read it back; return its current value."""
     reason, code = _try(host, knob, item.key, item.wanted)
     got = _get(host, knob, item.key)
     where = knob.describe(host, item.key)
@@ -249,7 +249,7 @@ def _restore_one(
 
 
 def _try(host: QuietHost, knob: Knob, key: str, value: str) -> tuple[str, int | None]:
-    """Set a place; returns why it was refused ("": it was not) and the kernel's number for that."""
+    """Set a place; return the reason and errno of a refusal ("" on success)."""
     try:
         knob.put(host, key, value)
     except OSError as error:

@@ -1,10 +1,10 @@
-"""Services and other people's processes off the measured CPUs, by control groups.
+"""Keep services and other users' processes off the measured CPUs with control groups.
 
-Version 2: the groups of services get the housekeeping CPUs; or, where the host is to isolate, the measured CPUs become a
-partition of their own that nothing else can use. Version 1: processes of the root cpuset move to a cpuset of ours.
+Version 2: the groups of services get the housekeeping CPUs. With isolation, the measured CPUs instead become an exclusive
+partition. Version 1: processes of the root cpuset move to a cpuset that Regatta creates.
 
-Groups from which measurements may come keep all CPUs: that by which this command came, those of people who are logged in,
-of Slurm and of Docker.
+Groups from which measurements may start keep all CPUs: the group of this command, those of logged-in users, of Slurm and
+of Docker.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from regatta.host.quiet.interrupts import allowed_cpus, is_kernel_thread
 from regatta.host.quiet.knob import Found, Item, Knob, of_cpus
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list
 
-#: groups, and on version 1 programs, from which measurements may come
+#: groups (on version 1: programs) from which measurements may start
 SPARED = ("user.slice", "ssh*", "slurm*", "docker*", "containerd*")
 _DEEPEST = 3
 
@@ -94,7 +94,7 @@ class Services(Knob):
         return found
 
     def _confined_to(self, host: QuietHost, key: str, told: list[str]) -> str:
-        """The CPUs that a group shall have: all but the noisy of those it has; a group with no others is left."""
+        """Return the wanted CPUs of a group: its own without the noisy ones. A group with only noisy CPUs keeps them."""
         now = self.get(host, key) or _ALL
         if now == _ALL:
             return cpu_list_text(host.housekeeping)
@@ -142,7 +142,7 @@ class Services(Knob):
             host.write(f"{folder}/{_CPUS}", value)
 
     def after_setting(self, host: QuietHost) -> list[str]:
-        """Version 1: move what runs in the root cpuset into ours, but for those by which measurements come."""
+        """Version 1: move processes of the root cpuset into Regatta's, except those from which measurements may start."""
         for version, base in _mounts(host):
             folder = f"{base}/{_OTHERS}"
             if version == 1 and (host.root / folder).is_dir():
@@ -151,7 +151,7 @@ class Services(Knob):
 
 
 def partition_entry(root: QuietHost) -> str | None:
-    """The file by which a process enters the partition of the measured CPUs; None: there is none."""
+    """Return the file through which a process enters the partition of the measured CPUs; None: no partition exists."""
     for version, base in _mounts(root):
         folder = f"{base}/{_PARTITION}"
         if version == 2 and _partition_state(root, folder) not in (None, _ABSENT):
@@ -168,7 +168,7 @@ def _partition_state(host: QuietHost, folder: str) -> str | None:
 
 
 def _remove_group(host: QuietHost, folder: str) -> None:
-    """Put its processes back where they came from, the group above it, and remove it."""
+    """Move the group's processes to its parent group, and remove the group."""
     if not (host.root / folder).is_dir():
         return
     if host.read(f"{folder}/cpuset.cpus.partition") not in (None, "member"):
@@ -194,7 +194,7 @@ def _move_processes(host: QuietHost, base: str, folder: str) -> list[str]:
         allowed, name = allowed_cpus(host, pid), host.read(f"proc/{pid}/comm") or ""
         if allowed is None or not host.noisy.intersection(parse_cpu_list(allowed)):
             continue
-        # One that chose its own CPUs would lose the choice by the move, for good on older kernels.
+        # On older kernels, the move would permanently discard an affinity that the process chose itself.
         if _is_spared(name) or allowed != everywhere:
             kept.append(name)
             continue
@@ -207,7 +207,7 @@ def _move_processes(host: QuietHost, base: str, folder: str) -> list[str]:
 
 
 def _ancestors(host: QuietHost) -> set[str]:
-    """This process and those it descends from, but for the first: by their like the measurements will come."""
+    """Return this process and its ancestors except the first: measurements may start from similar processes."""
     found: set[str] = set()
     pid = str(os.getpid())
     while pid not in found and pid not in ("0", "1"):
@@ -218,7 +218,7 @@ def _ancestors(host: QuietHost) -> set[str]:
 
 
 def _mounts(host: QuietHost) -> list[tuple[int, str]]:
-    """(version, folder as a key) of the hierarchies that may have cpusets, version 2 first."""
+    """Return (version, folder as a key) of the hierarchies that may have cpusets, version 2 first."""
     found = []
     for line in (host.read("proc/self/mounts") or "").splitlines():
         _, point, kind, options, *_ = line.split()
@@ -231,7 +231,7 @@ def _mounts(host: QuietHost) -> list[tuple[int, str]]:
 
 
 def _own_path(host: QuietHost) -> PurePosixPath:
-    """This process' group of version 2, as a path below its mount."""
+    """Return this process's group of version 2, as a path below its mount."""
     for line in (host.read("proc/self/cgroup") or "").splitlines():
         if line.startswith("0::"):
             return PurePosixPath(line[3:].lstrip("/"))
@@ -259,7 +259,7 @@ def _descendants(host: QuietHost, folder: str) -> Iterator[str]:
 def _confined(
     host: QuietHost, base: str, folder: str, own: PurePosixPath, told: list[str], depth: int = 1
 ) -> Iterator[str]:
-    """The groups to confine, each as high up as none that is spared lies in it."""
+    """Yield the groups to confine: the topmost ones that contain no spared group."""
     for child in _children(host, folder):
         relative = PurePosixPath(child).relative_to(base)
         if relative.name == _PARTITION:

@@ -1,4 +1,4 @@
-"""The host as the knobs see it: files below a root, commands, affinities. Another root, or a subclass, in tests."""
+"""The host as the knobs see it: files below a root, commands, affinities. Tests use another root or a subclass."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from regatta.host.errors import HostError
 from regatta.host.values.cpu_list import cpu_list_text, parse_cpu_list
 
 CPU = "sys/devices/system/cpu"
-#: what swapoff needs to bring some GiB back in from a slow disk
+#: enough for swapoff to read some GiB back from a slow disk
 _COMMAND_TIMEOUT_S = 600.0
 
 
 class QuietHost:
-    """One host, and the CPUs that shall be quiet there.
+    """A host and its CPUs to make quiet.
 
     Attributes:
-        root: where `proc` and `sys` lie; commands are run only where it is the real one.
-        measured: CPUs to measure on; empty: not said.
-        siblings: hardware threads that share a core with these, and are neither measured on nor named for housekeeping.
-        shared: hardware threads beside measured ones that were asked for all the same.
+        root: parent of `proc` and `sys`; commands are run only if it is the real root.
+        measured: CPUs to measure on; empty: not given.
+        siblings: hardware threads that share a core with these, and are neither measured on nor given for housekeeping.
+        shared: hardware threads that share a core with measured ones but were requested explicitly.
         housekeeping: CPUs for everything else; by default all that are neither measured on nor siblings.
-        isolate: whether the measured CPUs shall be a partition of their own, which a process must enter to use them.
+        isolate: whether to make the measured CPUs a partition, which a process must enter to use them.
     """
 
     def __init__(
@@ -36,8 +36,10 @@ class QuietHost:
         housekeeping: Iterable[int] = (),
         isolate: bool = False,
     ) -> None:
-        """Raises:
-        HostError: a CPU is not there, or is to be measured on and to keep house.
+        """Read the CPUs of the host.
+
+        Raises:
+            HostError: a CPU does not exist, or is listed both for measuring and for housekeeping.
         """
         self.root = root
         self.is_real = root == Path("/")
@@ -51,7 +53,7 @@ class QuietHost:
         return parse_cpu_list(self.read(f"{CPU}/present") or "") or sorted(os.sched_getaffinity(0))
 
     def look_again(self) -> None:
-        """Find siblings and housekeeping CPUs among those that run now."""
+        """Find siblings and housekeeping CPUs among the online CPUs."""
         online = parse_cpu_list(self.read(f"{CPU}/online") or "") or self._present()
         beside = [
             set(parse_cpu_list(self.read(f"{CPU}/cpu{cpu}/topology/thread_siblings_list") or "")) - {cpu}
@@ -80,23 +82,23 @@ class QuietHost:
 
     @property
     def boot_id(self) -> str:
-        """What the kernel calls this start of it; volatile settings live as long."""
+        """Return the kernel's ID of this boot; volatile settings last as long."""
         return self.read("proc/sys/kernel/random/boot_id") or "unknown"
 
     def read(self, key: str) -> str | None:
-        """A file's text without white space around it; None where it is not there or cannot be read."""
+        """Return a file's text, stripped; None if it does not exist or cannot be read."""
         try:
             return (self.root / key).read_text(errors="replace").strip()
         except OSError:
             return None
 
     def find(self, pattern: str) -> list[str]:
-        """Keys of the files that match, those with numbers in their order."""
+        """Return keys of the files that match, in numeric order."""
         found = (str(path.relative_to(self.root)) for path in self.root.glob(pattern))
         return sorted(found, key=lambda key: [(len(part), part) for part in key.split("/")])
 
     def why_fixed(self, key: str) -> str:
-        """Why a file can never be written here: it is not there, or its file system is read-only; "": it can."""
+        """Return the reason why a file can never be written (it does not exist, or its file system is read-only), or ""."""
         path = self.root / key
         try:
             status = os.statvfs(path)
@@ -105,7 +107,7 @@ class QuietHost:
         return f"/{key} is read-only" if status.f_flag & os.ST_RDONLY else ""
 
     def write(self, key: str, text: str) -> None:
-        """Write to a file that is there, in one piece as the kernel wants it.
+        """Write to an existing file in a single call, as the kernel requires.
 
         Raises:
             OSError: refused.
@@ -125,20 +127,20 @@ class QuietHost:
         (self.root / key).rmdir()
 
     def set_affinity(self, pid: int, cpus: Sequence[int]) -> None:
-        """Let a task run on these CPUs only. Raises OSError."""
+        """Restrict a task to these CPUs. Raises OSError."""
         if not self.is_real:
             raise OSError(errno.EOPNOTSUPP, "tasks of another root are not touched")
         os.sched_setaffinity(pid, cpus)
 
     def has_program(self, name: str) -> bool:
-        """Whether a command can be run here."""
+        """Return whether a command can be run here."""
         return self.is_real and shutil.which(name, path=_path()) is not None
 
     def run(self, argv: Sequence[str]) -> str:
-        """Run a command; returns what it printed.
+        """Run a command; return its output.
 
         Raises:
-            OSError: it cannot be run, or failed: with its own words.
+            OSError: it cannot be run, or failed; with its error message.
         """
         try:
             done = subprocess.run(
@@ -155,5 +157,5 @@ class QuietHost:
 
 
 def _path() -> str:
-    """Where the system's own commands are, whatever the path of the user who became root."""
+    """Return a PATH with the system directories, independent of the PATH of the user who became root."""
     return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -1,4 +1,4 @@
-"""What the kernel itself runs on the measured CPUs: interrupts, work queues, threads."""
+"""Keep the kernel's own work off the measured CPUs: interrupts, work queues, threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DEFAULT = "proc/irq/default_smp_affinity"
 
 
 class _Masks(Knob):
-    """Files with sets of CPUs, in either of the kernel's forms; values are kept in its list form."""
+    """Files with sets of CPUs, as masks or lists; values are stored as lists."""
 
     def is_mask(self, key: str) -> bool:
         return True
@@ -33,7 +33,7 @@ class _Masks(Knob):
         host.write(key, cpu_mask_text(parse_cpu_list(value)) if self.is_mask(key) else value)
 
     def off_the_noisy(self, host: QuietHost, keys: list[str]) -> Found:
-        """What touches the measured CPUs goes to those that keep house; the rest stays where it is."""
+        """Return the files: sets that include noisy CPUs are to get the housekeeping CPUs, others stay unchanged."""
         wanted = {}
         for key in keys:
             now = self.get(host, key)
@@ -44,7 +44,7 @@ class _Masks(Knob):
 
 
 class Interrupts(_Masks):
-    """Device interrupts, and where new ones will go."""
+    """Device interrupts, and the default for new ones."""
 
     name = "interrupts"
     aim = "device interrupts on the housekeeping CPUs"
@@ -75,7 +75,7 @@ class Interrupts(_Masks):
 
 
 class WorkQueues(_Masks):
-    """The kernel's unbound work queues. Those bound to a CPU serve what that CPU itself began."""
+    """Unbound work queues of the kernel. Bound ones are left: they serve work that their CPU started."""
 
     name = "workqueues"
     aim = "unbound work of the kernel on the housekeeping CPUs"
@@ -91,7 +91,7 @@ class WorkQueues(_Masks):
 
 
 class KernelThreads(Knob):
-    """Threads of the kernel that are not bound to a CPU by their nature. A key is the thread's number and its start."""
+    """Kernel threads that are not inherently bound to a CPU. A key is the thread's ID and start time."""
 
     name = "kernel_threads"
     aim = "movable kernel threads on the housekeeping CPUs"
@@ -138,7 +138,7 @@ class KernelThreads(Knob):
 
 
 def allowed_cpus(host: QuietHost, pid: str) -> str | None:
-    """The CPUs a task may use, in list form; None: it is gone."""
+    """Return the CPUs that a task may use, as a list; None: it no longer exists."""
     for line in (host.read(f"proc/{pid}/status") or "").splitlines():
         name, _, value = line.partition(":")
         if name == "Cpus_allowed_list":
@@ -147,19 +147,19 @@ def allowed_cpus(host: QuietHost, pid: str) -> str | None:
 
 
 def is_kernel_thread(host: QuietHost, pid: str) -> bool:
-    """Whether it is a thread of the kernel, or gone."""
+    """Return whether a process is a kernel thread or no longer exists."""
     identity = _identity(host, pid)
     return identity is None or bool(identity[1] & _PF_KTHREAD)
 
 
 def _identity(host: QuietHost, pid: str) -> tuple[str, int] | None:
-    """(start in ticks since boot, flags) of a process; None: it is gone."""
+    """Return (start in ticks since boot, flags) of a process; None: it no longer exists."""
     words = (host.read(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
     return (words[19], int(words[6])) if len(words) > 19 else None
 
 
 def _kernel_threads(host: QuietHost) -> Iterator[tuple[str, str, int]]:
-    """(number, start, flags) of each."""
+    """Yield (ID, start, flags) of each kernel thread."""
     for key in host.find("proc/[0-9]*"):
         pid = key.split("/")[1]
         identity = _identity(host, pid) if pid.isdigit() else None

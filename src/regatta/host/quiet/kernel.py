@@ -1,4 +1,4 @@
-"""Settings of the kernel that are one value each."""
+"""Kernel settings with a single value each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BRACKETS = re.compile(r"\[([^]]+)\]")
 
 
 class _Values(Knob):
-    """Files with one value each; those that are not there on this kernel are passed over."""
+    """Files with one value each; files that this kernel does not have are skipped."""
 
     wanted: ClassVar[Mapping[str, str]] = {}
 
@@ -24,7 +24,7 @@ class _Values(Knob):
 
 
 class Aslr(_Values):
-    """Random addresses. Without them a program's layout is one and the same, and so is the layout's effect on its speed."""
+    """Address space randomization. Without it, a program's layout is constant, and so is its effect on speed."""
 
     name = "aslr"
     aim = "the same addresses in every process"
@@ -35,7 +35,7 @@ class Aslr(_Values):
 
 
 class HugePages(_Values):
-    """Transparent huge pages for who asks for them: with `never` a runtime's own flag for them would do nothing."""
+    """Transparent huge pages on request only: with `never`, a runtime's own flag for them would have no effect."""
 
     name = "thp"
     aim = "transparent huge pages only for memory whose program asks for them"
@@ -54,7 +54,7 @@ class HugePages(_Values):
 
 
 class Watchdogs(_Values):
-    """The watchdogs for locked-up CPUs: one takes a hardware counter, the other wakes every CPU each four seconds."""
+    """Watchdogs for locked-up CPUs: one occupies a hardware counter, the other wakes every CPU every 4 s."""
 
     name = "watchdogs"
     aim = "no NMI watchdog, no soft lockup watchdog"
@@ -68,7 +68,7 @@ class Watchdogs(_Values):
 
 
 class TimerMigration(_Values):
-    """Timers armed on an idle CPU go to one that is busy, which is the measured one."""
+    """Migration of timers from an idle CPU to a busy one, which is the measured CPU."""
 
     name = "timer_migration"
     aim = "timers stay on the CPU that armed them"
@@ -79,7 +79,7 @@ class TimerMigration(_Values):
 
 
 class Swappiness(_Values):
-    """How gladly the kernel swaps; 1, for 0 makes it kill processes before it swaps at all."""
+    """Swappiness of the kernel: 1, because with 0 the kernel kills processes before it swaps."""
 
     name = "swappiness"
     aim = "the kernel swaps only where it must"
@@ -90,7 +90,7 @@ class Swappiness(_Values):
 
 
 class PageCache(Knob):
-    """The page cache, dropped once when the host is made quiet. There is nothing to put back."""
+    """The page cache, dropped once when the host is made quiet. Nothing is restored."""
 
     name = "page_cache"
     aim = "the page cache as empty as after a start, once"
@@ -102,7 +102,7 @@ class PageCache(Knob):
         return Found(missing=host.why_fixed(self._FILE))
 
     def drop(self, host: QuietHost) -> None:
-        """Write back what is dirty, then drop. Raises OSError."""
+        """Write back dirty pages, then drop the cache. Raises OSError."""
         if host.is_real:
             os.sync()
         host.write(self._FILE, "3")

@@ -1,4 +1,4 @@
-"""What every knob is: places, each with a value that is there and one that is wanted."""
+"""The interface of a knob: places, each with a current and a wanted value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regatta.host.quiet.host import QuietHost
 
 @dataclass(frozen=True)
 class Item:
-    """One place of a knob. `key` names it: a file below the root, or what the knob itself makes of it."""
+    """One place of a knob. `key` identifies it: a file below the root, or a name that the knob defines."""
 
     key: str
     now: str
@@ -20,13 +20,13 @@ class Item:
 
 @dataclass
 class Found:
-    """What a knob found on the host.
+    """The state that a knob found on the host.
 
     Attributes:
         items: its places, in the order in which they are set.
-        told: what people should know of them.
-        missing: why there is nothing to set here; "": there is.
-        asked: whether it was asked for at all; if not, `missing` says what is to be named.
+        told: notes for users.
+        missing: why nothing can be set here; "": something can.
+        asked: whether the knob was requested; if not, `missing` states the required option.
     """
 
     items: list[Item] = field(default_factory=list)
@@ -36,16 +36,16 @@ class Found:
 
 
 class Knob:
-    """One thing that disturbs measurements. A subclass says where it is and what is wanted; files need no more than `find`.
+    """One source of disturbance. A subclass defines its places and wanted values; for files, `find` is sufficient.
 
     Attributes:
-        name: by which people and the kept state know it.
-        aim: what a quiet host has here.
-        effect: what it does to measurements where it cannot be set.
-        level: how fit a host is without it, `poor`, `fair` or `good`.
-        keys: what its keys look like, so that kept state can name no other file.
-        may_refuse: single places may be bound by the hardware or a driver: told, but no failure.
-        restore_forward: put back in the order of setting; all others in the reverse.
+        name: identifies it for users and in the stored state.
+        aim: the wanted state of a quiet host.
+        effect: the effect on measurements if it cannot be set.
+        level: fitness of a host without it, `poor`, `fair` or `good`.
+        keys: pattern of its keys, so that the stored state cannot name any other file.
+        may_refuse: hardware or a driver may fix single places: reported, but no failure.
+        restore_forward: restore in the order of setting; the others are restored in reverse.
     """
 
     name = ""
@@ -57,27 +57,27 @@ class Knob:
     restore_forward = False
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
-        """Look at the host. `saved`: key -> what was there before the first change, as far as it was changed."""
+        """Inspect the host. `saved`: key -> value before the first change, for changed places."""
         raise NotImplementedError
 
     def get(self, host: QuietHost, key: str) -> str | None:
-        """What is there now; None: the place is gone."""
+        """Return the current value; None: the place no longer exists."""
         return host.read(key)
 
     def put(self, host: QuietHost, key: str, value: str) -> None:
-        """Set it. Raises OSError."""
+        """Set a place. Raises OSError."""
         host.write(key, value)
 
     def describe(self, host: QuietHost, key: str) -> str:
-        """The place in words."""
+        """Return a description of the place."""
         return key if ":" in key else f"/{key}"
 
     def after_setting(self, host: QuietHost) -> list[str]:
-        """What is to be done once its places are set, each time; returns what people should know."""
+        """Finish each time after the places are set; return notes for users."""
         return []
 
     def found_files(self, host: QuietHost, wanted: Mapping[str, str]) -> Found:
-        """Its places where they are files: those of `wanted` (key -> value) that are there and can be written."""
+        """Return the places of a knob that sets files: those of `wanted` (key -> value) that exist and are writable."""
         found, reasons = Found(), []
         for key, value in wanted.items():
             reason = host.why_fixed(key)
@@ -92,7 +92,7 @@ class Knob:
 
 
 def of_cpus(host: QuietHost) -> Found | None:
-    """Why a knob about the measured CPUs has nothing to do; None: it has."""
+    """Return why a knob about the measured CPUs has nothing to do; None: it applies."""
     if not host.measured:
         return Found(missing="no CPUs to measure on are named (regatta_cpus)", asked=False)
     if not host.housekeeping:

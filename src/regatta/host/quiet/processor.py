@@ -13,7 +13,7 @@ _POLICY = rf"{CPU}/cpufreq/policy[0-9]+"
 
 
 class Governor(Knob):
-    """The frequency governor of every policy, also of CPUs that only keep house: they share caches and the power budget."""
+    """The frequency governor of every policy, including housekeeping CPUs: they share caches and the power budget."""
 
     name = "governor"
     aim = "the governor performance on every CPU"
@@ -41,14 +41,14 @@ class Governor(Knob):
 
 
 class Boost(Knob):
-    """Turbo and boost, by whichever switch the driver has."""
+    """Turbo and boost, through any switch that the driver provides."""
 
     name = "boost"
     aim = "no frequency beyond the nominal one"
     effect = "the frequency depends on temperature, power and on how many cores are busy"
     level = "fair"
     keys = re.compile(rf"{CPU}/(intel_pstate/no_turbo|cpufreq/boost|cpufreq/policy[0-9]+/boost)")
-    # Where there is a switch for all, a policy's own obeys only while that one is on.
+    # If a global switch exists, a policy's own switch has an effect only while the global one is on.
     restore_forward = True
 
     def find(self, host: QuietHost, saved: Mapping[str, str]) -> Found:
@@ -64,7 +64,7 @@ class Boost(Knob):
 
 
 class Siblings(Knob):
-    """The hardware threads beside the measured ones, one by one: `smt/control` would bring back more than was there."""
+    """Hardware threads that share a core with measured ones, switched individually: `smt/control` would restore too many."""
 
     name = "smt"
     aim = "no second hardware thread on a measured core"
@@ -76,7 +76,7 @@ class Siblings(Knob):
         if not host.measured:
             return Found(missing="no CPUs to measure on are named (regatta_cpus)", asked=False)
         wanted = {f"{CPU}/cpu{cpu}/online": "0" for cpu in host.siblings}
-        # The kernel forgets whose sibling a CPU is while that is off.
+        # The kernel does not report the siblings of an offline CPU.
         wanted.update((key, "0") for key in saved if self.get(host, key) is not None)
         shared = cpu_list_text(host.shared)
         told = (

@@ -1,4 +1,4 @@
-"""What a knob answers, for people and for the roles."""
+"""Reports of the knobs, for users and for the Ansible roles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regatta.host.quiet.knob import Knob
 
 @dataclass
 class Place:
-    """One place: what was there before the first change ("": unchanged), what is there and what is wanted."""
+    """One place: its value before the first change ("": unchanged), its current value and the wanted one."""
 
     where: str
     before: str
@@ -29,14 +29,14 @@ class Problem:
 
 @dataclass
 class KnobReport:
-    """One knob's answer.
+    """The report of one knob.
 
     Attributes:
         state: `quiet`, `noisy`, `not available`, `not asked`, or `left` (by request); after `restore`: `restored`,
             `nothing kept`, `back by restart`.
-        changed: how many places were written.
-        refused: places that the hardware or a driver holds: told, no failure.
-        told: what people should know.
+        changed: number of places written.
+        refused: places that the hardware or a driver fixes: reported, no failure.
+        told: notes for users.
     """
 
     name: str
@@ -52,17 +52,17 @@ class KnobReport:
 
 
 def report_of(knob: Knob, state: str = "quiet") -> KnobReport:
-    """An empty answer of a knob."""
+    """Return an empty report of a knob."""
     return KnobReport(knob.name, knob.aim, knob.effect, knob.level, state)
 
 
 @dataclass
 class Outcome:
-    """All knobs' answers to one command.
+    """The reports of all knobs for one command.
 
     Attributes:
-        kept: whether something that was there before is (still) kept on the host.
-        restarted: whether the host has started anew since it was kept.
+        kept: whether values are (still) stored on the host.
+        restarted: whether the host has rebooted since they were stored.
     """
 
     verb: str
@@ -74,14 +74,14 @@ class Outcome:
 
     @property
     def changed(self) -> int:
-        """How many places were written."""
+        """Return the number of places written."""
         return sum(knob.changed for knob in self.knobs)
 
     @property
     def failed(self) -> bool:
-        """Whether a place that is there did not take its value."""
+        """Return whether an existing place did not take its value."""
         return any(knob.problems for knob in self.knobs)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return the outcome as a JSON object."""
         return {**asdict(self), "changed": self.changed, "failed": self.failed}

@@ -1,4 +1,4 @@
-"""What was there before, kept on the host's disk: written and synced before the first change, replaced by renaming."""
+"""Store previous values on the host's disk: written and synced before the first change, replaced by renaming."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _FIX = "restart the host, which brings its own settings back, and delete the fil
 
 @dataclass
 class Before:
-    """What was there, and for whom it was changed.
+    """The previous values, and the request that changed them.
 
     Attributes:
-        boot_id: the start of the kernel in which it was so.
-        cpus, housekeeping, isolate: what was asked for.
+        boot_id: the boot of the kernel during which they were read.
+        cpus, housekeeping, isolate: of the request.
         values: knob -> key -> value before the first change.
-        refused: knob -> keys of the places that did not take their value the last time, and need not.
+        refused: knob -> keys of the places that did not take their value last time, and need not.
         dropped: the page cache has been dropped.
     """
 
@@ -40,7 +40,7 @@ class Before:
     dropped: bool = False
 
     def of(self, knob: str) -> Mapping[str, str]:
-        """Key -> value before, of one knob."""
+        """Return key -> previous value of one knob."""
         return self.values.get(knob, {})
 
 
@@ -48,9 +48,11 @@ class StateFolder:
     """The folder on the host's disk."""
 
     def __init__(self, folder: Path, keys: Mapping[str, Pattern[str]]) -> None:
-        """Args:
-        folder: made when something is kept.
-        keys: knob -> what its keys look like; a file that names anything else is refused.
+        """Use a folder.
+
+        Args:
+            folder: created when values are stored.
+            keys: knob -> pattern of its keys; a file with any other key is refused.
         """
         self.folder = folder
         self.path = folder / _NAME
@@ -58,10 +60,10 @@ class StateFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep others from changing this host at the same time.
+        """Prevent concurrent changes to this host.
 
         Raises:
-            HostError: someone does, or the folder is another user's.
+            HostError: another process holds the lock, or another user owns the folder.
             OSError: the folder cannot be made.
         """
         self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -76,7 +78,7 @@ class StateFolder:
             yield
 
     def _check_owner(self) -> None:
-        """What is kept decides what is written as root: nobody else may have a hand in it."""
+        """Check that only this user can write the folder: its content decides what is written as root."""
         status = os.lstat(self.folder)
         if status.st_uid != os.geteuid() or status.st_mode & 0o022 or not os.path.isdir(self.folder):
             raise HostError(
@@ -86,10 +88,10 @@ class StateFolder:
             )  # fmt: skip
 
     def load(self) -> Before | None:
-        """What is kept; None: nothing.
+        """Return the stored values; None: nothing is stored.
 
         Raises:
-            StoreError: it cannot be read, or is not what was written here.
+            StoreError: they cannot be read, or were not written by this class.
         """
         try:
             value = json.loads(self.path.read_bytes())
@@ -123,12 +125,12 @@ class StateFolder:
         return ""
 
     def save(self, before: Before) -> None:
-        """Keep it: on the disk when this returns. Raises OSError."""
+        """Store the values durably. Raises OSError."""
         data = json.dumps({"version": _VERSION, **asdict(before)}, indent=1).encode() + b"\n"
         write_whole(self.path, data, 0o644, durable=True)
 
     def forget(self) -> None:
-        """Remove what was kept: all of it is back. Raises OSError."""
+        """Remove the stored values after a complete restore. Raises OSError."""
         with contextlib.suppress(FileNotFoundError):
             self.path.unlink()
             sync(self.folder)

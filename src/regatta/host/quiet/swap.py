@@ -9,15 +9,15 @@ from collections.abc import Mapping
 from regatta.host.quiet.host import QuietHost
 from regatta.host.quiet.knob import Found, Item, Knob
 
-#: a negative priority is the kernel's own choice: it falls with every area, and cannot be asked for
+#: The kernel assigns negative priorities itself: they decrease with every area and cannot be requested.
 _CHOSEN = "on"
 _OCTAL = re.compile(r"\\([0-7]{3})")
-#: of the memory that is free, so much stays so when swap comes back in
+#: free memory that must remain when swap is read back
 _SPARE_KIB = 256 * 1024
 
 
 class Swap(Knob):
-    """Every swap area off, and back with its priority."""
+    """Disable every swap area; restore it with its priority."""
 
     name = "swap"
     aim = "no swap"
@@ -29,8 +29,8 @@ class Swap(Knob):
         areas = _areas(host)
         if areas is None:
             return Found(missing="/proc/swaps is not there")
-        # Priorities that the kernel chooses fall in the order of swapon. Those that are left keep theirs where the lowest
-        # goes first, and what comes back in the reverse order gets its own.
+        # The kernel's own priorities decrease in the order of swapon. Disabling the lowest first leaves the others unchanged, and
+        # enabling in the reverse order restores all.
         items = [Item(f"swap:{path}", now, "off") for path, (now, _) in areas.items()]
         items += [Item(key, "off", "off") for key in saved if key[5:] not in areas]
         if items and not (host.has_program("swapoff") and host.has_program("swapon")):
@@ -51,7 +51,7 @@ class Swap(Knob):
 
 
 def _areas(host: QuietHost) -> dict[str, tuple[str, int]] | None:
-    """Path -> ("on" or "on, priority N", KiB used), the lowest priority first."""
+    """Return path -> ("on" or "on, priority N", KiB used), the lowest priority first."""
     text = host.read("proc/swaps")
     if text is None:
         return None
@@ -68,7 +68,7 @@ def _areas(host: QuietHost) -> dict[str, tuple[str, int]] | None:
 
 
 def _check_room(host: QuietHost, path: str) -> None:
-    """Raise OSError where what is swapped out would not fit into memory."""
+    """Raise OSError if the swapped-out pages would not fit into memory."""
     used_kib = (_areas(host) or {}).get(path, ("", 0))[1]
     for line in (host.read("proc/meminfo") or "").splitlines():
         if line.startswith("MemAvailable:"):

@@ -1,4 +1,4 @@
-"""Services and timers of systemd that start work of their own accord."""
+"""Services and timers of systemd that start work by themselves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from regatta.host.quiet.host import QuietHost
 from regatta.host.quiet.knob import Found, Item, Knob
 
-#: what distributions start by themselves; those that a host has not are passed over
+#: units that distributions start by default; those missing on a host are skipped
 NOISY_UNITS = (
     "anacron.timer", "apt-daily.timer", "apt-daily-upgrade.timer", "btrfs-balance.timer", "btrfs-scrub.timer",
     "dnf-automatic.timer", "dnf-makecache.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer",
@@ -21,7 +21,7 @@ NOISY_UNITS = (
 
 
 class Units(Knob):
-    """Stopped, not disabled: a restart of the host brings them back without us."""
+    """Units to stop, not disable: a reboot of the host starts them again."""
 
     name = "units"
     aim = "no timers and services that start work of their own accord"
@@ -45,7 +45,7 @@ class Units(Knob):
         return Found(items, self._running(host, states) or ([] if items else ["none of them is active"]))
 
     def _running(self, host: QuietHost, states: Mapping[str, str]) -> list[str]:
-        """Work that has begun is not broken off: half an upgrade is worse than a disturbed run."""
+        """Report work that has begun; it is not aborted, because half an upgrade is worse than a disturbed run."""
         timers = [name for name in states if name.endswith(".timer")]
         try:
             begun = _states(host, [name.replace(".timer", ".service") for name in timers], "activating")
@@ -61,7 +61,7 @@ class Units(Knob):
 
 
 def _states(host: QuietHost, units: Iterable[str], *further: str) -> dict[str, str]:
-    """Unit -> `active` or `inactive` (or one of `further`), of those that the host has.
+    """Return unit -> `active` or `inactive` (or one of `further`), for units that the host has.
 
     Raises:
         OSError: systemctl failed.
