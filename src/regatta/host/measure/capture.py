@@ -1,4 +1,4 @@
-"""The beginning and the end of what a process prints, however much it prints."""
+"""Keep the head and the tail of a process's output of any size."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import zlib
 from regatta.host.values.record import Output
 
 _CHUNK_BYTES = 65536
-#: some milliseconds: then timeouts and signals have their turn
+#: a few milliseconds, so that timeouts and signals are handled in between
 _TURN_BYTES = 64 * _CHUNK_BYTES
 #: more than any pipe holds
 REST_BYTES = 1 << 30
 
 
 class Capture:
-    """Drains the read end of a pipe and keeps `cap_bytes`: the first half of them and the last.
+    """Drain the read end of a pipe and keep `cap_bytes`: half from the start, half from the end.
 
-    The rest is counted (and hashed where a digest is asked for) and dropped, so that a gigabyte costs no memory and no disk.
+    The rest is counted, hashed if a digest is requested, and dropped, so a gigabyte of output uses no memory and no disk.
     """
 
     def __init__(self, fd: int, cap_bytes: int, hashed: bool) -> None:
@@ -32,7 +32,7 @@ class Capture:
         os.set_blocking(fd, False)
 
     def drain(self, at_most: int = _TURN_BYTES) -> bool:
-        """Read what is there now, but not without end from one that prints without end. Returns False at end of file."""
+        """Read the available data, at most `at_most` bytes. Return False at end of file."""
         end = self.total + at_most
         while self.total < end:
             try:
@@ -61,12 +61,12 @@ class Capture:
 
     @property
     def cut(self) -> bool:
-        """True when something between head and tail was dropped."""
+        """Return whether data between head and tail was dropped."""
         return self.total > len(self._head) + len(self._tail)
 
     @property
     def kept(self) -> bytes:
-        """Head and tail in one, with a mark where something was dropped."""
+        """Return head and tail, with a mark where data was dropped."""
         if self.cut:
             dropped = self.total - len(self._head) - len(self._tail)
             return bytes(self._head) + b"\n[... %d bytes dropped ...]\n" % dropped + bytes(self._tail)
@@ -74,11 +74,11 @@ class Capture:
 
     @property
     def sha256(self) -> str | None:
-        """Digest of everything that was printed; None when it was not asked for."""
+        """Return the digest of the complete output; None if it was not requested."""
         return self._hash.hexdigest() if self._hash is not None else None
 
     def to_json(self) -> Output:
-        """The record's `stdout` or `stderr`."""
+        """Return the record's `stdout` or `stderr`."""
         if not self.total:
             return {"bytes": 0, "head": ""}
         if not self.cut:

@@ -1,7 +1,7 @@
-"""Accounting of whole process trees by a control group, version 2 or 1, where this process may make one.
+"""Account for whole process trees with a control group, version 2 or 1, where this process may create one.
 
-The runner has one group for its measured processes. It moves itself in for the moment of the start, so that the child is
-born inside, and out again: a move costs 10 us, a group for each invocation would cost ten times that.
+The runner has one group for its measured processes. It enters the group for the start, so that the child is created inside,
+and leaves it again: a move costs 10 us, a new group per invocation ten times as much.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EMPTY_S = 5.0
 
 @dataclass
 class TreeUsage:
-    """What a process tree used: CPU in ns, peak memory in bytes, OOM kills. None: not told."""
+    """Usage of a process tree: CPU in ns, peak memory in bytes, OOM kills. None: not available."""
 
     version: int
     cpu_ns: int | None
@@ -32,12 +32,14 @@ class TreeUsage:
 
 
 class _Group:
-    """One directory of one hierarchy, and the way in and out."""
+    """One directory of one hierarchy, with moves into it and out of it."""
 
     def __init__(self, home: Path, own: Path | None = None) -> None:
-        """Args:
-        home: where the group is made.
-        own: where this process is; None: there.
+        """Make the group.
+
+        Args:
+            home: parent of the new group.
+            own: group of this process; None: `home`.
         """
         self.directory = home / f"{_PREFIX}{os.getpid()}"
         self.directory.mkdir()
@@ -73,7 +75,7 @@ class _Group:
 
 
 def _remove(directory: Path) -> None:
-    """Remove a group, within a second: the kernel refuses while what ended in it is on its way out."""
+    """Remove a group; retry for 1 s, because the kernel refuses until its processes have exited completely."""
     for _ in range(100):
         try:
             directory.rmdir()
@@ -97,7 +99,7 @@ def _field(text: bytes, name: bytes) -> int:
 
 
 class TreeAccounting:
-    """The group of the measured processes. Use `begin`, start the process, `started`, and `finish` when it has ended."""
+    """The group of the measured processes. Call `begin`, start the process, `started`, and `finish` after it has ended."""
 
     def __init__(
         self, version: int, homes: list[Path], quota_home: Path | None = None, own: Path | None = None
@@ -106,20 +108,20 @@ class TreeAccounting:
 
         Args:
             version: of control groups.
-            homes: where the groups are made.
-            quota_home: where the one is made that can have a quota of processor time; None: no quota is wanted.
-            own: with version 2, the group of this process, where that is another one.
+            homes: parents of the new groups.
+            quota_home: parent of a group that can have a CPU quota; None: no quota is needed.
+            own: with version 2, the group of this process if it differs.
 
         Raises:
             OSError: not allowed here.
         """
         self.version = version
-        #: why there can be no quota; "" where there can
+        #: reason why no quota is possible; "" if one is possible
         self.no_quota = "nobody asked for one" if quota_home is None else ""
         self._groups: list[_Group] = []
-        #: entered with a quota only: in a group of its own a process weighs otherwise beside those of other groups
+        #: Entered only with a quota: a separate group changes a process's CPU weight relative to other groups.
         self._quota_group: _Group | None = None
-        #: the folder with the quota, be it the group's own or not
+        #: the folder with the quota: the group's own or that of `_quota_group`
         self._quota_folder: Path | None = None
         self._limited = False
         try:
@@ -154,10 +156,10 @@ class TreeAccounting:
             self.no_quota = f"{group.directory}: the controller cpu is not there"
 
     def limit(self, quota: float | None) -> str:
-        """Give what begins next so many processors' worth of time; None: all there is.
+        """Set the CPU quota of the next process, in processors; None: unlimited.
 
         Returns:
-            Why that cannot be, or "": it was read back.
+            The reason why the quota does not hold, or "" if it was read back.
         """
         if quota is None and not self._limited:
             return ""
@@ -172,7 +174,7 @@ class TreeAccounting:
         return "" if quota is None else why_not(self._quota_folder, self.version, quota)
 
     def throttled_ns(self) -> int | None:
-        """How long what began last was held up by its quota, summed over processors; None: not told."""
+        """Return how long the quota throttled the last process, summed over processors; None: not available."""
         if self._quota_folder is None or not self._limited or self._throttled_before is None:
             return None
         now = throttled_ns(self._quota_folder, self.version)
@@ -197,13 +199,13 @@ class TreeAccounting:
         return _field(_read(self._events), b"oom_kill")
 
     def begin(self) -> None:
-        """Move this process inside. Nobody has been there since `finish`, so that what was read then is where to begin."""
+        """Move this process inside. The group was empty since `finish`, so the values read then are the starting point."""
         self._peak_fresh = self._reset_peak()
         for group in self._entered():
             group.enter()
 
     def _reset_peak(self) -> bool:
-        """Version 1 resets at any write; version 2 per descriptor since Linux 6.12. Without it there is no peak to tell."""
+        """Reset the peak. v1 resets at any write; v2 per descriptor since Linux 6.12. Without a reset, no peak is reported."""
         if self._peak is None:
             return False
         try:
@@ -218,7 +220,7 @@ class TreeAccounting:
             group.leave()
 
     def finish(self) -> TreeUsage:
-        """What the tree has used since `begin`. The moment of the start (some 0.2 ms of the runner's CPU) is in it."""
+        """Return the usage of the tree since `begin`, including the start (about 0.2 ms of the runner's CPU time)."""
         peak = int(_read(self._peak) or b"0") if self._peak_fresh else 0
         cpu_ns, oom_kills = self._cpu_ns(), self._oom_kills()
         usage = TreeUsage(
@@ -237,14 +239,14 @@ class TreeAccounting:
 
 
 def _above(point: str, path: str) -> list[Path]:
-    """A group and those above it, up to where its hierarchy is mounted."""
+    """Return a group and its ancestors up to the mount point of the hierarchy."""
     top = Path(point)
     folder = Path(point + path)
     return [folder, *(above for above in folder.parents if above == top or top in above.parents)]
 
 
 def _can_hand_down(folder: Path) -> bool:
-    """Whether groups below have the controller cpu (version 2)."""
+    """Return whether child groups have the controller cpu (version 2)."""
     try:
         return "cpu" in (folder / "cgroup.subtree_control").read_text().split()
     except OSError:
@@ -253,7 +255,7 @@ def _can_hand_down(folder: Path) -> bool:
 
 @dataclass
 class _Attempt:
-    """Where to try to make the groups; the fields are those of `TreeAccounting`."""
+    """A place to try for the groups; the fields are those of `TreeAccounting`."""
 
     version: int
     homes: list[Path]
@@ -284,13 +286,13 @@ def _attempts(with_quota: bool) -> list[_Attempt]:
 
 
 def open_accounting(with_quota: bool = False) -> tuple[TreeAccounting | None, str]:
-    """Make the group where this process may.
+    """Make the group in the first place where this process may.
 
     Args:
-        with_quota: whether `TreeAccounting.limit` will be asked for; where it cannot be, `no_quota` says why.
+        with_quota: whether `TreeAccounting.limit` will be called; if no quota is possible, `no_quota` has the reason.
 
     Returns:
-        It, or None and the reason.
+        The accounting, or None and the reason.
     """
     reason = "no control groups are mounted"
     for attempt in _attempts(with_quota):
@@ -306,10 +308,10 @@ def open_accounting(with_quota: bool = False) -> tuple[TreeAccounting | None, st
 
 
 def end_stale_groups() -> int:
-    """Kill what still runs in groups of runners that are gone, and remove the groups. The host's lock must be held.
+    """Kill the remaining processes in groups of dead runners, and remove the groups. Requires the host lock.
 
     Returns:
-        How many processes were killed.
+        The number of killed processes.
     """
     killed = 0
     own = paths_of("self")
@@ -317,11 +319,11 @@ def end_stale_groups() -> int:
         key = "" if kind == "cgroup2" else next((c for c in own if c in options), None)
         if key is None or key not in own:
             continue
-        # With a quota, the group may be further up.
+        # With a quota, the group may be in an ancestor.
         homes = _above(point, own[key]) if kind == "cgroup2" else [Path(point + own[key])]
         for directory in (found for home in homes for found in home.glob(f"{_PREFIX}*")):
             owner = directory.name[len(_PREFIX) :]
-            # One with this process' own number is stale too: this one has made none yet.
+            # A group with this process's PID is stale too: this process has not made one yet.
             if not owner.isdigit() or (int(owner) != os.getpid() and process_start(int(owner)) is not None):
                 continue
             with contextlib.suppress(OSError):
@@ -331,11 +333,11 @@ def end_stale_groups() -> int:
 
 
 def _kill_members(directory: Path) -> int:
-    """Kill what is in a group until it is empty, at most `_EMPTY_S`; returns how many there were."""
+    """Kill the processes of a group until it is empty, for at most `_EMPTY_S`; return their number."""
     killed: set[str] = set()
     deadline = time.monotonic() + _EMPTY_S
     while (members := (directory / "cgroup.procs").read_text().split()) and time.monotonic() < deadline:
-        # 0 is one of another name space, which has no number here.
+        # 0 is a process of another PID namespace, which has no PID here.
         for pid in (member for member in members if member != "0"):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)

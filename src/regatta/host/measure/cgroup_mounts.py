@@ -1,10 +1,10 @@
-"""Where control groups are mounted, and which of them a process is in."""
+"""Find the mount points of control groups, and the groups of a process."""
 
 from __future__ import annotations
 
 
 def mounts() -> list[tuple[str, str, set[str]]]:
-    """(file system, mount point, options) of the control group mounts."""
+    """Return (file system, mount point, options) of the control group mounts."""
     found = []
     try:
         with open("/proc/self/mounts") as file:
@@ -18,7 +18,7 @@ def mounts() -> list[tuple[str, str, set[str]]]:
 
 
 def paths_of(pid: int | str) -> dict[str, str]:
-    """Controller ("" for version 2) -> path of a process' group (a number, or "self") under its mount."""
+    """Return controller ("" for version 2) -> path of the group of a process (PID or "self") under its mount."""
     paths = {}
     try:
         with open(f"/proc/{pid}/cgroup") as file:

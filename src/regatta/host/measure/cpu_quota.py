@@ -1,4 +1,4 @@
-"""How much processor time a control group may use, version 2 or 1: set, read back, and how long it held processes up."""
+"""Set and read back the CPU quota of a control group, version 2 or 1, and read its throttling."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from pathlib import Path
 
 from regatta.host.measure.cgroup_mounts import mounts, paths_of
 
-#: one processor's worth of time in it is a quota of 1
+#: A quota of 1 is this much processor time per period.
 PERIOD_US = 100_000
 _FILE = {1: "cpu.cfs_quota_us", 2: "cpu.max"}
 _PERIOD_FILE = "cpu.cfs_period_us"
 
 
 def quota_us(quota: float) -> int:
-    """A quota in processors as microseconds in a period."""
+    """Convert a quota in processors to microseconds per period."""
     return round(quota * PERIOD_US)
 
 
 def can_limit(folder: Path, version: int) -> bool:
-    """Whether a group takes a quota: the controller is there."""
+    """Return whether a group accepts a quota: the controller is available."""
     return (folder / _FILE[version]).exists()
 
 
 def set_quota(folder: Path, version: int, quota: float | None) -> None:
-    """Give a group so many processors' worth of time, or all there is. The period begins anew.
+    """Set the quota of a group in processors; None: unlimited. A new period starts.
 
     Raises:
-        OSError: the kernel refuses it, as version 1 does where a group above has less.
+        OSError: the kernel refuses it, as version 1 does if an ancestor has less.
     """
     if version == 2:
         amount = "max" if quota is None else str(quota_us(quota))
         (folder / _FILE[2]).write_text(f"{amount} {PERIOD_US}")
         return
-    # A quota that is there is taken away first: with another period it may be more than a group above has.
+    # Remove an existing quota first: with another period it may exceed that of an ancestor.
     (folder / _FILE[1]).write_text("-1")
     (folder / _PERIOD_FILE).write_text(str(PERIOD_US))
     if quota is not None:
@@ -40,7 +40,7 @@ def set_quota(folder: Path, version: int, quota: float | None) -> None:
 
 
 def quota_of(folder: Path, version: int) -> tuple[int | None, int]:
-    """What a group may use as (microseconds, of a period of so many); None: no limit of its own.
+    """Return the quota of a group as (microseconds, period in microseconds); None: no limit.
 
     Raises:
         OSError, ValueError: it cannot be read.
@@ -53,7 +53,7 @@ def quota_of(folder: Path, version: int) -> tuple[int | None, int]:
 
 
 def why_not(folder: Path, version: int, quota: float) -> str:
-    """Compare what a group and those above it have with what was asked for; "" where that is what holds."""
+    """Compare the quotas of a group and its ancestors with the requested one; return "" if that one is effective."""
     try:
         found, period_us = quota_of(folder, version)
         if found is None or abs(found / period_us - quota) > 0.5 / PERIOD_US:
@@ -71,7 +71,7 @@ def why_not(folder: Path, version: int, quota: float) -> str:
 
 
 def throttled_ns(folder: Path, version: int) -> int | None:
-    """How long processes of a group were held up by its quota so far, summed over processors; None: not told."""
+    """Return how long the quota has throttled a group so far, summed over processors; None: not available."""
     name, unit = ("throttled_time", 1) if version == 1 else ("throttled_usec", 1000)
     try:
         for line in (folder / "cpu.stat").read_text().splitlines():
@@ -84,7 +84,7 @@ def throttled_ns(folder: Path, version: int) -> int | None:
 
 
 def group_of(pid: int) -> tuple[Path, int] | None:
-    """The group whose quota holds for a process, with its version; None where there is none."""
+    """Return the group whose quota applies to a process, and its version; None if no group has one."""
     paths = paths_of(pid)
     found = None
     for kind, point, options in mounts():

@@ -1,8 +1,9 @@
-"""One measurement at a time on a host: a lock that dies with its holder and says who it is.
+"""Allow one measurement at a time on a host, with a lock that is released when its holder dies.
 
-It is two locks. A Unix socket of an abstract name excludes everybody on the host's network, and no one can delete it. A file
-excludes those who see it, in other network namespaces too. What the file says was written by any user of the host: it is shown,
-bounded and printable, and decides nothing. What the next holder must know to end leftovers is in a file of each user's own.
+It consists of two locks. An abstract Unix socket excludes every process in the host's network namespace and cannot be
+deleted. A file excludes every process that sees it, also in other network namespaces. Any user of the host can write the file:
+its text is shown, bounded and printable, and decides nothing. Each user has a private file with the data that the next holder
+needs to end leftovers.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from regatta.host.printable import printable
 
 DEFAULT_LOCK = "/tmp/regatta-measuring.lock"
 _TEXT_BYTES = 4096
-#: a path has at most 4096 bytes, each of which JSON may write as six
+#: A path has at most 4096 bytes, and JSON may need six per byte.
 _OWN_BYTES = 1 << 16
-#: for people: names of experiments, users and hosts
+#: for users: names of experiments, users and hosts
 _SHOWN = 80
 _SHOWN_KEYS = ("pid", "experiment", "holder", "since")
-#: between looks at a socket that is bound but on which nobody listens yet
+#: between attempts to connect to a socket that is bound but does not listen yet
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 1.0
 
 
 class HostLock:
-    """An exclusive lock that every user of the host can take. Waits for the one who holds it."""
+    """An exclusive lock that every user of the host can take. Waits for the current holder."""
 
     def __init__(
         self,
@@ -51,11 +52,11 @@ class HostLock:
 
         Args:
             path: the lock file.
-            holder: what others are told: who holds it.
-            own: what this user's next holder is told, as `previous`.
+            holder: shown to other users: who holds the lock.
+            own: for the next holder of the same user, as `previous`.
             wait: wait for another holder, or raise.
-            waiting: called before each wait with those of `pid`, `experiment`, `holder` and `since` that are known of who
-                holds it; all are printable.
+            waiting: called before each wait with the known values of `pid`, `experiment`, `holder` and `since` of the
+                current holder; all are printable.
 
         Raises:
             HostError: the file cannot be used, or it is held and `wait` is false.
@@ -69,7 +70,7 @@ class HostLock:
         try:
             self._take_socket()
             self._take_file()
-            #: what the holder before of the same user wrote, who may have been killed and have left a process behind
+            #: data of the same user's previous holder, which may have been killed and left a process behind
             self.previous = self._read_own()
             self._write_own({} if own is None else own)
             self._write({"pid": os.getpid(), "since": _now(), **holder})
@@ -92,14 +93,14 @@ class HostLock:
                     str(self.path), "a plain file of its own", "a link or something else", "remove it"
                 )
             if status.st_uid == os.geteuid() and status.st_size == 0:
-                # For every user of the host, whatever the umask of the first.
+                # Writable for every user of the host, independent of the creator's umask.
                 with contextlib.suppress(OSError):
                     os.fchmod(fd, 0o666)
             return fd
         raise HostError(str(self.path), "a lock file", str(last.strerror), "see who made it, and remove it")
 
     def _take_socket(self) -> None:
-        """Bind the abstract name; what the system has no such sockets for, the file does alone."""
+        """Bind the abstract name. Without support for such sockets, the file is the only lock."""
         name = (
             "\0regatta-measuring-" + hashlib.sha256(os.fsencode(os.path.abspath(self.path))).hexdigest()[:32]
         )
@@ -121,7 +122,7 @@ class HostLock:
                 try:
                     taken.connect(name)
                 except OSError:
-                    # It is gone, or does not listen yet.
+                    # The holder has ended, or does not listen yet.
                     if pause_s == _LONGEST_PAUSE_S:
                         self._must_wait({})
                     time.sleep(pause_s)
@@ -134,7 +135,7 @@ class HostLock:
                     taken.recv(1)
 
     def _take_file(self) -> None:
-        """Lock the file that has the path's name now; one that was deleted locks out nobody any more."""
+        """Lock the file that currently has the path's name; locking a deleted file has no effect."""
         while True:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -142,7 +143,7 @@ class HostLock:
                 if error.errno not in (errno.EAGAIN, errno.EACCES):
                     raise
                 self._must_wait({})
-                # Those who wait for the socket wait for the file's holder, too.
+                # Processes that wait for the socket then wait for the file's holder, too.
                 self._listen()
                 fcntl.flock(self._file, fcntl.LOCK_EX)
             with contextlib.suppress(OSError):
@@ -153,16 +154,16 @@ class HostLock:
             self._file = self._open()
 
     def _listen(self) -> None:
-        """Let others connect, who so learn at once when this one is gone."""
+        """Let others connect, so that they notice immediately when this process ends."""
         if self._socket >= 0:
             with contextlib.suppress(OSError), socket.socket(fileno=os.dup(self._socket)) as bound:
                 bound.listen()
 
     def _must_wait(self, known: dict[str, str]) -> None:
-        """Say for whom.
+        """Report the holder.
 
         Raises:
-            HostError: this one does not wait.
+            HostError: waiting is disabled.
         """
         holder = {**known, **self._told()}
         name = _named(holder)
@@ -174,7 +175,7 @@ class HostLock:
             self._waiting(holder)
 
     def _told(self) -> dict[str, str]:
-        """What the file says of its holder, who may be any user."""
+        """Return the file's description of its holder, which any user may have written."""
         told = _object(self._file, _TEXT_BYTES)
         return {
             key: printable(str(told[key]), _SHOWN)
@@ -183,16 +184,16 @@ class HostLock:
         }
 
     def _write(self, holder: Mapping[str, Any]) -> None:
-        # Where it is somebody else's file, the lock holds all the same; only its text is theirs.
+        # If another user owns the file, the lock is still effective, but the text stays unchanged.
         with contextlib.suppress(OSError):
             os.ftruncate(self._file, 0)
             os.pwrite(self._file, json.dumps(holder).encode(), 0)
 
     def _open_own(self, flags: int) -> int:
-        """This user's own file beside the lock, which nobody else can have written.
+        """Open this user's private file next to the lock, which no other user can have written.
 
         Raises:
-            OSError: there is none, or it is no such file.
+            OSError: the file does not exist or is not private.
         """
         path = f"{self.path}.{os.geteuid()}"
         fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
@@ -214,7 +215,7 @@ class HostLock:
             os.close(fd)
 
     def _write_own(self, own: Mapping[str, Any]) -> None:
-        # Where it cannot be written, leftovers of this run are found by the next of the same experiment only.
+        # If it cannot be written, only the next run of the same experiment finds the leftovers of this run.
         with contextlib.suppress(OSError):
             fd = self._open_own(os.O_RDWR | os.O_CREAT)
             try:
@@ -225,8 +226,8 @@ class HostLock:
                 os.close(fd)
 
     def release(self) -> None:
-        """Give the lock up."""
-        # The file first: who waits for the socket finds it free.
+        """Release the lock."""
+        # The file first, so that processes waiting for the socket find it free.
         for fd in (self._file, self._socket):
             if fd >= 0:
                 os.close(fd)
@@ -238,7 +239,7 @@ def _now() -> str:
 
 
 def _object(fd: int, longest: int) -> dict[str, Any]:
-    """The JSON object at the beginning of a file; {} where it has another text."""
+    """Return the JSON object at the beginning of a file; {} for any other text."""
     try:
         value = json.loads(os.pread(fd, longest, 0))
     except (OSError, ValueError, RecursionError):
@@ -247,7 +248,7 @@ def _object(fd: int, longest: int) -> dict[str, Any]:
 
 
 def _peer(connected: socket.socket) -> dict[str, str]:
-    """The process that listens, as the kernel tells it; {} where it is not in this process' namespace."""
+    """Return the listening process as the kernel reports it; {} if it is not in this process's namespace."""
     with contextlib.suppress(OSError):
         pid, _, _ = struct.unpack("3i", connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
         return {"pid": str(pid)} if pid else {}

@@ -1,4 +1,4 @@
-"""The state of the host around an invocation, from files that stay open: some 50 us a reading."""
+"""Read the state of the host around an invocation from files that stay open: about 50 us per reading."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _read(fd: int, size: int = 4096) -> bytes:
 
 
 def _after(text: bytes, key: bytes, start: int = 0) -> int | None:
-    """The number behind the first `key` from `start` on."""
+    """Return the number after the first `key` from `start` on."""
     position = text.find(key, start)
     if position < 0:
         return None
@@ -48,13 +48,15 @@ def _after(text: bytes, key: bytes, start: int = 0) -> int | None:
 
 
 class HostState:
-    """Reads load, pressure, CPU time, swapping, frequency, temperature and throttling; None for what is not there."""
+    """Reads load, pressure, CPU time, swapping, frequency, temperature and throttling; None for missing values."""
 
     def __init__(self, cores: list[int], root: Path = Path("/"), oom_kills: bool = True) -> None:
-        """Args:
-        cores: CPUs whose frequency and throttling count.
-        root: where `proc` and `sys` lie; another tree in tests.
-        oom_kills: whether those of the whole host are wanted, because nothing tells those of a process tree.
+        """Open the files.
+
+        Args:
+            cores: CPUs whose frequency and throttling are read.
+            root: parent of `proc` and `sys`; another tree in tests.
+            oom_kills: whether to read the OOM kills of the whole host, because those of a process tree are not available.
         """
         proc, sys = root / "proc", root / "sys"
         self._loadavg = _open(proc / "loadavg")
@@ -90,7 +92,7 @@ class HostState:
                 os.close(fd)
 
     def read(self) -> State:
-        """One reading; keys as `docs/protocol.md` lists them for `host_before` and `host_after`."""
+        """Return a reading; `docs/protocol.md` lists the keys for `host_before` and `host_after`."""
         state: State = {"load1": None}
         if self._loadavg is not None:
             state["load1"] = float(_read(self._loadavg, 64).split(b" ", 1)[0])
@@ -109,7 +111,7 @@ class HostState:
         return state
 
     def _read_cpu(self, state: State) -> None:
-        """Seconds over all CPUs since the start: busy (without steal and waiting) and stolen by the hypervisor."""
+        """Read the seconds since boot over all CPUs: busy (without steal and iowait) and stolen by the hypervisor."""
         state["busy_s"] = state["steal_s"] = None
         if self._stat is None:
             return
@@ -121,10 +123,10 @@ class HostState:
             state["steal_s"] = steal / _TICKS
 
     def _read_paging(self) -> State:
-        """Pages swapped, and processes of the whole host killed for lack of memory, since the start.
+        """Return swapped pages and OOM kills of the whole host since boot.
 
-        The kernel needs as long to make vmstat as for all the rest (20 us on two CPUs, more on more). Its counters of
-        swapping stand still on a host without swap, so there it is read once, unless OOM kills are wanted too.
+        The kernel needs as long for vmstat as for all other files (20 us on two CPUs, more on more). Without swap, its swap
+        counters do not change, so it is read only once, unless OOM kills are needed too.
         """
         has_swap = self._swaps is None or _read(self._swaps, 256).count(b"\n") > 1
         if has_swap or self._swap_used or self._oom_kills:

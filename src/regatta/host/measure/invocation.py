@@ -1,4 +1,4 @@
-"""One invocation: the process, what it reported, its surroundings, and the record of it all."""
+"""Run one invocation and make its record: the process, its measurements and the host's state."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _MAXIMUM_RESULTS_BYTES = 64 * 1024 * 1024
 _PADDING_LETTER = "x"
-#: starting a container and looking for some programs in it takes less than a second
+#: starting a container and checking it for programs takes less than a second
 _TRIAL_S = 60.0
 
 _RLIMITS = {
@@ -45,13 +45,13 @@ _RLIMITS = {
 
 
 def in_containers(cells: Iterable[PlanCell]) -> list[PlanCell]:
-    """Those of some cells that run in containers."""
+    """Return the cells that run in containers."""
     return [cell for cell in cells if isolation_kind(cell) == "docker"]
 
 
 @dataclass
 class Run:
-    """One run of a cell's command, with the host's state closely before and after it."""
+    """A run of a cell's command, with the host's state immediately before and after it."""
 
     outcome: Outcome
     tree: TreeUsage | None
@@ -60,17 +60,17 @@ class Run:
     ended_ns: int
     #: the record's `isolation`
     isolation: dict[str, Any]
-    #: the record's `rusage` where `wait4` does not tell it
+    #: the record's `rusage` if `wait4` does not report it
     rusage: Rusage | None = None
 
 
 def _throttled(accounting: TreeAccounting, cell: PlanCell) -> dict[str, Any]:
-    """How long a quota held the invocation up, where its cell has one."""
+    """Return how long a quota throttled the invocation, for a cell with a quota."""
     return {"throttled_ns": accounting.throttled_ns()} if "cpu_quota" in limits_asked(cell) else {}
 
 
 class Bench:
-    """What all invocations of a segment share: the empty directory, the environment, cores, accounting, host state."""
+    """Shared by all invocations of a segment: empty directory, environment, cores, accounting, host state."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Bench:
         kept: Path | None = None,
     ) -> None:
         self.header = header
-        #: folder of the files that are kept beside records; None: none are
+        #: folder of the files that are kept next to records; None: no files are kept
         self.kept = kept
         self.cores = measured
         self.cpus = os.cpu_count() or 1
@@ -97,7 +97,7 @@ class Bench:
         self.containers: Containers | None = None
         self.stop = stop
         self.directory = work_of(scratch)
-        #: whether processes that leave their group are lost: `become_subreaper` said why
+        #: whether processes that leave their group are lost; `become_subreaper` gave the reason
         self.strays = False
         self._scratch = scratch
         self.work = EmptyDirectory(self.directory)
@@ -121,22 +121,22 @@ class Bench:
         scratch.mkdir(parents=True, exist_ok=True)
 
     def cores_of(self, cell: PlanCell) -> list[int]:
-        """CPUs that a cell's processes are allowed to use."""
+        """Return the CPUs that a cell's processes may use."""
         return cores_of(cell, self.cores if self.cores is not None else self.all_cores)
 
     def clear(self) -> None:
-        """Make the working directory and the folder of the results file empty."""
+        """Empty the working directory and the folder of the results file."""
         self._results.make()
         self.work.make()
 
     def close(self) -> None:
-        """Close the descriptors of both, and of the host's state."""
+        """Close the descriptors of both folders and of the host's state."""
         self._results.close()
         self.work.close()
         self.state.close()
 
     def environment_for(self, cell: PlanCell, invocation_id: str, attempt: int) -> dict[str, str]:
-        """The whole environment of one invocation; its padding is drawn from seed, invocation and attempt."""
+        """Return the complete environment of an invocation; its padding is drawn from seed, invocation and attempt."""
         environment = {**self._environment, **cell["environment"], "REGATTA_INVOCATION": invocation_id}
         if self._padding_bound:
             draw = random.Random(f"{self.header['seed']} {self.header['host']} {invocation_id} {attempt}")
@@ -144,10 +144,10 @@ class Bench:
         return environment
 
     def read_results(self, file: str = "") -> tuple[bytes | None, str]:
-        """What the workload wrote, or None and why it is refused ("" when there is nothing).
+        """Return the output of the workload, or None and the reason for refusing it ("" if the file does not exist).
 
         Args:
-            file: name of a file in the working directory; "": the one that `REGATTA_RESULTS` names.
+            file: name of a file in the working directory; "": the file that `REGATTA_RESULTS` names.
         """
         called = file or "REGATTA_RESULTS"
         folder, name = (self.work, file) if file else (self._results, os.path.basename(self._results_name))
@@ -166,13 +166,13 @@ class Bench:
             return None, f"{called}: {error.strerror}"
 
     def contain(self, cells: list[PlanCell], segment: int) -> None:
-        """Make ready for cells in containers: the engine, their images and what is asked of them are looked at.
+        """Prepare for cells in containers: check the engine, their images and their requirements.
 
         Raises:
-            HostError: what is missing.
-            Interrupted: the runner was told to stop.
+            HostError: a requirement is not met.
+            Interrupted: the runner received a stop signal.
         """
-        # Only here, for it brings an HTTP client along.
+        # Imported here because it loads an HTTP client.
         from regatta.host.containers.container import Containers
 
         cores = self.cores if self.cores is not None else self.all_cores
@@ -193,7 +193,7 @@ class Bench:
             timeout_s=cell["timeout_s"],
             output_bytes=self.header["output_kib"] * 1024,
             rlimits=self._rlimits,
-            # Where they are all the same is nothing to set.
+            # If all CPUs are to be used, no affinity is set.
             cores=frozenset(cores) if self.cores is not None or cores != self.all_cores else None,
             hash_stdout=bool(cell["expect"].get("stdout_sha256")),
         )
@@ -211,7 +211,7 @@ class Bench:
             tree = accounting.finish()
         ended_ns = time.monotonic_ns()
         if self.strays:
-            # Nobody brings them back here, so that they are looked for in every process' environment.
+            # Without a subreaper, strays do not return to the runner, so search the environments of all processes.
             outcome.left_behind += end_orphans(self._results_name)
         isolation: dict[str, Any] = {"kind": kind, **limits_asked(cell)}
         if kind == "cgroup" and accounting is None:
@@ -221,7 +221,7 @@ class Bench:
         return Run(outcome, tree, before, self.state.read(), ended_ns, isolation)
 
     def _run_contained(self, cell: PlanCell, launch: Launch) -> Run:
-        assert self.containers is not None  # `contain` comes first
+        assert self.containers is not None  # `contain` sets it
         states: list[State] = []
         ends: list[int] = []
 
@@ -234,7 +234,7 @@ class Bench:
         return Run(done.outcome, done.tree, before, after, ends[0], done.isolation, done.rusage)
 
     def check(self, cell: PlanCell, environment: dict[str, str]) -> str:
-        """Run the cell's check command, not measured; returns why the output is wrong, or nothing."""
+        """Run the cell's check command, not measured; return why the output is wrong, or ""."""
         launch = Launch(
             cell["check"], environment, str(self.directory), cell["timeout_s"], 8192, hash_stdout=True
         )
@@ -256,11 +256,11 @@ class Bench:
 
 
 def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
-    """Run one invocation and make its record (without `sequence`, which the journal gives).
+    """Run an invocation and make its record (without `sequence`, which the journal adds).
 
     Raises:
-        Interrupted: the runner was told to stop; there is no record.
-        OSError: the working directory cannot be made ready.
+        Interrupted: the runner received a stop signal; no record is made.
+        OSError: the working directory cannot be prepared.
     """
     entered_ns = time.monotonic_ns()
     cell, header = row.cell, bench.header
@@ -344,7 +344,7 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
         record["kept"] = keep_files(bench.work, cell["keep"], folder)
     problem = shape_problem(record)
     if problem:
-        # No reader would believe it, and the invocation would be run again for ever.
+        # Readers would reject the record, and the invocation would be repeated forever.
         unreadable, record = record, unmeasured(header, row, attempt, segment)
         record.update(
             {
@@ -359,13 +359,13 @@ def measure(bench: Bench, row: Row, attempt: int, segment: int) -> Record:
 
 
 def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> Record:
-    """Make the record of an invocation that is not run (without `sequence`). Nothing is started.
+    """Make the record of an invocation that is not run (without `sequence`).
 
     Args:
         header: of the plan.
-        row: which invocation; it has no record yet.
+        row: the invocation; it has no record yet.
         segment: the number of the segment.
-        reason: for people.
+        reason: shown to users.
     """
     record = unmeasured(header, row, 0, segment)
     record["status"], record["reason"] = "skipped", reason
@@ -373,7 +373,7 @@ def skip(header: Mapping[str, Any], row: Row, segment: int, reason: str) -> Reco
 
 
 def unmeasured(header: Mapping[str, Any], row: Row, attempt: int, segment: int) -> Record:
-    """Return a record with every key in its order, of an invocation of which nothing is measured."""
+    """Return a record with all keys in order, for an invocation without measurements."""
     nothing: Output = {"bytes": 0, "head": ""}
     return {
         "v": RECORD_VERSION,
@@ -418,9 +418,9 @@ def unmeasured(header: Mapping[str, Any], row: Row, attempt: int, segment: int) 
 
 
 def peak_rss_kib(usage: resource.struct_rusage) -> int | None:
-    """The process' peak resident memory; None where it cannot be told.
+    """Return the peak resident memory of the process; None if it is unknown.
 
-    Linux hands a process' peak on through fork and exec, so that no child shows less than the runner's own.
+    Linux passes the peak of a process on through fork and exec, so a child never shows less than the runner's own.
     """
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return usage.ru_maxrss if usage.ru_maxrss > own else None

@@ -1,4 +1,4 @@
-"""Files that a process leaves in its working directory and that are kept beside its record, such as a flight recording."""
+"""Keep files from a process's working directory next to its record, such as a flight recording."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from regatta.host.measure.scratch import EmptyDirectory, NotPlain, remove_tree
 
 _CHUNK_BYTES = 1 << 20
-#: of one file; a larger one is not kept, for results must go on to have room
+#: per file; larger ones are not kept, so that results still have room
 _MAXIMUM_BYTES = 1 << 30
 
 
 def keep_files(work: EmptyDirectory, names: Sequence[str], target: Path) -> list[dict[str, Any]]:
-    """Move the plain files among `names` from `work` to `target`, durably, before the record that names them.
+    """Move the plain files among `names` durably from `work` to `target`. Call this before writing the record that names them.
 
     Args:
         work: the working directory, in which the process may have done anything.
-        names: of files in it; one that is not there is left out.
-        target: folder of this invocation and attempt; what a killed runner left in it is replaced.
+        names: files in it; missing ones are skipped.
+        target: folder of this invocation and attempt; files that a killed runner left in it are replaced.
 
     Returns:
-        For each file that was there its `name`, and `bytes` and `sha256`, or `error`: why it is not kept. That is no reason to
-        lose the invocation.
+        For each existing file its `name`, and `bytes` and `sha256`, or `error` with the reason why it is not kept. An error
+        does not invalidate the invocation.
     """
     kept: list[dict[str, Any]] = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The processors and the processor time that a cell may use: chosen, tried before anything is measured, and read back."""
+"""Choose the CPUs and the CPU quota of a cell, test them before measuring, and read them back."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from regatta.host.values.plan_cell import PlanCell
 
 
 def isolation_of(cell: PlanCell) -> Mapping[str, Any]:
-    """`isolation` of a cell of the plan, which the usual ones do not have."""
+    """Return `isolation` of a cell of the plan; it is absent for default cells."""
     found: Mapping[str, Any] = cell.get("isolation", {})
     return found
 
 
 def isolation_kind(cell: PlanCell) -> str:
-    """How a cell of the plan is isolated; those that say nothing are in a control group."""
+    """Return the kind of isolation of a cell of the plan; the default is a control group."""
     return str(isolation_of(cell).get("kind", "cgroup"))
 
 
 def quota_asked(cell: PlanCell) -> float | None:
-    """Processors' worth of time that a cell may use; None: no limit."""
+    """Return the CPU quota of a cell in processors; None: no limit."""
     found = isolation_of(cell).get("cpu_quota")
     return None if found is None else float(found)
 
 
 def limits_asked(cell: PlanCell) -> dict[str, Any]:
-    """The limits of a cell as its record repeats them; only those that it has."""
+    """Return the limits of a cell for its record, without absent ones."""
     keys = ("processors", "cpu_quota", "capabilities")
     return {key: isolation_of(cell)[key] for key in keys if isolation_of(cell).get(key)}
 
 
 def cores_of(cell: PlanCell, measured: list[int]) -> list[int]:
-    """The CPUs of a cell: the last of those that are measured on, as many as it may use."""
+    """Return the CPUs of a cell: the last of the measured CPUs, as many as the cell may use."""
     processors = isolation_of(cell).get("processors")
     return sorted(measured)[-processors:] if processors else measured
 
 
 def wants_quota(cells: Iterable[PlanCell]) -> bool:
-    """Whether some cells need a control group with a quota, outside of containers."""
+    """Return whether any cell outside of containers needs a control group with a quota."""
     return any(quota_asked(cell) is not None and isolation_kind(cell) != "docker" for cell in cells)
 
 
 def set_quota(cell: PlanCell, accounting: TreeAccounting | None, why_none: str = "") -> None:
-    """Give what begins next the processor time of its cell.
+    """Set the CPU quota of the next process to that of its cell.
 
     Args:
         cell: of the plan, not in a container.
-        accounting: None: there is no control group.
-        why_none: for that.
+        accounting: None: no control group is available.
+        why_none: the reason for None.
 
     Raises:
-        HostError: the quota cannot be set, or is not what was read back.
+        HostError: the quota cannot be set, or differs when read back.
     """
     quota = quota_asked(cell)
     if accounting is None:
@@ -75,15 +75,15 @@ def check_limits(
     accounting: TreeAccounting | None,
     why_none: str = "",
 ) -> None:
-    """See that the limits of all cells can be set here, before one is measured.
+    """Check before measuring that the limits of all cells can be set here.
 
     Args:
-        cells: that are to be measured.
+        cells: cells to measure.
         measured: CPUs of this host to measure on.
-        accounting, why_none: as `set_quota` has them.
+        accounting, why_none: see `set_quota`.
 
     Raises:
-        HostError: one cannot.
+        HostError: a limit cannot be set.
     """
     own = os.sched_getaffinity(0)
     for cell in cells:

@@ -1,4 +1,4 @@
-"""Time between blocks for a process beside the runner, which works only while nothing is measured."""
+"""Give a companion process of the runner time between blocks; it works only while nothing is measured."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import time
 
 from regatta.host.measure.process import StopSignals
 
-#: what the runner says, and what it waits for
+#: messages of the runner and of the companion
 PAUSE, DONE = b"p", b"d"
-#: at most one pause in so many seconds
+#: minimum time between pauses
 EVERY_S = 5.0
-#: The other side ends itself before this. Usually a pause takes some tenths of a second; in one of them it loads its code.
+#: The companion exits before this. A pause usually takes some 0.1 s; one of them includes loading its code.
 _LONGEST_S = 8.0
-#: Measured processes may be limited to few descriptors, which are the lowest ones.
+#: Measured processes may have a small limit on descriptors, which then covers the lowest numbers.
 _LOWEST_DESCRIPTOR = 64
 
 
 class Pauses:
-    """The runner's end of a socket. The other side does nothing but answer `PAUSE` by `DONE` when it has finished."""
+    """The runner's end of a socket. The companion only answers `PAUSE` with `DONE` when it has finished."""
 
     def __init__(self, fd: int | None = None) -> None:
-        """`fd`: the socket, which becomes this object's; None: nobody is there, and there are no pauses."""
+        """Take ownership of the socket `fd`; None: no companion, and no pauses."""
         self._fd = fd
         if fd is not None:
             self._fd = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
@@ -34,14 +34,14 @@ class Pauses:
     def offer(self, reason: tuple[object, ...], stop: StopSignals | None = None) -> int:
         """Pause before the first invocation of a block, or at the start of a wait, if the last pause was long enough ago.
 
-        After an answer that does not come there are no more pauses.
+        After a missing answer, no more pauses are offered.
 
         Args:
-            reason: round and block of the next invocation, or the holder of the host's lock; one pause for each.
-            stop: signals that end the pause; None: nothing is measured yet, and the next pause need not be later.
+            reason: round and block of the next invocation, or the holder of the host lock; one pause for each.
+            stop: signals that end the pause; None: nothing is measured yet, and the pause does not delay the next one.
 
         Returns:
-            how long the pause was, in ns.
+            The duration of the pause in ns.
         """
         began_ns = time.monotonic_ns()
         if self._fd is None or reason == self._reason:
@@ -68,7 +68,7 @@ class Pauses:
             return False
 
     def close(self) -> None:
-        """Let the other side go."""
+        """Close the socket, which releases the companion."""
         fd, self._fd = self._fd, None
         if fd is not None:
             os.close(fd)

@@ -1,11 +1,11 @@
-"""Was an invocation disturbed? The host's state before and after, against the spec's limits."""
+"""Decide whether an invocation was perturbed: compare the host's state before and after with the spec's limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-#: /proc/stat counts in ticks of 10 ms on all CPUs at once, so that a few ticks are no evidence of anything.
+#: /proc/stat counts ticks of 10 ms over all CPUs, so a few ticks are no evidence.
 LEAST_EVIDENCE_S = 0.05
 
 
@@ -17,19 +17,19 @@ def find_perturbation(
     own_cpu_s: float,
     cpus: int,
 ) -> list[dict[str, Any]]:
-    """List the limits that were exceeded.
+    """List the exceeded limits.
 
     Args:
         limits: `steal_percent`, `other_cpu_percent` (both of the time of all CPUs during the invocation),
             `memory_pressure_percent`, `io_pressure_percent` (share of the time in which some task waited),
-            `frequency_drop_percent`, `swapped_pages`, `throttle_events`; None: not judged.
+            `frequency_drop_percent`, `swapped_pages`, `throttle_events`; None: not checked.
         before, after: from `HostState.read`.
         elapsed_s: wall time of the invocation.
         own_cpu_s: CPU time of the measured process tree.
-        cpus: CPUs of the machine that are online.
+        cpus: online CPUs of the machine.
 
     Returns:
-        `{limit, allowed, measured}` for each limit that was exceeded.
+        `{limit, allowed, measured}` for each exceeded limit.
     """
     found: list[dict[str, Any]] = []
 

@@ -1,7 +1,7 @@
-"""One fresh process from start to end: limits, timeout, its whole tree killed, nothing left behind.
+"""Run a fresh process from start to end: limits, timeout, its whole tree killed, nothing left behind.
 
-The runner must have made itself a child subreaper (`become_subreaper`), so that daemons which leave the process group
-come back to it when their parents die, and are found and killed.
+The runner must be a child subreaper (`become_subreaper`), so that daemons which leave the process group become its
+children when their parents die, and are found and killed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 
 from regatta.host.measure.capture import REST_BYTES, Capture
 
-#: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to go
+#: time between SIGTERM and SIGKILL after a timeout, and the longest wait for killed processes to exit
 GRACE_S = 1.0
 REAP_S = 10.0
 
-#: two pipes, a pidfd, and one to spare
+#: two pipes, a pidfd, and one spare
 _START_DESCRIPTORS = 6
 _PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>, the same on every architecture
-#: Whoever started the runner may have had any of them ignored, which exec would hand on. One that is left out costs a
-#: question to the kernel at every start.
+#: The parent of the runner may have ignored any of them, which exec passes on. Each signal left out costs a system call
+#: per start.
 _RESET_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 
 
@@ -37,7 +37,7 @@ class Interrupted(Exception):
 
 @dataclass
 class Launch:
-    """What to start. `argv[0]` is an absolute path; `rlimits` are pairs (resource, soft limit)."""
+    """A process to start. `argv[0]` is an absolute path; `rlimits` are pairs (resource, soft limit)."""
 
     argv: list[str]
     environment: dict[str, str]
@@ -51,7 +51,7 @@ class Launch:
 
 @dataclass
 class Outcome:
-    """What became of it. Exactly one of `exit_code` and `signal` is set, unless it could not be started."""
+    """The result of a process. Exactly one of `exit_code` and `signal` is set, unless it could not be started."""
 
     started_utc_ns: int
     started_monotonic_ns: int
@@ -63,7 +63,7 @@ class Outcome:
     left_behind: int
     stdout: Capture
     stderr: Capture
-    #: why it could not be started; empty when it was
+    #: reason why it could not be started, or empty
     start_error: str = ""
 
 
@@ -71,7 +71,7 @@ def become_subreaper() -> str:
     """Make orphaned descendants children of this process.
 
     Returns:
-        Why not, where the system cannot (an emulated processor, whose emulator does not know the call); empty where it can.
+        The reason if the system does not support it (an emulator that lacks the call), or empty.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
@@ -80,29 +80,29 @@ def become_subreaper() -> str:
 
 
 def keep_descriptors() -> None:
-    """Hand on to measured processes none of the files that whoever started this process left open."""
+    """Prevent measured processes from inheriting files that the parent of this process left open."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2:
-            # The one that lists the directory is closed by now.
+            # The descriptor that listed the directory is already closed.
             with suppress(OSError):
                 os.set_inheritable(int(name), False)
 
 
 def reserve_descriptors() -> list[int]:
-    """Take low numbers before many files are opened for good, to be closed for `run_process`.
+    """Reserve low numbers before opening long-lived files; close them for `run_process`.
 
-    A limit on open files holds for the numbers of the pipes that a process is started with.
+    A limit on open files also limits the descriptor numbers of the pipes used to start a process.
     """
     return [os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC) for _ in range(_START_DESCRIPTORS)]
 
 
-#: what tells a runner to stop, and how far apart it and what it measures may hear of it
+#: Signals that stop a runner, and the maximum delay between their delivery to the runner and to the measured process.
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _TOGETHER_S = 0.5
 
 
 class StopSignals:
-    """SIGINT, SIGTERM and SIGHUP as something `poll` can wait for. A context manager; restores the handlers."""
+    """Make SIGINT, SIGTERM and SIGHUP available to `poll`. A context manager; restores the handlers."""
 
     def __init__(self) -> None:
         self.received = False
@@ -138,15 +138,15 @@ def run_process(
     before_start: Callable[[], None] = _nothing,
     after_start: Callable[[], None] = _nothing,
 ) -> Outcome:
-    """Start a process, wait for its end or its timeout, and kill whatever is left of its tree.
+    """Start a process, wait for its end or its timeout, and kill the rest of its tree.
 
     Args:
-        launch: what to start.
+        launch: the process to start.
         stop: signals that end it early.
-        before_start, after_start: called closely around the start; for accounting that the child inherits.
+        before_start, after_start: called immediately before and after the start, for accounting that the child inherits.
 
     Raises:
-        Interrupted: the runner was told to stop; the tree is gone.
+        Interrupted: the runner received a stop signal; the tree is killed.
     """
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
@@ -182,10 +182,10 @@ def _start(
     before_start: Callable[[], None],
     after_start: Callable[[], None],
 ) -> tuple[int, int]:
-    """Start the process; returns its number and the time (monotonic ns).
+    """Start the process; return its PID and the time (monotonic ns).
 
-    posix_spawn is three times as fast as fork and exec from an interpreter, but sets neither limits nor cores nor
-    directory; the runner has one thread, so it sets them on itself for that moment and takes them back.
+    posix_spawn is three times as fast as fork and exec from an interpreter, but cannot set limits, cores or directory. The
+    runner has one thread, so it sets them on itself for the start and restores them.
     """
     saved = [(which, resource.getrlimit(which)) for which, _ in launch.rlimits]
     affinity = os.sched_getaffinity(0) if launch.cores is not None else None
@@ -230,7 +230,7 @@ def _attend(
             end_ns = time.monotonic_ns()
             _terminate(pid, stop, stdout, stderr)
     finally:
-        # The main process is not reaped yet, so its group's number is still its own.
+        # The main process is not reaped yet, so the group ID cannot have been reused.
         _kill_group(pid)
         _, wait_status, usage = os.wait4(pid, 0)
         left_behind = reap_descendants()
@@ -254,9 +254,9 @@ def _attend(
 
 
 def _stopped_together(code: int, stop: StopSignals) -> bool:
-    """Whether the process was told to stop with the runner, as Slurm tells everything in a job: its end says nothing of itself.
+    """Return whether process and runner were stopped together, as Slurm does. The exit code then says nothing about the process.
 
-    The runner may hear of it a moment later than the process. A JVM and a shell exit with 128 + the signal's number.
+    The runner may receive the signal slightly later. A JVM and a shell exit with 128 + the signal's number.
     """
     if not stop.received and (-code in _STOPS or code - 128 in _STOPS):
         select.select([stop.fd], [], [], _TOGETHER_S)
@@ -272,10 +272,10 @@ def _wait(pid: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr
 
 
 def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> int:
-    """Sleep until the process ends; returns when that was (monotonic ns), or 0 when the deadline came first.
+    """Sleep until the process ends; return that time (monotonic ns), or 0 if the deadline came first.
 
     Raises:
-        Interrupted: the runner was told to stop; nothing is killed yet.
+        Interrupted: the runner received a stop signal; nothing is killed yet.
     """
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
@@ -300,7 +300,7 @@ def wait_for_end(pidfd: int, deadline_ns: int, stop: StopSignals, stdout: Captur
 
 
 def _terminate(pid: int, stop: StopSignals, stdout: Capture, stderr: Capture) -> None:
-    """Ask the group to end, and give it `GRACE_S` while its pipes are kept empty."""
+    """Send SIGTERM to the group, and drain its pipes for up to `GRACE_S`."""
     try:
         os.killpg(pid, signal.SIGTERM)
     except OSError:
@@ -314,7 +314,7 @@ def _kill_group(pid: int) -> None:
 
 
 def children_of(pid: int) -> list[int]:
-    """Direct children of a process, from /proc; empty when it is gone."""
+    """Return the direct children of a process, from /proc; empty if it no longer exists."""
     found: list[int] = []
     try:
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -326,7 +326,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def reap_descendants() -> int:
-    """Kill and reap every process that is or becomes a child of this one; returns how many had to be killed."""
+    """Kill and reap every process that is or becomes a child of this one; return the number killed."""
     count = 0
     deadline = time.monotonic() + REAP_S
     while True:
@@ -335,19 +335,19 @@ def reap_descendants() -> int:
         except ChildProcessError:
             return count
         if pid:
-            # One that ended by itself, and that its parent never asked about, did not outlive anybody.
+            # A process that exited by itself without being reaped did not outlive its parent.
             count += os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
             continue
         for child in children_of(os.getpid()):
             _kill_tree(child)
         if time.monotonic() > deadline:
-            # Only a process in uninterruptible sleep outlives SIGKILL; it cannot be waited for here.
+            # Only a process in uninterruptible sleep survives SIGKILL; waiting for it is impossible here.
             return count
         time.sleep(0.001)
 
 
 def _kill_tree(pid: int) -> None:
-    """Kill a process and its descendants, the children first so that none is missed."""
+    """Kill a process and its descendants, children first so that none is missed."""
     try:
         os.kill(pid, signal.SIGSTOP)
         for child in children_of(pid):

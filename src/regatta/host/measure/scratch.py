@@ -1,4 +1,4 @@
-"""The folders of a program that may do anything to them: emptied before it, and read after it by their descriptors."""
+"""Manage folders in which a program may do anything: empty them before it, read them after it through their descriptors."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import stat
 import time
 from pathlib import Path
 
-#: After so long no later change can have the same change time, however coarse the clock of the file system is.
+#: After this time, no later change can have the same change time, even with a coarse file system clock.
 _SETTLED_NS = 1_000_000_000
 
 
 def work_of(scratch: Path) -> Path:
-    """The empty working directory of measured programs: their HOME and TMPDIR."""
+    """Return the empty working directory of measured programs: their HOME and TMPDIR."""
     return scratch / "work"
 
 
 def results_of(scratch: Path) -> Path:
-    """The file that `REGATTA_RESULTS` names. It has a folder of its own, so that a program may also replace it."""
+    """Return the file that `REGATTA_RESULTS` names. It has a separate folder, so that a program may also replace it."""
     return scratch / "results" / "results.jsonl"
 
 
 class NotPlain(Exception):
-    """A name that is no plain file: a link, a folder, a pipe, a device, or a file with a second name."""
+    """A name that is not a plain file: a link, a folder, a pipe, a device, or a file with a second name."""
 
 
 class EmptyDirectory:
-    """A directory that is made empty again and again. Its files are reached by its descriptor: no link leads elsewhere."""
+    """A directory that is emptied repeatedly. Its files are accessed through its descriptor, so no link leads elsewhere."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._name = str(path)
-        #: number and change time of the directory that was found empty; both stay while nothing is made or removed in it
+        #: inode number and change time of the directory when found empty; creating or removing an entry changes them
         self._untouched: tuple[int, int] | None = None
-        #: the directory that was made, whatever lies in its place since
+        #: the created directory, even if its path now names another one
         self._fd = -1
 
     def make(self) -> None:
-        """Make it, and make it empty; when nothing has touched it since the last time, that costs one look from outside.
+        """Create the directory or empty it. If it is unchanged since the last call, this costs a single `lstat`.
 
         Raises:
-            OSError: something in it cannot be removed.
+            OSError: an entry cannot be removed.
         """
         try:
             status = os.lstat(self._name)
@@ -62,7 +62,7 @@ class EmptyDirectory:
         if self._fd < 0:
             self._fd = opened
         else:
-            # The same number as before: a measured process' limit on open files counts from the lowest that is free.
+            # Keep the number: the limit of a measured process on open files counts from the lowest free one.
             os.dup2(opened, self._fd, inheritable=False)
             os.close(opened)
 
@@ -73,14 +73,14 @@ class EmptyDirectory:
             self._fd = -1
 
     def open_file(self, name: str) -> int:
-        """Open a plain file of the directory for reading. A file of its owner's that is closed is opened to its owner.
+        """Open a plain file of the directory for reading. If its owner lacks read permission, add it.
 
         Returns:
             A descriptor, which the caller closes.
 
         Raises:
-            NotPlain: it is something else; nothing was opened, so that no pipe waits and no device notices.
-            OSError: it is not there, or cannot be opened.
+            NotPlain: it is not a plain file; it was not opened, so that no pipe blocks and no device is triggered.
+            OSError: it does not exist, or cannot be opened.
         """
         if os.sep in name:
             raise NotPlain("a path")
@@ -91,7 +91,7 @@ class EmptyDirectory:
                 raise NotPlain("a link, a folder, a pipe or a device")
             if status.st_nlink != 1:
                 raise NotPlain("a file with a second name")
-            # By the descriptor, not by the name, which may mean another file by now.
+            # Use the descriptor, because the name may refer to another file by now.
             same = f"/proc/self/fd/{seen}"
             if not status.st_mode & stat.S_IRUSR:
                 os.chmod(same, 0o600)
@@ -105,10 +105,10 @@ class EmptyDirectory:
         Args:
             name: of the file.
             opened: its descriptor from `open_file`.
-            target: where it is moved to; nothing is there.
+            target: destination path, which does not exist.
 
         Raises:
-            OSError: it cannot be moved, or is another file by now.
+            OSError: it cannot be moved, or the name refers to another file by now.
         """
         try:
             os.rename(name, target, src_dir_fd=self._fd)
@@ -125,7 +125,7 @@ class EmptyDirectory:
 
 
 def is_empty_directory(path: Path) -> bool:
-    """Whether there is a directory with nothing in it, not a link to one, that its owner may use."""
+    """Return whether the path is an empty directory, not a link to one, with all permissions for its owner."""
     try:
         status = os.lstat(path)
         if not stat.S_ISDIR(status.st_mode) or status.st_mode & 0o700 != 0o700:
@@ -137,7 +137,7 @@ def is_empty_directory(path: Path) -> bool:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove whatever is at `path`: links are not followed, closed directories are opened, no depth is too great.
+    """Remove `path` recursively at any depth. Do not follow links; open directories without permissions.
 
     Raises:
         OSError: it cannot be removed.
@@ -155,7 +155,7 @@ def remove_tree(path: Path) -> None:
 
 
 def _flatten(top: Path) -> None:
-    """Empty a directory by lifting what lies deeper to its top, again and again: paths stay short, and descriptors few."""
+    """Empty a directory by moving nested entries to its top repeatedly, which keeps paths short and descriptors few."""
     number = 0
     os.chmod(top, 0o700)
     while True:

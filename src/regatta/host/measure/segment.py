@@ -1,4 +1,4 @@
-"""The loop over a segment: every planned invocation that has no final record yet, in plan order."""
+"""Run a segment: every planned invocation without a final record, in plan order."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from regatta.host.values.plan_cell import PlanCell
 
 @dataclass
 class Paths:
-    """Where a segment's things lie."""
+    """The paths of a segment."""
 
     plan: Path
     journal: Path
     state: Path
     scratch: Path
     lock: Path
-    #: who measures, for those who wait for the host: `user@machine`
+    #: who measures, for processes that wait for the host: `user@machine`
     holder: str = ""
 
 
@@ -62,10 +62,10 @@ def lock_host(
     contained: bool = False,
     waiting: Callable[[dict[str, str]], None] = lambda holder: None,
 ) -> HostLock:
-    """Take the host's lock, leaving word where the processes to be measured can be told from others.
+    """Take the host lock, and store how to identify the processes to measure.
 
     Args:
-        contained: whether some of them will be in containers.
+        contained: whether some of them will run in containers.
         waiting: see `HostLock`.
     """
     return HostLock(
@@ -77,27 +77,26 @@ def lock_host(
 
 
 def end_what_was_left(lock: HostLock, scratch: Path, contained: bool = False) -> int:
-    """End processes that outlived a runner that was killed: this experiment's, and those of this user's last
-    holder of the lock.
+    """End processes of this experiment, and of this user's last lock holder, that outlived a killed runner.
 
-    Hold the host's lock and the journal's.
+    Requires the host lock and the journal lock.
 
     Args:
-        contained: whether this experiment's may be in containers.
+        contained: whether processes of this experiment may be in containers.
 
     Returns:
-        How many there were.
+        The number of processes.
 
     Raises:
-        HostError: there may be containers, and Docker does not answer.
+        HostError: containers are possible, and Docker does not answer.
     """
     own, before = str(results_of(scratch)), lock.previous.get("results_file")
-    # Where version 0.1.0 had it.
+    # location in version 0.1.0
     older = str(scratch / "results.jsonl")
     files = [own, older, *([before] if isinstance(before, str) and before else [])]
     ended = end_stale_groups()
     if contained or lock.previous.get("contained"):
-        # Only here, for it brings an HTTP client along.
+        # Imported here because it loads an HTTP client.
         from regatta.host.containers.container import remove_left_containers
 
         ended += remove_left_containers(files, contained)
@@ -111,7 +110,7 @@ def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
         `topology`, `measured` and `runner` (None: all CPUs).
 
     Raises:
-        HostError: there are too few.
+        HostError: too few CPUs.
     """
     topology = read_topology()
     try:
@@ -124,10 +123,10 @@ def place_on_cores(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_host(header: Mapping[str, Any]) -> None:
-    """Compare this host with what the plan was made for.
+    """Compare this host with the one recorded in the plan.
 
     Raises:
-        HostError: its kernel, microcode or the like changed; one comparison never has both.
+        HostError: its kernel, microcode or similar changed; a comparison must not mix both.
     """
     planned = header.get("host_fingerprint")
     changed = changes(planned, fingerprint(local_facts())) if planned else []
@@ -139,7 +138,7 @@ def check_host(header: Mapping[str, Any]) -> None:
 
 
 class SegmentRun:
-    """One segment, from the lock to the receipt."""
+    """A run of one segment, from taking the lock to the receipt."""
 
     def __init__(self, paths: Paths, segment: int, retry_failed: bool, pauses: Pauses | None = None) -> None:
         self.paths = paths
@@ -150,22 +149,22 @@ class SegmentRun:
         header = self.plan.header
         self.cells = CellsFile(paths.journal, header["experiment"], header["host"])
         self.blocks = self.plan.blocks(segment)
-        #: planned invocations that no comparison needs any more
+        #: planned invocations that no comparison still needs
         self.not_needed = 0
-        #: records that this run wrote without running anything
+        #: records that this run wrote without running a process
         self.skipped_now = 0
         self.counts: dict[str, int] = {}
-        #: why there is no control group; empty when there is
+        #: reason why no control group is available, or empty
         self.no_accounting = ""
-        #: why processes that leave their group do not come back to the runner; empty when they do
+        #: reason why processes that leave their group do not return to the runner, or empty
         self.no_subreaper = ""
 
     def run(self) -> dict[str, Any]:
-        """Measure what is due; returns the receipt.
+        """Measure the due invocations; return the receipt.
 
         Raises:
             HostError, StoreError: see `check_files`, `JournalWriter`, `HostLock`.
-            Interrupted: told to stop; the records so far are whole.
+            Interrupted: the runner received a stop signal; existing records are complete.
         """
         header = self.plan.header
         paths = self.paths
@@ -182,7 +181,7 @@ class SegmentRun:
         try:
             if lock.waited_for:
                 self._say_that_it_waits(None)
-            # First: a runner that holds this journal under another host lock measures, and its process is no orphan.
+            # Open the journal first: a runner that holds it under another host lock is measuring, and its process is no orphan.
             journal = JournalWriter(self.paths.journal / f"{self.segment:05d}.jsonl")
             try:
                 orphans = end_what_was_left(lock, self.paths.scratch, contained)
@@ -190,7 +189,7 @@ class SegmentRun:
                 if deciding is None or not self.blocks:
                     return self._measure(journal, orphans)
                 first, end = self.blocks[0][0].round, self.blocks[-1][0].round + 1
-                # The runner of the segment before may have been killed between its last record and its decision.
+                # The previous segment's runner may have been killed between its last record and its decision.
                 deciding.decide(first)
                 self._leave_out(deciding)
                 receipt = self._measure(journal, orphans)
@@ -203,16 +202,16 @@ class SegmentRun:
             lock.release()
 
     def _say_that_it_waits(self, holder: dict[str, str] | None) -> None:
-        """Write into the state file for whom it waits for the host; None: no more."""
+        """Write the holder that this run waits for to the state file; None: the wait is over."""
         told = read_state(self.paths.state)
         if told and told["alive"] and told["pid"] != os.getpid():
-            return  # that runner measures, and says so itself
+            return  # that runner measures and writes its own state
         with contextlib.suppress(OSError):
             state = self._state_file(sum(len(block) for block in self.blocks))
             self._state(state, None, **({} if holder is None else {"waiting_for": holder}))
             state.close()
         if holder is not None:
-            # It costs the run that measures less than the start of this runner did.
+            # This disturbs the measuring run less than the start of this runner did.
             self.pauses.offer(("waiting", *holder.values()))
 
     def _state_file(self, total: int) -> StateFile:
@@ -226,16 +225,16 @@ class SegmentRun:
         )  # fmt: skip
 
     def _leave_out(self, deciding: Deciding) -> None:
-        """Leave out the blocks of rounds that their comparisons do not need."""
+        """Drop the blocks of rounds that their comparisons do not need."""
         planned = sum(len(block) for block in self.blocks)
         self.blocks = [block for block in self.blocks if deciding.wants(block[0])]
         self.not_needed = planned - sum(len(block) for block in self.blocks)
 
     def _history(self, journal: JournalWriter) -> History:
-        """What the host's whole journal has of this segment's invocations: its rounds may have been cut otherwise before.
+        """Read records of this segment's invocations from the host's whole journal: its rounds may have been split differently.
 
-        The first invocations of its cells belong to it as well, and where those of a cell all failed, all others of the
-        cell: they decide whether it is given up.
+        This includes the first invocations of its cells. If those of a cell all failed, it also includes all others of the
+        cell. They decide whether the cell is given up.
         """
         give_up_after = self.plan.header.get("give_up_after")
         ids = {row.invocation_id for block in self.blocks for row in block}
@@ -294,7 +293,7 @@ class SegmentRun:
     def _with_bench(self, journal: JournalWriter, cells: list[PlanCell]) -> None:
         header = self.plan.header
         place = place_on_cores(header)
-        # Beside the journal, for it tells where its records were made, and receipts come and go.
+        # In the journal folder, because it describes where the records were made, and receipts are temporary.
         write_receipt(self.paths.journal / "cores.json", place)
         measured, own = place["measured"], place["runner"]
         self.no_subreaper = become_subreaper()
@@ -333,7 +332,7 @@ class SegmentRun:
                 accounting.close()
 
     def _walk(self, block: list[Row], bench: Bench, journal: JournalWriter, state: StateFile) -> None:
-        """One block: what is due, then what was disturbed."""
+        """Run one block: the due invocations, then the perturbed ones again."""
         if bench.stop.received:
             raise Interrupted
         for row in block:
@@ -349,11 +348,11 @@ class SegmentRun:
                 self._one(row, bench, journal, state)
 
     def _due(self, row: Row) -> bool:
-        """Whether the row is to be run: its cell is not given up."""
+        """Return whether to run the row: it is due, and its cell is not given up."""
         return self.history.due(row.invocation_id) and not self.history.given_up(row.cell["cell_id"])
 
     def _skip(self, row: Row, journal: JournalWriter) -> None:
-        """Record that a row is not run, where its cell is given up and the row has no record."""
+        """Record that a row is not run, if its cell is given up and the row has no record."""
         reason = self.history.given_up(row.cell["cell_id"])
         if reason and not self.history.status(row.invocation_id):
             record = skip(self.plan.header, row, self.segment, reason)
@@ -385,7 +384,7 @@ class SegmentRun:
 
 
 def write_receipt(path: Path, receipt: dict[str, Any]) -> None:
-    """Write the receipt, temporary then rename."""
+    """Write the receipt to a temporary file, then rename it."""
     try:
         write_object(path, receipt)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which CPUs measured processes use, by the machine's topology."""
+"""Choose the CPUs of measured processes from the machine's topology."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ def _text(path: Path) -> str:
 
 
 def read_topology(root: Path = _SYS_CPU) -> list[dict[str, Any]]:
-    """One entry a CPU that is online: `cpu`, `core`, `package`, `node`, `siblings` (hardware threads of its core),
-    `caches` (level -> CPUs that share it). Where the kernel tells nothing, each CPU is a core of its own."""
+    """Return one entry per online CPU: `cpu`, `core`, `package`, `node`, `siblings`, `caches`.
+
+    `siblings` are the hardware threads of its core, `caches` maps a level to the CPUs that share it. Without information from
+    the kernel, each CPU counts as a core.
+    """
     online = parse_cpu_list(_text(root / "online")) or sorted(os.sched_getaffinity(0))
     entries = []
     for cpu in online:
@@ -45,7 +48,7 @@ def read_topology(root: Path = _SYS_CPU) -> list[dict[str, Any]]:
 
 
 def _domain(entry: dict[str, Any]) -> tuple[Any, ...]:
-    """What a core shares with its neighbours: the memory node and the largest cache."""
+    """Return the domain of a core: its memory node and its largest cache."""
     caches = entry["caches"]
     return (entry["node"], tuple(caches[max(caches)]) if caches else ())
 
@@ -56,17 +59,17 @@ def choose_cores(
     """Choose the CPUs of measured processes and those of the runner.
 
     Args:
-        cores: `use`: `all`, `physical` (one hardware thread of each core) or `cpus` (those listed); `cpus`: for that;
-            `count`: so many cores, all of one memory node and one largest cache where such a place is big enough (None: all);
-            `housekeeping`: physical cores kept for the runner and the system, the lowest numbered, where interrupts go.
+        cores: `use`: `all`, `physical` (one hardware thread of each core) or `cpus` (those listed in `cpus`);
+            `count`: number of cores, from one memory node and one largest cache if one is big enough (None: all);
+            `housekeeping`: number of physical cores for the runner and the system, the lowest numbered, which get interrupts.
         topology: from `read_topology`.
         allowed: CPUs this process may use.
 
     Returns:
-        `(measured, runner)`, each sorted, or None where nothing is to be set.
+        `(measured, runner)`, each sorted, or None if no affinity is to be set.
 
     Raises:
-        ValueError: too few CPUs are left, or a listed one is not there.
+        ValueError: too few CPUs remain, or a listed one does not exist.
     """
     if cores["use"] == "cpus":
         missing = sorted(set(cores["cpus"]) - allowed)
@@ -100,7 +103,7 @@ def choose_cores(
 def _together(
     free: list[tuple[int, ...]], wanted: int, domain_of: dict[tuple[int, ...], tuple[Any, ...]]
 ) -> list[tuple[int, ...]]:
-    """`wanted` cores of the smallest domain that has as many, or else of as few domains as possible."""
+    """Return `wanted` cores of the smallest domain that is large enough, otherwise of as few domains as possible."""
     domains: dict[tuple[Any, ...], list[tuple[int, ...]]] = {}
     for core in free:
         domains.setdefault(domain_of[core], []).append(core)

@@ -1,4 +1,4 @@
-"""From what became of a process and what it reported to the status of its record."""
+"""Derive the status of a record from the end of the process and its report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regatta.host.adapters.result import Left, Reported
 from regatta.host.measure.process import Outcome
 from regatta.host.values.plan_cell import PlanCell
 
-#: what a JVM prints when its heap is too small, at its start or later
+#: messages of a JVM whose heap is too small, at startup or later
 _OOM_MARKS = (
     b"java.lang.OutOfMemoryError",
     b"Terminating due to java.lang.OutOfMemoryError",
@@ -22,7 +22,7 @@ _OOM_MARKS = (
 
 
 def adapter_file(cell: PlanCell) -> str:
-    """Name of the file in the working directory that the cell's adapter reads; "": the one that `REGATTA_RESULTS` names."""
+    """Return the file name in the working directory that the cell's adapter reads; "": the file of `REGATTA_RESULTS`."""
     return str(cell["adapter"].get("options", {}).get("file", ""))
 
 
@@ -33,7 +33,7 @@ def report_of(
     refused: str,
     max_rss_kib: int | None,
 ) -> Reported:
-    """Let the cell's adapter read what was left."""
+    """Let the cell's adapter read the output."""
     left = Left(
         elapsed_ns=outcome.elapsed_ns,
         user_s=outcome.usage.ru_utime,
@@ -62,7 +62,7 @@ def _ran_out_of_memory(cell: PlanCell, outcome: Outcome, oom_kills: int) -> str:
 
 
 def _wrong_count(cell: PlanCell, reported: Reported) -> str:
-    """A workload that was told how many iterations to do and reports fewer would have its cold ones taken for steady."""
+    """Return an error for a wrong number of iterations: with fewer, cold iterations would count as steady state."""
     asked = cell.get("iterations")
     if asked is None:
         return ""
@@ -91,10 +91,10 @@ def _wrong_output(cell: PlanCell, outcome: Outcome, reported: Reported) -> str:
 
 
 def judge(cell: PlanCell, outcome: Outcome, reported: Reported, oom_kills: int) -> tuple[str, str | None]:
-    """The status and its reason, before perturbation and the check command are looked at.
+    """Return the status and its reason, before the perturbation check and the check command.
 
     Returns:
-        `("ok", None)` or one of `timeout`, `oom`, `crashed`, `failed` with a sentence for people.
+        `("ok", None)` or one of `timeout`, `oom`, `crashed`, `failed` with a message for users.
     """
     if outcome.start_error:
         return "failed", outcome.start_error
