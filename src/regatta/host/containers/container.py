@@ -105,7 +105,7 @@ class Containers:
             _RESULTS_LABEL: str(results_of(scratch)),
         }
         #: Parent cgroup of the containers; "": Docker's default. With a cgroup driver other than systemd, all containers together
-        #: get the CPU weight of one process, so each gets less CPU time than a process outside when CPUs are contended.
+        #: get the CPU weight of one process. On contended CPUs, each then gets less CPU time than a process outside.
         self._parent = ""
         #: image ID -> names of the variables that it sets
         self._variables: dict[str, list[str]] = {}

@@ -1,9 +1,9 @@
 """Hold a program in its started container until the container is checked, then release it with one byte.
 
 The clock therefore starts with the program, and no measurement includes the cost of making the container. A shell of the
-image holds the gate. It wraps the program as the first process of the container. It reaps orphaned processes, gives signals
-their ordinary meaning for the program (a first process handles them differently), and keeps the control group alive until
-it is read. It ends when the runner's end of a pipe is closed for any reason.
+image holds the gate. It wraps the program as the first process of the container. It reaps orphaned processes and keeps the
+control group alive until it is read. It gives signals their ordinary meaning for the program: a first process handles them
+differently. It ends when the runner's end of a pipe is closed for any reason.
 """
 
 from __future__ import annotations

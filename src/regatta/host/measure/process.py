@@ -1,7 +1,7 @@
 """Run a fresh process from start to end: limits, timeout, its whole tree killed, nothing left behind.
 
-The runner must be a child subreaper (`become_subreaper`), so that daemons which leave the process group become its
-children when their parents die, and are found and killed.
+The runner must be a child subreaper (`become_subreaper`). Daemons that leave the process group then become its children
+when their parents die, and are found and killed.
 """
 
 from __future__ import annotations

@@ -231,10 +231,10 @@ class SegmentRun:
         self.not_needed = planned - sum(len(block) for block in self.blocks)
 
     def _history(self, journal: JournalWriter) -> History:
-        """Read records of this segment's invocations from the host's whole journal: its rounds may have been split differently.
+        """Return the history of this segment's invocations from the host's whole journal.
 
-        This includes the first invocations of its cells. If those of a cell all failed, it also includes all others of the
-        cell. They decide whether the cell is given up.
+        Earlier segments may have covered other rounds. The history also includes the first invocations of its cells. If those of a cell all failed,
+        it includes all others of the cell. They decide whether the cell is given up.
         """
         give_up_after = self.plan.header.get("give_up_after")
         ids = {row.invocation_id for block in self.blocks for row in block}
