@@ -233,8 +233,8 @@ class SegmentRun:
     def _history(self, journal: JournalWriter) -> History:
         """Return the history of this segment's invocations from the host's whole journal.
 
-        Earlier segments may have covered other rounds. The history also includes the first invocations of its cells. If those of a cell all failed,
-        it includes all others of the cell. They decide whether the cell is given up.
+        Earlier segments may have covered other rounds. The history also includes the first invocations of its cells. If those of
+        a cell all failed, it includes all others of the cell. They decide whether the cell is given up.
         """
         give_up_after = self.plan.header.get("give_up_after")
         ids = {row.invocation_id for block in self.blocks for row in block}
