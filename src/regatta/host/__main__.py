@@ -1,4 +1,4 @@
-"""The zipapp's command: `regatta.pyz VERB ...`, all that a host does for itself."""
+"""Run a verb of the zipapp: `regatta.pyz VERB ...`. The verbs are all operations on a host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _quiet(argv: Sequence[str]) -> int:
     return command(argv)
 
 
-#: verb -> what runs it; each imports only what it needs, for a start is paid at every segment
+#: verb -> function; each imports only its own modules, because every segment pays for startup
 _VERBS: dict[str, Callable[[Sequence[str]], int]] = {
     "segment": _segment,
     "detached": _detached,
@@ -47,7 +47,7 @@ _VERBS: dict[str, Callable[[Sequence[str]], int]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the verb that the arguments begin with; returns the exit code."""
+    """Run the verb in the first argument. Return the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] not in _VERBS:
         print(f"usage: regatta.pyz {'|'.join(_VERBS)} ...", file=sys.stderr)

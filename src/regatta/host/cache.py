@@ -1,4 +1,4 @@
-"""The user's cache of what can be made again: runtimes, builds, inputs, answers of JVMs. Content-addressed, made whole or not at all."""
+"""Cache of reproducible artifacts: runtimes, builds, inputs, answers of JVMs. Content-addressed, with atomic writes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _KINDS = {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFDIR: "folder"}
 
 
 def cache_dir() -> Path:
-    """`$REGATTA_CACHE`, or `regatta` in `$XDG_CACHE_HOME` or `~/.cache`.
+    """Return `$REGATTA_CACHE`, or `regatta` in `$XDG_CACHE_HOME` or `~/.cache`.
 
     Raises:
-        HostError: another user can write in it, or this user cannot look at it. What is in the cache is executed, so
-            nothing there is believed then.
+        HostError: another user can write to the cache, or this user cannot access it. Files in the cache are executed,
+            so an untrusted cache is refused.
     """
     own = os.environ.get("REGATTA_CACHE")
     try:
@@ -39,17 +39,17 @@ def cache_dir() -> Path:
             found = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").resolve() / "regatta"
         _refuse_foreign(found)
     except (OSError, RuntimeError) as error:
-        # HOME is of another user (sudo), or there is none.
+        # HOME belongs to another user (sudo), or is not set.
         where, fix = own or "the cache", "set HOME or REGATTA_CACHE to a folder of this user"
         raise HostError(where, f"a folder of user {os.geteuid()}", str(error), fix) from error
     return found
 
 
 def cache_folder(name: str) -> Path:
-    """A folder of the cache, made where it is missing.
+    """Return a folder of the cache; create it if missing.
 
     Raises:
-        HostError: another user can write in it, or in the cache.
+        HostError: another user can write to the folder or to the cache.
     """
     folder = cache_dir() / name
     make_folder(folder)
@@ -58,7 +58,7 @@ def cache_folder(name: str) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, writable for their owner alone, whatever the umask."""
+    """Create a folder and its parents, writable only by the owner, regardless of the umask."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(mode=_MODE, exist_ok=True)
@@ -70,13 +70,13 @@ def _refuse_foreign(folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     user = os.geteuid()
-    # Root can change any file anyway; with sudo, whoever asked for it has the cache.
+    # Root can change any file. Under sudo, the cache belongs to the calling user.
     trusted = {str(user), "0", *([os.environ.get("SUDO_UID", "")] if user == 0 else [])}
     if str(found.st_uid) not in trusted:
         fix = f"remove it, let user {user} own it, or set REGATTA_CACHE to another folder"
         raise HostError(str(folder), f"a folder of user {user}", f"one of user {found.st_uid}", fix)
     if found.st_mode & stat.S_IWGRP and found.st_uid == user and _is_private(found.st_gid):
-        # Made under the umask 002 of systems where every user has a group.
+        # The umask is 002 on systems where every user has a private group.
         folder.chmod(stat.S_IMODE(found.st_mode) & ~stat.S_IWGRP)
         found = folder.stat()
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -86,7 +86,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def _is_private(group: int) -> bool:
-    """Whether a group is this user's own: it has the user's name, and nobody else is in it."""
+    """Return whether a group is private to this user: it has the user's name and no other member."""
     try:
         name, found = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
     except KeyError:
@@ -102,10 +102,10 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def made_directory(path: Path, make: Callable[[Path], None]) -> Path:
-    """Give the directory, made by `make(temporary)` and renamed when it is whole, unless it is there already.
+    """Return the directory. If it is missing, create it with `make(temporary)` and rename it when complete.
 
     Raises:
-        HostError: it is there, and another user can write in it.
+        HostError: the directory exists, and another user can write to it.
     """
     if not path.is_dir():
         with _alone(path):
@@ -125,7 +125,7 @@ def made_directory(path: Path, make: Callable[[Path], None]) -> Path:
 
 
 def remembered(kind: str, key: object, ask: Callable[[], Any]) -> Any:
-    """The answer to a question that was asked before, or `ask()`, kept as JSON under the hash of `key`."""
+    """Return the cached answer for `key`, or call `ask()` and store its result as JSON under the hash of `key`."""
     text = json.dumps([kind, key], sort_keys=True)
     folder = cache_folder("answers")
     path = folder / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
@@ -141,8 +141,8 @@ def remembered(kind: str, key: object, ask: Callable[[], Any]) -> Any:
 
 
 def stream_sha256(stream: BinaryIO) -> str:
-    """SHA-256 of what is left of an open file."""
-    # Not hashlib.file_digest: hosts may have Python 3.9.
+    """Return the SHA-256 of the rest of an open file."""
+    # `hashlib.file_digest` requires Python 3.11; hosts may have Python 3.9.
     digest = hashlib.sha256()
     while chunk := stream.read(_CHUNK_BYTES):
         digest.update(chunk)
@@ -150,10 +150,10 @@ def stream_sha256(stream: BinaryIO) -> str:
 
 
 def bytes_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes.
+    """Return the SHA-256 of a file's bytes.
 
     Raises:
-        OSError: it cannot be read, or is no regular file.
+        OSError: the file cannot be read, or is not a regular file.
     """
     regular_status(path)
     with path.open("rb") as stream:
@@ -161,10 +161,10 @@ def bytes_sha256(path: Path) -> str:
 
 
 def regular_status(path: Path) -> os.stat_result:
-    """What the system knows of a regular file; links are followed. Anything else may block its reader, or never end.
+    """Return the status of a regular file. Follow links. Refuse other files: reading them can block or never end.
 
     Raises:
-        OSError: it cannot be looked at, or is no regular file.
+        OSError: the status cannot be read, or the file is not a regular file.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -174,7 +174,7 @@ def regular_status(path: Path) -> os.stat_result:
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, remembered by its path, size, inode and time of change."""
+    """Return the SHA-256 of a file, cached by path, size, inode, modification time and change time."""
     path = path.resolve()
     stat = path.stat()
     key = [str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]

@@ -1,6 +1,7 @@
-"""What a cell executes or reads, in one digest: a file's bytes, or a folder's listing and the bytes of all but its large data.
+"""Digest of the files that a cell executes or reads.
 
-Standard library only: the runner compares on the host what the plan was made from.
+A folder's digest covers its listing and the bytes of all files except large data. Standard library only: on the
+host, the runner compares the digests with the plan.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from pathlib import Path
 
 from regatta.host.cache import bytes_sha256
 
-#: what a JVM or a machine executes
+#: files that a JVM or a machine executes
 _EXECUTED = (".jar", ".class", ".so")
-#: such as properties and configuration; of other files above it the size is told, for data can be tens of gigabytes
+#: limit for properties, configuration and similar files; larger data, which can be tens of gigabytes, enters by size only
 _SMALL_BYTES = 1 << 20
 
 
 def listing(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Files of a folder and those below it, by name, with what the system knows of each. Links are followed, as programs do.
+    """Yield the path and status of each file in a folder, recursively, sorted by name. Follow links, as programs do.
 
     Raises:
-        OSError: something in it cannot be read, or a link names nothing or a folder that it is in.
+        OSError: an entry cannot be read, a link is broken, or a link leads to a folder that contains it.
     """
     return _listing(folder, "", ())
 
@@ -49,31 +50,33 @@ def _listing(
 
 
 def contents_sha256(path: Path, of_file: Callable[[Path], str] = bytes_sha256) -> str:
-    """SHA-256 of a file's bytes; of a folder: of each file's name and size, and of its bytes where it is executed or small.
+    """Return the SHA-256 of a file, or of a folder.
+
+    For a folder, hash the name and size of each file, and the bytes of files that are executed or small.
 
     Args:
         path: a file or a folder.
-        of_file: SHA-256 of one file, such as one that is remembered.
+        of_file: returns the SHA-256 of one file, for example from a cache.
 
     Raises:
-        OSError: something in it cannot be read.
+        OSError: an entry cannot be read.
     """
     if not path.is_dir():
         return of_file(path)
     digest = hashlib.sha256()
     for name, status in listing(path):
         read = name.endswith(_EXECUTED) or status.st_size <= _SMALL_BYTES
-        # A socket or a pipe has no bytes to compare, and reading it would wait for ever.
+        # A socket or a pipe has no bytes to compare, and reading it would block forever.
         inside = of_file(path / name) if read and stat.S_ISREG(status.st_mode) else ""
         digest.update(f"{name}\0{status.st_size}\0{inside}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
 def place(source: Path, target: Path) -> None:
-    """Put a copy of a file, or a link to a folder, at `target`.
+    """Copy a file to `target`, or link a folder there.
 
     Raises:
-        OSError: no such file, or no room.
+        OSError: the file does not exist, or the disk is full.
     """
     if source.is_dir():
         target.symlink_to(source, target_is_directory=True)

@@ -1,14 +1,14 @@
-"""Every error that Regatta raises on purpose.
+"""All errors that Regatta raises deliberately.
 
     RegattaError                 exit code
-    ├── SpecError                2   the spec, a registry or a suite is wrong (holds a list of Problem)
-    ├── HostError                3   the host is unfit: a program is missing, a runtime did not arrive
-    │   └── NotForThisHostError      there is no such runtime for this host, so that its cells cannot exist
+    ├── SpecError                2   the spec, a registry or a suite is invalid (holds a list of Problem)
+    ├── HostError                3   the host is unfit: a program or a runtime is missing
+    │   └── NotForThisHostError      the runtime does not exist for this host, so its cells cannot exist
     ├── StoreError               3   the results cannot be read or written (full disk, foreign file)
-    └── VerificationError        1   the work is recorded, but something in it failed
+    └── VerificationError        1   the work is recorded, but part of it failed
 
-A message says where, what was expected, what was found, and how to mend it.
-A leaf: standard library only, because the runner carries it to the hosts.
+A message states the location, the expected value, the actual value and the fix.
+Standard library only and no imports of other layers: the runner carries this module to the hosts.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from dataclasses import dataclass
 
 from regatta.host.printable import printable
 
-#: more problems than anybody reads; a spec can have thousands of one kind
+#: limit of reported problems; a spec can have thousands of one kind
 _SHOWN = 50
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where · expected · got · fix.
+    """One problem: where · expected · got · fix.
 
-    Its text is safe to show, whatever is in its parts. A part that has several lines on purpose is `printable.Lines`.
+    The text is safe to show, whatever its parts contain. A part with intentional line breaks is `printable.Lines`.
     """
 
     where: str
@@ -39,7 +39,7 @@ class Problem:
 
 
 class RegattaError(Exception):
-    """Base of all errors that end a command. `exit_code` is what the process returns."""
+    """Base of all errors that end a command. `exit_code` is the exit code of the process."""
 
     exit_code = 3
 
@@ -48,14 +48,14 @@ class RegattaError(Exception):
         super().__init__(str(self.problems[0]))
 
     def shown(self) -> list[str]:
-        """Return the texts of the problems, the first 50, and how many more there are."""
+        """Return the texts of the first 50 problems, and the number of the rest."""
         more = len(self.problems) - _SHOWN
         texts = [str(problem) for problem in self.problems[:_SHOWN]]
         return [*texts, f"and {more} more"] if more > 0 else texts
 
 
 class SpecError(RegattaError):
-    """The spec, or a registry or suite it names, is wrong. Carries every problem at once."""
+    """The spec, or a registry or suite that it names, is invalid. Holds all problems at once."""
 
     exit_code = 2
 
@@ -65,13 +65,13 @@ class SpecError(RegattaError):
 
 
 class HostError(RegattaError):
-    """This host cannot do the work: a program, a runtime or a permission is missing."""
+    """The host cannot do the work: a program, a runtime or a permission is missing."""
 
     exit_code = 3
 
 
 class NotForThisHostError(HostError):
-    """There is no such thing for this host, now or later: its cells cannot exist here, and the rest goes on."""
+    """The runtime never exists for this host. Its cells cannot exist here; the rest continues."""
 
 
 class StoreError(RegattaError):
@@ -81,6 +81,6 @@ class StoreError(RegattaError):
 
 
 class VerificationError(RegattaError):
-    """The work is recorded, and something in it failed."""
+    """The work is recorded, but part of it failed."""
 
     exit_code = 1

@@ -1,6 +1,6 @@
-"""Files and locks: replaced whole or not at all, read with a bound, held by one process.
+"""Files and locks: atomic replacement, bounded reads, exclusive locks.
 
-Everything that writes, locks or reads a small file of ours does it with these.
+Use these functions for all writes, locks and reads of small Regatta files.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from typing import Any
 _BUSY = (errno.EAGAIN, errno.EACCES)
 _PAUSE_S = 0.05
 _CHUNK_BYTES = 1 << 20
-#: of a JSON object of ours: a plan's header or a receipt of the largest experiment stays far below
+#: limit for a Regatta JSON object; the plan header or receipt of the largest experiment is far smaller
 LARGEST_OBJECT_BYTES = 1 << 30
 
 
 @contextlib.contextmanager
 def replaced(path: Path, mode: int = 0o666, durable: bool = False) -> Iterator[Path]:
-    """Give a temporary file beside `path`, renamed to it when the block ends well, and removed when it does not.
+    """Yield a temporary file next to `path`. Rename it to `path` if the block succeeds; remove it otherwise.
 
     Args:
-        path: its folder is made where it is missing.
-        mode: of the new file, less the umask.
-        durable: the file survives a loss of power once the block has ended.
+        path: its folder is created if missing.
+        mode: of the new file, before the umask.
+        durable: the file survives a power loss after the block ends.
 
     Raises:
-        OSError: the disk is full or the folder cannot be written.
+        OSError: the disk is full or the folder is not writable.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    # Of the modes that a file can be created with, only the kernel's own way heeds the umask; `tempfile` makes all 0600.
+    # `os.open` applies the umask to the mode; `tempfile` always creates files with mode 0600.
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode))
     try:
         yield temporary
@@ -53,25 +53,25 @@ def replaced(path: Path, mode: int = 0o666, durable: bool = False) -> Iterator[P
 
 
 def write_whole(path: Path, data: bytes | str, mode: int = 0o666, durable: bool = False) -> None:
-    """Replace a file's contents whole or not at all; see `replaced`.
+    """Replace the contents of a file atomically; see `replaced`.
 
     Raises:
-        OSError: the disk is full or the folder cannot be written.
+        OSError: the disk is full or the folder is not writable.
     """
     with replaced(path, mode, durable) as temporary:
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
 def write_object(path: Path, value: dict[str, Any], mode: int = 0o666, durable: bool = False) -> None:
-    """Write JSON as one line, whole or not at all; see `replaced`. Raises OSError."""
+    """Write JSON as one line atomically; see `replaced`. Raises OSError."""
     write_whole(path, json.dumps(value) + "\n", mode, durable)
 
 
 def write_first(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Write a file durably, unless it is there: of several processes the first one wins, and its file is whole.
+    """Write a file durably unless it exists. If several processes write, the first one wins, and its file is complete.
 
     Raises:
-        OSError: the disk is full or the folder cannot be written.
+        OSError: the disk is full or the folder is not writable.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     write_whole(temporary, data, mode, durable=True)
@@ -84,7 +84,7 @@ def write_first(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file's contents, or a folder's entries, durable. Raises OSError."""
+    """Make the contents of a file, or the entries of a folder, durable. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -93,16 +93,16 @@ def sync(path: Path) -> None:
 
 
 def take_lock(fd: int, patience_s: float | None = None, say: Callable[[], object] | None = None) -> None:
-    """Lock an open file against other processes, until its last descriptor is closed.
+    """Lock an open file against other processes until its last descriptor is closed.
 
     Args:
         fd: its descriptor.
-        patience_s: how long to wait for another holder, in s; None: as long as it takes.
-        say: called once, before the wait.
+        patience_s: longest wait for the lock, in s; None: no limit.
+        say: called once, before waiting.
 
     Raises:
-        BlockingIOError: another one still holds it.
-        OSError: the file system has no locks.
+        BlockingIOError: another process still holds the lock.
+        OSError: the file system does not support locks.
     """
     began = time.monotonic()
     while True:
@@ -125,13 +125,13 @@ def take_lock(fd: int, patience_s: float | None = None, say: Callable[[], object
 def locked(
     path: Path, patience_s: float | None = None, say: Callable[[], object] | None = None, mode: int = 0o666
 ) -> Iterator[int]:
-    """Hold the lock of a file, made where it is missing; gives its descriptor. See `take_lock`.
+    """Hold the lock of a file and yield its descriptor. Create the file if missing. See `take_lock`.
 
-    A child that inherits the descriptor goes on holding the lock.
+    A child process that inherits the descriptor keeps the lock.
 
     Raises:
-        BlockingIOError: another one still holds it.
-        OSError: the file cannot be made.
+        BlockingIOError: another process still holds the lock.
+        OSError: the file cannot be created.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
@@ -142,17 +142,17 @@ def locked(
 
 
 def read_bounded(path: Path, most_bytes: int) -> bytes:
-    """Read a regular file of at most `most_bytes`. Pipes and devices, which may block or never end, are refused.
+    """Read a regular file of at most `most_bytes`. Refuse pipes and devices, which can block or never end.
 
     Raises:
-        OSError: it is missing, cannot be read, is no regular file, or is larger.
+        OSError: the file is missing, unreadable, not regular, or too large.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "no regular file", str(path))
         data = bytearray()
-        # Not all at once: that many bytes would be allocated for the smallest file.
+        # Read in chunks: a single read would allocate `most_bytes` even for the smallest file.
         while len(data) <= most_bytes and (chunk := file.read(_CHUNK_BYTES)):
             data += chunk
     if len(data) > most_bytes:
@@ -165,7 +165,7 @@ def parse_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str
 
     Raises:
         OSError: the file cannot be read; see `read_bounded`.
-        ValueError: it holds something else.
+        ValueError: the file does not contain a JSON object.
     """
     try:
         value = json.loads(read_bounded(path, most_bytes))
@@ -177,7 +177,7 @@ def parse_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str
 
 
 def read_object(path: Path, most_bytes: int = LARGEST_OBJECT_BYTES) -> dict[str, Any]:
-    """Read a JSON object; empty where it is missing, damaged or something else."""
+    """Read a JSON object. Return an empty one if the file is missing, damaged or not an object."""
     try:
         return parse_object(path, most_bytes)
     except (OSError, ValueError):

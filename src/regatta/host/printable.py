@@ -1,6 +1,6 @@
-"""Text from outside, made fit for a terminal, a log and a receipt.
+"""Make external text safe for terminals, logs and receipts.
 
-A leaf: standard library only, because the runner carries it to the hosts.
+Standard library only and no imports of other layers: the runner carries this module to the hosts.
 """
 
 from __future__ import annotations
@@ -8,27 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _LONGEST = 4000
-#: of each line below a text, so that a dozen of them fit
+#: limit for each line below a text, so that a dozen lines fit
 _LONGEST_LINE = 300
 _INDENT = " " * 4
 
 
 class Lines(str):
-    """Text that has several lines on purpose, such as the end of a log: `printable` keeps its line breaks."""
+    """Text with intentional line breaks, such as the end of a log. `printable` keeps its line breaks."""
 
     __slots__ = ()
 
 
 def printable(text: str, longest: int = _LONGEST) -> str:
-    """Make text safe to show: nothing in it moves a cursor, hides or reverses characters, or cannot be encoded.
+    """Make text safe to show: encodable, without cursor movement and without hidden or reversed characters.
 
     Args:
-        text: any text. Line breaks become spaces, except in `Lines`, where every line below the first is indented: it
-            cannot pass for a message of its own.
-        longest: characters of the result, at most.
+        text: any text. Line breaks become spaces. `Lines` keep them, with every line below the first indented, so
+            that it cannot pass for a separate message.
+        longest: maximum length of the result in characters.
 
     Returns:
-        the text. White space becomes a space; control characters, marks of direction, and lone surrogates become escapes
+        The text. White space becomes a space. Control characters, direction marks and lone surrogates become escapes
         such as `\\x1b`.
     """
     if not text.isprintable():
@@ -39,7 +39,7 @@ def printable(text: str, longest: int = _LONGEST) -> str:
 
 
 def with_lines(text: str, lines: Iterable[str]) -> Lines:
-    """Return the text with lines from outside below it, each indented and cut."""
+    """Return the text followed by external lines, each indented and truncated."""
     return Lines("\n".join([text, *(_INDENT + printable(line, _LONGEST_LINE) for line in lines)]))
 
 

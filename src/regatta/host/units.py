@@ -1,6 +1,6 @@
-"""The units a measurement may have, and how a person reads them.
+"""Units of measurements, and their display.
 
-A leaf: imports nothing of Regatta. The runner uses it on the host, so it is standard library only.
+Standard library only and no imports of Regatta: the runner uses this module on the host.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNITS: dict[str, tuple[str, float]] = {
     "ratio": ("ratio", 1.0),
 }
 
-#: of quantities that cannot be below 0; a share may be that of a change
+#: dimensions whose quantities cannot be negative; a ratio or percentage can be, as a change
 _POSITIVE = ("time", "information", "bandwidth", "rate", "frequency", "count")
 
 _TIME_STEPS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
@@ -38,12 +38,12 @@ _SIZE_STEPS = ((1024.0**3, "GiB"), (1024.0**2, "MiB"), (1024.0, "KiB"), (1.0, "b
 
 
 def is_positive(unit: str) -> bool:
-    """Whether a quantity of this unit is positive by nature: a time, a size, a count, a rate."""
+    """Return whether quantities of this unit cannot be negative: times, sizes, counts, rates."""
     return UNITS.get(unit, ("", 1.0))[0] in _POSITIVE
 
 
 def display_scale(value: float, unit: str) -> tuple[float, str]:
-    """Choose the unit in which a person reads a magnitude.
+    """Choose the unit in which to display a magnitude.
 
     Args:
         value: a representative value (finite), in `unit`.
@@ -51,7 +51,7 @@ def display_scale(value: float, unit: str) -> tuple[float, str]:
 
     Returns:
         `(factor, shown_unit)`: multiply values in `unit` by `factor` to get them in `shown_unit`.
-        Units without a ladder are returned as they are.
+        Units without a ladder are returned unchanged.
     """
     dimension, base = UNITS.get(unit, ("", 1.0))
     steps = {"time": _TIME_STEPS, "information": _SIZE_STEPS}.get(dimension)
