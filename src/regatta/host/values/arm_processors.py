@@ -1,4 +1,4 @@
-"""Names of ARM processors, whose kernel tells numbers only. Standard library only, for the zipapp carries it.
+"""Names of ARM processors. The kernel reports only their numbers. Standard library only, because the zipapp carries it.
 
 Source: the register MIDR_EL1 in Arm's reference manuals of the cores, and the kernel's arch/arm64/include/asm/cputype.h.
 """
@@ -21,13 +21,13 @@ _CORES = {
 
 
 def arm_processor(implementer: str, part: str) -> str:
-    """The name of a core.
+    """Return the name of a core.
 
     Args:
-        implementer, part: as /proc/cpuinfo has them, such as 0x41 and 0xd0c.
+        implementer, part: as in /proc/cpuinfo, such as 0x41 and 0xd0c.
 
     Returns:
-        Such as `ARM Neoverse-N1`; where it is not known, the numbers say which one it is; "" where they are none.
+        The name, such as `ARM Neoverse-N1`. An unknown core is named by its numbers. "" for invalid numbers.
     """
     try:
         maker, core = int(implementer, 16), int(part, 16)

@@ -1,4 +1,4 @@
-"""What a benchmark with its size and chosen parameters is called, and what such a name says. Pure."""
+"""Build and parse labels of benchmarks: suite, name, size and chosen parameters. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHOSEN = re.compile(r' ([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"\\]|\\.)*"|[^ "]+)')
 
 @dataclass(frozen=True)
 class LabelParts:
-    """The parts of a label; `suite` and `size` are "" where it has none."""
+    """The parts of a label. `suite` and `size` are "" if the label has none."""
 
     suite: str
     name: str
@@ -24,13 +24,13 @@ class LabelParts:
 
 
 def benchmark_label(suite: str, name: str, size: str, chosen: Mapping[str, object]) -> str:
-    """`suite/name:size`, then what was chosen beside the size (`suite/name:size parallel=2`), by name."""
+    """Return `suite/name:size`, then the chosen parameters by name (`suite/name:size parallel=2`)."""
     texts = "".join(f" {key}={_quoted(scalar_text(value))}" for key, value in sorted(chosen.items()))
     return f"{suite}/{name}:{size}{texts}"
 
 
 def parts_of_label(label: str) -> LabelParts:
-    """The reverse of `benchmark_label`: no name of a suite, benchmark or size has a space, a slash or a colon."""
+    """Parse a label; the reverse of `benchmark_label`. Names of suites, benchmarks and sizes have no space, slash or colon."""
     head, _, _ = label.partition(" ")
     chosen = {
         key: json.loads(text) if text.startswith('"') else text
@@ -42,6 +42,6 @@ def parts_of_label(label: str) -> LabelParts:
 
 
 def _quoted(text: str) -> str:
-    """In quotes where a label's reader could not tell where the value ends."""
+    """Quote a value whose end would otherwise be ambiguous in a label."""
     plain = text.isprintable() and text and not set(text) & set(" =\\\"'")
     return text if plain else json.dumps(text, ensure_ascii=False)

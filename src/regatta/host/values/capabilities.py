@@ -1,4 +1,4 @@
-"""The kernel's capabilities (capabilities(7)), each at its number, without `CAP_`. Standard library, for the zipapp carries it."""
+"""Capabilities of the kernel (capabilities(7)) by number, without `CAP_`. Standard library only, for the zipapp."""
 
 from __future__ import annotations
 

@@ -13,29 +13,29 @@ from regatta.host.values.resolved import File
 NO_MODIFIERS = "none"
 
 
-#: what stands in a command for the file that a training run leaves, and, in that run's command, for where it is to be
+#: placeholders: the file that a training run writes, and, in the command of that run, its path
 TRAINED, OUTPUT = "{trained}", "{output}"
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """The command that makes the file which a cell's own command names `{trained}`; it holds `{output}`."""
+    """The command that writes the file that the cell's command names `{trained}`. It contains `{output}`."""
 
     argv: tuple[str, ...]
-    #: the file's name
+    #: file name
     output: str
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One thing that is measured. `cell_id` is a hash of all that makes its numbers what they are."""
+    """A cell. `cell_id` is a hash of everything that determines its results."""
 
     cell_id: str
     host: str
     platform: str
     benchmark: Benchmark
     runtime: str
-    #: "" where there is none
+    #: "" if the cell has no collector
     collector: str
     #: names joined by "+", or "none"
     modifiers: str
@@ -46,17 +46,17 @@ class Cell:
     arrange: Mapping[str, str]
     check: tuple[str, ...]
     files: tuple[File, ...]
-    #: None: nothing is to be made before it is measured
+    #: None: no training run
     training: TrainingRun | None = None
-    #: the cell that this one repeats under another name, to test the whole pipeline (`aa: true`); "" for all others
+    #: for A/A tests (`aa: true`): the cell that this one repeats under another name; "" otherwise
     twin_of: str = ""
-    #: files of the working directory that are kept beside the record
+    #: files of the working directory that are kept with the record
     keep: tuple[str, ...] = ()
     isolation: CellIsolation = field(default_factory=lambda: CellIsolation("cgroup"))
 
     @property
     def label(self) -> str:
-        """What people call it: `vm/compress:s10 · temurin-21 g1 · 24 MiB (2x)`."""
+        """Return the label to display: `vm/compress:s10 · temurin-21 g1 · 24 MiB (2x)`."""
         label = cell_label(
             self.benchmark.label,
             self.runtime,
@@ -68,11 +68,11 @@ class Cell:
         return f"{label} (again)" if self.twin_of else label
 
     def to_json(self, timeout_s: float, iterations: int) -> PlanCell:
-        """The cell as the runner's plan holds it.
+        """Return the cell as in the runner's plan.
 
         Args:
-            timeout_s: after which an invocation is killed.
-            iterations: what `{iterations}` stands for; a command that has it must report as many.
+            timeout_s: time limit of an invocation; then it is killed.
+            iterations: the value of `{iterations}`; a command that contains it must report this number of iterations.
         """
         benchmark = self.benchmark
         planned: PlanCell = {
@@ -111,12 +111,12 @@ class Cell:
 
 
 def configuration_name(runtime: str, collector: str, modifiers: str) -> str:
-    """Runtime, collector and modifiers as one name, without those that there are none of."""
+    """Join runtime, collector and modifiers to one name, without empty parts."""
     return " ".join(part for part in (runtime, collector, modifiers) if part and part != NO_MODIFIERS)
 
 
 def heap_text(factor: float | None, mib: float | None) -> str:
-    """Write a heap as one word: `1.5x`, `64MiB`; "" for none."""
+    """Format a heap as one word: `1.5x`, `64MiB`; "" for none."""
     if factor is not None:
         return f"{factor:g}x"
     return "" if mib is None else f"{mib:g}MiB"
@@ -130,7 +130,7 @@ def cell_label(
     heap_factor: float | None,
     heap_mib: int | None,
 ) -> str:
-    """Name the parts that are there, in the order benchmark · configuration · heap."""
+    """Join the existing parts in the order benchmark · configuration · heap."""
     configuration = configuration_name(runtime, collector, modifiers)
     heap = "" if heap_mib is None else f" · {heap_mib} MiB" + (f" ({heap_factor:g}x)" if heap_factor else "")
     return f"{benchmark} · {configuration}{heap}"

@@ -1,4 +1,4 @@
-"""The commands of a benchmark on a host: what their templates may name, and what they become. No I/O."""
+"""Commands of a benchmark on a host: the names in their templates, and their expansion. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regatta.host.values.template import fill, scalar_text
 
 
 def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
-    """What `{build.output}`, `{input.name}`, `{file.name}` and `{program.name}` of a benchmark's templates stand for."""
+    """Return the files of `{build.output}`, `{input.name}`, `{file.name}` and `{program.name}` in a benchmark's templates."""
     named = {f"{b}.{o}": host.builds[b][o] for b, build in benchmark.builds.items() for o in build.outputs}
     named.update({f"input.{i}": host.inputs[benchmark.label][i] for i in benchmark.inputs})
     named.update({USER_FILE + f: file for f, file in host.files.get(benchmark.label, {}).items()})
@@ -21,7 +21,7 @@ def named_files(benchmark: Benchmark, host: ResolvedHost) -> dict[str, File]:
 def template_values(
     experiment: Experiment, benchmark: Benchmark, named: Mapping[str, File]
 ) -> dict[str, str]:
-    """Name to text of everything that a benchmark's templates may name."""
+    """Return the text of each name that a benchmark's templates can contain."""
     values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}
     values.update(
         benchmark=benchmark.name, iterations=str(experiment.steady.iterations), seed=str(experiment.seed)
@@ -36,7 +36,7 @@ def expand_command(
     values: Mapping[str, str],
     host: ResolvedHost,
 ) -> list[str]:
-    """A command template as it is executed."""
+    """Expand a command template to the command that is executed."""
     argv: list[str] = []
     for argument in command:
         if argument == "{runtime}":

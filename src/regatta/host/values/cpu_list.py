@@ -1,18 +1,18 @@
-"""Sets of CPUs in the two forms that the kernel writes. Standard library only, for the zipapp carries it."""
+"""Sets of CPUs in the two formats of the kernel. Standard library only, because the zipapp carries it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-#: more CPUs than any kernel has; a list of outside text that asks for more would only fill memory
+#: above the limit of any kernel; a larger list in external text would only fill memory
 _MAX_CPUS = 65_536
 
 
 def parse_cpu_list(text: str) -> list[int]:
-    """Read the kernel's list form, "0-3,8" -> [0, 1, 2, 3, 8].
+    """Parse the list format, "0-3,8" -> [0, 1, 2, 3, 8].
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not in this format.
     """
     cpus: list[int] = []
     for part in text.strip().split(","):
@@ -29,7 +29,7 @@ def parse_cpu_list(text: str) -> list[int]:
 
 
 def cpu_list_text(cpus: Iterable[int]) -> str:
-    """Write the list form, [0, 1, 2, 3, 8] -> "0-3,8"; "" for none."""
+    """Format a list, [0, 1, 2, 3, 8] -> "0-3,8"; "" for an empty set."""
     parts: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if parts and cpu == parts[-1][1] + 1:
@@ -40,10 +40,10 @@ def cpu_list_text(cpus: Iterable[int]) -> str:
 
 
 def parse_cpu_mask(text: str) -> list[int]:
-    """Read the mask form, hexadecimal words of 32 CPUs with the highest first, "1,0000000f" -> [0, 1, 2, 3, 32].
+    """Parse the mask format, hexadecimal words of 32 CPUs with the highest first, "1,0000000f" -> [0, 1, 2, 3, 32].
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not in this format.
     """
     mask = 0
     for word in text.strip().split(","):
@@ -52,7 +52,7 @@ def parse_cpu_mask(text: str) -> list[int]:
 
 
 def cpu_mask_text(cpus: Iterable[int]) -> str:
-    """Write the mask form, [0, 1, 2, 3, 32] -> "1,0000000f"."""
+    """Format a mask, [0, 1, 2, 3, 32] -> "1,0000000f"."""
     mask = sum(1 << cpu for cpu in set(cpus))
     words = [mask >> shift & 0xFFFFFFFF for shift in range(0, max(mask.bit_length(), 1), 32)]
     return ",".join([f"{words[-1]:x}", *(f"{word:08x}" for word in reversed(words[:-1]))])

@@ -1,4 +1,4 @@
-"""The hash by which values are known. Standard library only, for the zipapp carries it."""
+"""The hash that identifies values. Standard library only, because the zipapp carries it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import json
 
 
 def digest_of(value: object) -> str:
-    """16 hexadecimal digits of the SHA-256 of a value's canonical JSON."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of a value's canonical JSON."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=list)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

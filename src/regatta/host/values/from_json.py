@@ -1,4 +1,4 @@
-"""Values from JSON, exactly as their dataclasses and TypedDicts are typed. No I/O; Python 3.9 as on hosts."""
+"""Convert JSON to dataclasses and TypedDicts with exact types. No I/O; Python 3.9, as on hosts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SCALARS = (str, int, float, bool)
 
 
 def value_from_json(kind: type[T], value: Any, where: str) -> T:
-    """Make a value of a dataclass whose fields are scalars, such classes, tuples and mappings of text.
+    """Convert JSON to a dataclass whose fields are scalars, dataclasses, tuples and mappings with text keys.
 
     Args:
         kind: the dataclass.
-        value: as `json.loads` gives it; its objects have exactly the keys of their types.
-        where: names the value in errors.
+        value: from `json.loads`; its objects have exactly the keys of their types.
+        where: name of the value in errors.
 
     Raises:
         HostError: the value has another shape.
@@ -64,7 +64,7 @@ def _made(kind: Any, value: Any, where: str) -> Any:
         return _made(kind, value, where)
     if kind not in _SCALARS:
         raise TypeError(f"{where}: {kind} cannot be made from JSON")
-    # A whole number is written without its point by those who have one.
+    # Some JSON writers omit the decimal point of whole numbers, so a float field accepts an integer.
     if type(value) is not kind and not (kind is float and type(value) is int):
         raise _wrong(where, kind.__name__, value)
     return value
@@ -76,7 +76,7 @@ def _has_keys(kind: Any) -> bool:
 
 @cache
 def _types_of(kind: Any) -> dict[str, Any]:
-    """Key -> its type. `get_type_hints` of Python 3.9 does not know `|`, which annotations have before `None` alone."""
+    """Return the type of each key. `get_type_hints` of Python 3.9 rejects `|`, which annotations use only before `None`."""
     names = {**vars(sys.modules[kind.__module__]), "Optional": Optional}
     if dataclasses.is_dataclass(kind):
         texts = {field.name: str(field.type) for field in dataclasses.fields(kind)}

@@ -1,13 +1,13 @@
-"""A machine, its place in the fleet and the ways it can be reached. Frozen values, no I/O."""
+"""A host, and how to reach it. Frozen values, no I/O."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-#: how a host is reached: it is this machine, by SSH, or as a node that Slurm gives
+#: how a host is reached: as this machine, by SSH, or as a Slurm node
 Way = Literal["local", "ssh", "slurm"]
-#: what the profile of a workflow asks for
+#: the request of a workflow profile
 Wish = Literal["local", "ssh", "cluster"]
 WISHES: tuple[Wish, ...] = ("local", "ssh", "cluster")
 
@@ -16,51 +16,51 @@ DEFAULT_ROOT = "/var/lib/regatta"
 
 @dataclass(frozen=True)
 class SshPlace:
-    """Where OpenSSH finds a host. Empty values are left to its own configuration."""
+    """SSH address of a host. Empty values use the configuration of OpenSSH."""
 
     address: str
     port: int | None = None
     user: str = ""
     key_file: str = ""
-    #: further arguments of ssh, as `ansible_ssh_common_args` has them
+    #: further arguments of ssh, from `ansible_ssh_common_args`
     arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SlurmPlace:
-    """What is asked of Slurm: a node by name, or any node with a feature, which is then kept for the whole experiment."""
+    """The node to request from Slurm: by name, or any node with a feature. The experiment then keeps that node."""
 
     node: str = ""
     constraint: str = ""
     partition: str = ""
-    #: minutes that one allocation may last; None: as long as the partition allows
+    #: time limit of one allocation in minutes; None: the limit of the partition
     time_limit_min: int | None = None
 
 
 @dataclass(frozen=True)
 class Host:
-    """One machine, as the inventory has it."""
+    """One machine, as in the inventory."""
 
     name: str
     platform: str
-    #: it is this machine (`ansible_connection: local`)
+    #: the host is this machine (`ansible_connection: local`)
     is_local: bool = True
     ssh: SshPlace | None = None
     slurm: SlurmPlace | None = None
-    #: the interpreter there
+    #: Python interpreter on the host
     python: str = "python3"
-    #: folder on the host for everything of ours
+    #: folder on the host for all files of Regatta
     root: str = DEFAULT_ROOT
-    #: CPUs to measure on, where the spec leaves `cores` open; none: all
+    #: CPUs to measure on if the spec does not set `cores`; empty: all
     cpus: tuple[int, ...] = ()
-    #: CPUs kept for the runner and the system
+    #: CPUs reserved for the runner and the system
     housekeeping_cpus: tuple[int, ...] = ()
 
     def way(self, wish: Wish) -> Way | None:
-        """How this host is reached when a profile asks for `wish`; None: it cannot be, in that profile.
+        """Return how a profile that asks for `wish` reaches this host; None: not reachable in that profile.
 
-        `cluster` takes Slurm where the inventory says how, and for this machine too, in whose place Slurm gives a node; what
-        is reached by SSH alone stays so. `ssh` takes SSH where there is an address.
+        `cluster` uses Slurm if the inventory configures it, and also for this machine, which Slurm replaces with a node.
+        With `cluster`, a host with only an SSH address is reached by SSH. `ssh` uses SSH if there is an address.
         """
         if wish == "cluster" and (self.slurm is not None or self.is_local):
             return "slurm"

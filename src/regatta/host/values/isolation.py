@@ -1,4 +1,4 @@
-"""How an invocation is kept apart from the rest of its host. Frozen values, no I/O."""
+"""Isolation of an invocation from the rest of its host. Frozen values, no I/O."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-#: where nobody names an image; `docker/base` makes it
+#: default image; `docker/base` builds it
 DEFAULT_IMAGE = "regatta-base:bookworm"
 
 IsolationKind = Literal["cgroup", "docker", "none"]
@@ -15,9 +15,10 @@ Network = Literal["none", "bridge"]
 
 @dataclass(frozen=True)
 class Isolation:
-    """`cgroup`: a control group that accounts for the process tree, where one may be made. `none`: no group.
+    """How to isolate an invocation.
 
-    `docker`: a fresh container for each invocation; memory, network, images and capabilities hold for it alone.
+    `cgroup`: a control group that accounts for the process tree, if the host permits one. `none`: no group.
+    `docker`: a fresh container per invocation. Memory, network, images and capabilities apply only to `docker`.
     """
 
     kind: IsolationKind = "cgroup"
@@ -26,40 +27,40 @@ class Isolation:
     network: Network = "none"
     #: runtime name -> image
     images: Mapping[str, str] = field(default_factory=dict)
-    #: of the runtimes that `images` does not name; "": the runtime's own, or the one that `docker/base` makes
+    #: for runtimes not in `images`; "": the image of the runtime, or the one that `docker/base` builds
     image: str = ""
-    #: the last so many CPUs of those that the host measures on; None: all of them
+    #: number of CPUs, taken from the end of the host's measurement CPUs; None: all
     processors: int | None = None
-    #: processors' worth of time; None: no limit
+    #: CPU time limit in processors; None: no limit
     cpu_quota: float | None = None
-    #: of the kernel's, with `docker`, which gives none by itself
+    #: kernel capabilities for `docker`, which grants none by default
     capabilities: tuple[str, ...] = ()
 
     def image_of(self, runtime: str, own: str) -> str:
-        """The image for a runtime, whose registry entry has an image of its `own` or none ("")."""
+        """Return the image for a runtime. `own` is the image in its registry entry, or ""."""
         return self.images.get(runtime) or self.image or own or DEFAULT_IMAGE
 
 
 @dataclass(frozen=True)
 class CellIsolation:
-    """The same for one cell, with everything looked up."""
+    """The isolation of one cell, with all values resolved."""
 
     kind: IsolationKind
     image: str = ""
-    #: the image's digest
+    #: digest of the image
     image_id: str = ""
     network: Network = "none"
     memory_mib: int | None = None
-    #: programs that come from the image, because they were found on PATH and not made or brought
+    #: programs that come from the image, because the host found them on PATH; built or copied programs do not
     programs: tuple[str, ...] = ()
-    #: what the container sees beside the cell's files: the runtime's own folder
+    #: folders that the container sees in addition to the cell's files: the folder of the runtime
     folders: tuple[str, ...] = ()
     processors: int | None = None
     cpu_quota: float | None = None
     capabilities: tuple[str, ...] = ()
 
     def limits(self) -> dict[str, Any]:
-        """The limits that it has."""
+        """Return the limits that are set."""
         given = {
             "processors": self.processors,
             "cpu_quota": self.cpu_quota,
@@ -68,7 +69,7 @@ class CellIsolation:
         return {key: value for key, value in given.items() if value}
 
     def identity(self) -> list[object]:
-        """What of it is part of a cell's identity; nothing where it is the usual one."""
+        """Return the part that belongs to the cell's identity; empty for the default isolation."""
         limits = self.limits()
         rest = [limits] if limits else []
         if self.kind == "docker":
@@ -76,7 +77,7 @@ class CellIsolation:
         return [self.kind, *rest] if rest or self.kind != "cgroup" else []
 
     def to_json(self) -> dict[str, Any]:
-        """As the runner's plan holds it (docs/protocol.md section 4)."""
+        """Return the isolation as in the runner's plan (docs/protocol.md section 4)."""
         if self.kind != "docker":
             return {"kind": self.kind, **self.limits()}
         return {

@@ -1,4 +1,4 @@
-"""A cell as `plan.json` holds it (docs/protocol.md section 4). No I/O; apart from `cell`, whose classes the runner need not load."""
+"""A cell in `plan.json` (docs/protocol.md section 4). No I/O; separate from `cell`, whose classes the runner does not load."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict
 
 
 class PlanAdapter(TypedDict):
-    """Who reads what the workload reports."""
+    """The adapter that reads the measurements."""
 
     name: str
     options: dict[str, Any]
@@ -21,7 +21,7 @@ class PlanExpectation(TypedDict):
 
 
 class PlanFile(TypedDict):
-    """What a cell executes or reads."""
+    """A file that a cell executes or reads."""
 
     path: str
     sha256: str
@@ -55,14 +55,14 @@ class _PlanCell(TypedDict):
 
 
 class PlanCell(_PlanCell, total=False):
-    """A cell; older plans lack some keys."""
+    """A cell. Older plans lack some keys."""
 
-    #: none: the usual control group
+    #: missing: the default control group
     isolation: dict[str, Any]
 
 
 class CellDescription(PlanCell):
-    """A line of `cells.jsonl` (docs/protocol.md section 3): the cell as the plan held it when it was first recorded."""
+    """A line of `cells.jsonl` (docs/protocol.md section 3): the cell as in the plan when it was first recorded."""
 
     v: Literal[1]
     experiment: str

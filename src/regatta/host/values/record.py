@@ -1,13 +1,13 @@
-"""The record of one invocation as its JSON has it; `docs/protocol.md` section 3 is the reference of the keys. No I/O.
+"""The JSON of a record. `docs/protocol.md` section 3 is the reference of the keys. No I/O.
 
-Annotations are also the table of types that readers check and that columns have (`regatta.host.journal.record_shape`).
+The annotations also define the types that readers check and the types of columns (`regatta.host.journal.record_shape`).
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
-#: integers by the width of their column; a plain `int` is in no column
+#: integers by the width of their column; a plain `int` has no column
 Int32 = int
 Int64 = int
 #: iteration, metric, value, unit, operations, parameters
@@ -15,7 +15,7 @@ Iteration = list[Any]
 
 
 class Rusage(TypedDict, total=False):
-    """Of the process and its waited-for children."""
+    """Resources of the process and the child processes that it waited for."""
 
     user_s: float | None
     system_s: float | None
@@ -27,7 +27,7 @@ class Rusage(TypedDict, total=False):
 
 
 class Cgroup(TypedDict, total=False):
-    """Of the whole process tree."""
+    """Resources of the whole process tree."""
 
     version: Int64
     cpu_ns: Int64 | None
@@ -36,7 +36,7 @@ class Cgroup(TypedDict, total=False):
 
 
 class State(TypedDict, total=False):
-    """Of the host, right before or after the process."""
+    """State of the host directly before or after the process."""
 
     load1: float | None
     psi_cpu_some_us: float | None
@@ -54,7 +54,7 @@ class State(TypedDict, total=False):
 
 
 class Output(TypedDict, total=False):
-    """What is kept of a stream."""
+    """The kept part of a stream."""
 
     bytes: Int64
     head: str
@@ -62,7 +62,7 @@ class Output(TypedDict, total=False):
 
 
 class OwnCost(TypedDict, total=False):
-    """Of the runner."""
+    """Overhead of the runner."""
 
     version: str
     before_ns: Int64
@@ -111,6 +111,6 @@ class _Record(TypedDict):
 
 
 class Record(_Record, total=False):
-    """One invocation, its keys in their order; older records lack some."""
+    """One invocation, with the keys in order. Older records lack some keys."""
 
     kept: list[dict[str, Any]]

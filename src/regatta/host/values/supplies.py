@@ -1,4 +1,4 @@
-"""What the machine that runs the command brings to a host. Frozen values, no I/O; all paths are the host's own."""
+"""Files that the controller provides to a host. Frozen values, no I/O; all paths are paths of the host."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from regatta.host.values.resolved import File
 
 @dataclass(frozen=True)
 class Supplies:
-    """What is there before a host finds out what it has."""
+    """The files that are available before a host resolves an experiment."""
 
-    #: folder in which builds find their sources
+    #: folder with the sources of builds
     home: str
-    #: the whole environment of measured processes, but for what is different in every invocation
+    #: whole environment of measured processes, except values that change with every invocation
     environment: Mapping[str, str]
-    #: runtime -> the folder or archive that its provider unpacks or takes as it is; providers that need none are not here
+    #: runtime -> the folder or archive for its provider; absent for providers that need none
     runtimes: Mapping[str, str] = field(default_factory=dict)
-    #: runtime -> why it cannot be had for this host's architecture
+    #: runtime -> why it does not exist for the architecture of this host
     missing: Mapping[str, str] = field(default_factory=dict)
-    #: build -> output -> file, of builds that are made once for every architecture
+    #: build -> output -> file, for builds that are the same on every architecture
     builds: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
     #: benchmark label -> input -> file
     inputs: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
-    #: benchmark label -> name of what the user brings -> file or folder
+    #: benchmark label -> name of a user file -> file or folder
     files: Mapping[str, Mapping[str, File]] = field(default_factory=dict)
-    #: whether packages may be installed from here; where Ansible does that, they may not
+    #: whether Regatta can install packages; false if Ansible installs them
     may_install: bool = True
