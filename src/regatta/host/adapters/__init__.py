@@ -1,4 +1,4 @@
-"""What a workload reported, read from what it left. A table, not a scan: `ADAPTERS` names them all.
+"""Adapters: read measurements from the output of a benchmark. `ADAPTERS` is an explicit table.
 
 Standard library only, because the runner reads results on the host.
 """
@@ -22,7 +22,7 @@ from regatta.host.adapters.result import Left, Reported
 
 Adapter = Callable[[Left, Mapping[str, object]], Reported]
 
-#: name in a suite -> what reads it
+#: name in a suite -> adapter
 ADAPTERS: dict[str, Adapter] = {
     "process": process.read,
     "regatta": regatta_lines.read,

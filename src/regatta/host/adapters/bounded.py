@@ -1,6 +1,6 @@
-"""Work on outside text in a child process with limits of time and memory: a pattern of a spec can take for ever.
+"""Process external text in a child process with limits of time and memory: a regular expression of a spec may never end.
 
-A pattern that backtracks runs inside one call of C code, which neither a signal handler nor a thread can end.
+A backtracking pattern runs inside one call of C code, which neither a signal handler nor a thread can stop.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-#: of processor time; most patterns read a megabyte in milliseconds
+#: of processor time; most patterns process a megabyte in milliseconds
 LIMIT_S = 5
-#: of time, for hosts on which the child waits for a processor
+#: of wall time, for hosts on which the child waits for a processor
 _PATIENCE_S = 6 * LIMIT_S
-#: beyond what the runner itself has
+#: in addition to the memory of the runner
 _MEMORY_BYTES = 512 << 20
 _ANSWER_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
@@ -28,22 +28,22 @@ _LONGEST_FAULT = 200
 
 
 class OverLimit(Exception):
-    """The work did not end well; the message says which limit it reached, or what was wrong."""
+    """The work failed. The message names the exceeded limit or the error."""
 
 
 def bounded(work: Callable[[], Any], limit_s: int = LIMIT_S) -> Any:
     """Do work in a child process.
 
     Args:
-        work: returns something that JSON can hold; what else it does is lost with the child.
+        work: returns a JSON value; its side effects are lost with the child.
         limit_s: processor time, in whole seconds.
 
     Returns:
-        what the work returned, after a way through JSON.
+        The result of the work, encoded to and decoded from JSON.
 
     Raises:
-        OverLimit: the work took too long, or too much memory.
-        OSError: there is no room for another process.
+        OverLimit: the work exceeded a limit or failed.
+        OSError: no further process can be created.
     """
     reader, writer = os.pipe()
     pid = os.fork()
@@ -72,7 +72,7 @@ def bounded(work: Callable[[], Any], limit_s: int = LIMIT_S) -> Any:
 
 
 def _answer(reader: int, deadline: float) -> tuple[bytes | None, bool]:
-    """All that the child wrote, or None where it did not end in time or wrote too much; whether it wrote too much."""
+    """Return the output of the child, or None on a timeout or too much output; and whether the output was too large."""
     data = bytearray()
     waiting = select.poll()
     waiting.register(reader, select.POLLIN)
@@ -85,19 +85,19 @@ def _answer(reader: int, deadline: float) -> tuple[bytes | None, bool]:
 
 
 def _child(work: Callable[[], Any], writer: int, limit_s: int) -> None:
-    """Never returns. Keeps nothing open: a lock must not outlive the runner in it."""
+    """Never return. Close all inherited files, because a lock in the child must not outlive the runner."""
     status = 1
     try:
         for name in os.listdir("/proc/self/fd"):
             if int(name) > 2 and int(name) != writer:
-                # The one that listed them is closed already.
+                # The descriptor that listed the folder is closed already.
                 with contextlib.suppress(OSError):
                     os.close(int(name))
         with open("/proc/self/statm", "rb") as file:
             own = int(file.read().split()[0]) * resource.getpagesize()
         for which, value in ((resource.RLIMIT_CPU, limit_s), (resource.RLIMIT_AS, own + _MEMORY_BYTES)):
             hard = resource.getrlimit(which)[1]
-            # The hard limit too: at the soft one a process ends with a core dump, which would disturb what is measured next.
+            # Set the hard limit too: at the soft limit the process dumps core, which would disturb the next measurement.
             least = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(which, (least, least))
         data = memoryview(json.dumps(work()).encode())

@@ -1,7 +1,7 @@
-"""DaCapo of 2006, 9.12 and 23.11 (Chopin), and ScalaBench, which is built on its harness.
+"""DaCapo 2006, 9.12 and 23.11 (Chopin), and ScalaBench, which uses its harness.
 
-The harness says on standard error how each iteration ended; every one is reported, the warm-up ones first and the timed one
-last. Chopin prints percentiles of its requests' latency on standard output; they are reported beside the time.
+The harness writes the end of each iteration to standard error. All iterations are reported: warm-up first, the timed one
+last. Chopin prints percentiles of request latency to standard output; they are reported in addition to the time.
 
 Source: the format is that of `Callback` and `LatencyReporter` in the harness of https://github.com/dacapobench/dacapobench.
 """
@@ -17,7 +17,7 @@ from regatta.host.adapters.result import Left, Reported
 from regatta.host.adapters.text import lines_of, quoted, uncaught
 
 _LINE = re.compile(r"===== DaCapo (.{0,300})")
-#: version (none before 9.12), benchmark, which iteration, time
+#: version (missing before 9.12), benchmark, iteration, time
 _ENDED = re.compile(
     r"(?:\S+ )?(\S+) (?:(completed warmup)(?: ([0-9]{1,9}))?|PASSED) in ([0-9]{1,12}) msec =====\Z"
 )
@@ -25,29 +25,29 @@ _FAILED = re.compile(r"(?:\S+ )?\S+ FAILED\b")
 _PROCESSED = re.compile(
     r"processed [0-9]{1,12} requests in [0-9]{1,12} msec, ([0-9]{1,12}) requests per second"
 )
-#: `simple tail latency:` before the release, `tail latency, simple:` in it
+#: `simple tail latency:` before the release, `tail latency, simple:` in the release
 _TAIL = re.compile(
     r"(?:(simple|metered) tail latency|tail latency, (simple|metered)(?: ([a-z0-9 ]{1,40}))?): (.*)"
 )
 _PERCENTILE = re.compile(r"(?:([0-9]{1,2}(?:\.[0-9]{1,4})?)%|max) ([0-9]{1,12}) usec")
 _WIDTH = re.compile(r"([0-9])([a-z])")
-#: what the harness says when it does not even begin
+#: messages of the harness when it does not start
 _REFUSED = ("Unknown benchmark", "No configuration size", "Validation FAILED", "Command line exception")
 
 
 @dataclass
 class _Iterations:
-    """What the harness told so far: the time of each iteration in ms, and whether the last was the timed one."""
+    """The state of parsing: the time of each iteration in ms, and whether the last one was the timed one."""
 
     times_ms: list[int] = field(default_factory=list)
     timed: bool = False
-    #: a warm-up iteration came without its number, as before 9.12: then nobody can tell that none is lost
+    #: a warm-up iteration has no number, as before 9.12, so a lost iteration cannot be detected
     unnumbered: bool = False
     error: str = ""
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give `elapsed` in ms for each iteration, and `latency` in ns and `throughput` in ops/s where the harness tells them."""
+    """Return `elapsed` in ms for each iteration, and `latency` in ns and `throughput` in ops/s if the harness prints them."""
     told = _Iterations()
     for line in lines_of(left.stderr):
         if not told.error:
@@ -70,7 +70,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
 
 
 def _take(line: str, told: _Iterations) -> str:
-    """Take the end of an iteration; returns what is wrong with it, or nothing."""
+    """Parse the end of an iteration. Return the error, or ""."""
     if line.startswith(_REFUSED):
         return f"DaCapo says: {line[:300]}"
     found = _LINE.match(line)
@@ -93,9 +93,9 @@ def _take(line: str, told: _Iterations) -> str:
 
 
 def _requests(stdout: bytes, cut: bool, iterations: int) -> Iterator[list[Any] | None]:
-    """Rows of requests; None for a line of which nobody knows to which iteration it belongs."""
+    """Yield the rows of requests. Yield None for a line whose iteration is unknown."""
     lines = [found.group(1) for found in map(_LINE.match, lines_of(stdout)) if found]
-    # The first line about an iteration's requests: their number, or in early builds their simple latency.
+    # The first line about an iteration's requests is their number, or in early builds their simple latency.
     begins = _PROCESSED.match if any(map(_PROCESSED.match, lines)) else _simple
     known = not cut and sum(1 for line in lines if begins(line)) == iterations
     iteration = -1
@@ -118,7 +118,7 @@ def _simple(line: str) -> re.Match[str] | None:
 def _percentiles(iteration: int, tail: re.Match[str]) -> Iterator[list[Any]]:
     parameters: dict[str, object] = {"kind": tail.group(1) or tail.group(2)}
     if parameters["kind"] == "metered":
-        # As in `latency.py`: "100 ms", "full".
+        # The same names as in `latency.py`: "100 ms", "full".
         parameters["window"] = _WIDTH.sub(r"\1 \2", (tail.group(3) or "full").replace(" smoothing", ""))
     for percent, microseconds in _PERCENTILE.findall(tail.group(4)):
         if int(microseconds) > 0:

@@ -1,4 +1,4 @@
-"""A JSON document that a harness wrote into a file of the working directory."""
+"""Read a JSON document that a harness wrote to a file in the working directory."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from regatta.host.adapters.result import Left
 
 
 class BadDocument(ValueError):
-    """It is not what the harness writes; the message says why."""
+    """The document does not have the format of the harness. The message states the reason."""
 
 
 def document(left: Left, harness: str) -> Any:
-    """Read it.
+    """Read the document.
 
     Raises:
-        BadDocument: there is none, it was refused, or it is not whole JSON.
+        BadDocument: the file is missing, was refused, or is not complete JSON.
     """
     if left.refused or not left.results:
         raise BadDocument(left.refused or f"no result: {harness} wrote no file")
@@ -27,10 +27,10 @@ def document(left: Left, harness: str) -> Any:
 
 
 def part(value: Any, key: str, kind: type, where: str) -> Any:
-    """The value of a key that must be there.
+    """Return the value of a required key.
 
     Raises:
-        BadDocument: it is not there, or not of that kind.
+        BadDocument: the key is missing, or its value has another type.
     """
     found = value.get(key) if isinstance(value, dict) else None
     if not isinstance(found, kind):

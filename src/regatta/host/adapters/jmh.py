@@ -1,8 +1,8 @@
 """JMH's JSON (`-rf json -rff jmh.json`): the primary and the secondary metrics of each measured iteration.
 
-One invocation is one fork, because a fresh process is what Regatta repeats: the command has `-f 1`, and a document of more
-forks, or of none (`-f 0` runs the benchmark inside the harness, where JMH cannot set it up), is refused. JMH does not write its own
-warm-up iterations (`-wi`) into the document; with `-wi 0` every iteration is there, and the experiment says which are warm-up.
+One invocation is one fork, because Regatta repeats fresh processes: the command needs `-f 1`. A document with more forks is
+refused, and one with none: `-f 0` runs the benchmark inside the harness, where JMH cannot set it up. JMH omits its own
+warm-up iterations (`-wi`) from the document. With `-wi 0` it contains all iterations, and the spec defines warm-up.
 
 Source: the documents of JMH 1.37, and its `org.openjdk.jmh.results.format.JSONResultFormat`.
 """
@@ -20,9 +20,9 @@ from regatta.host.adapters.text import lines_of
 from regatta.host.journal.record_shape import is_number
 from regatta.host.units import UNITS
 
-#: what an iteration's value is, by JMH's mode
+#: metric of an iteration's value by mode of JMH
 _METRICS = {"thrpt": "throughput", "avgt": "time", "sample": "time", "ss": "time"}
-#: seconds in a unit of `java.util.concurrent.TimeUnit`, as JMH writes it
+#: seconds per unit of `java.util.concurrent.TimeUnit`, as JMH writes it
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "hr": 3600.0, "day": 86400.0}
 _OTHER_UNITS = {
     "MB/sec": ("MB/s", 1.0),
@@ -36,15 +36,15 @@ _OTHER_UNITS = {
     "---": ("ratio", 1.0),
     "%": ("percent", 1.0),
 }
-#: secondary metrics that repeat what the samples tell: `p0.99`, or `bench:·p0.99` in earlier releases
+#: secondary metrics that repeat percentiles of the samples: `p0.99`, or `bench:·p0.99` in earlier releases
 _PERCENTILE = re.compile(r"(?:\A|[:·])p[01]\.[0-9]+\Z")
 _MAXIMUM_ROWS = 1_000_000
-#: samples of one iteration of which percentiles are told
+#: limit of samples per iteration for percentiles
 _MAXIMUM_SAMPLES = 4_000_000
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give `throughput` in ops/s, or `time` of an operation in its own unit, for each iteration; `latency` in mode `sample`."""
+    """Return `throughput` in ops/s or `time` per operation in its unit for each iteration; in mode `sample` also `latency`."""
     reported = Reported()
     problem = ""
     try:
@@ -59,7 +59,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
             _add(result, several, modes, reported)
     except BadDocument as error:
         problem = str(error)
-    # Without `-foe true` JMH goes on after a benchmark that threw, and its document has the others alone.
+    # Without `-foe true`, JMH continues after a benchmark throws, and its document contains only the other benchmarks.
     reported.error = _failure(left.stdout) or problem
     if left.stdout_cut and not reported.error:
         reported.error = "the output, which tells of failures, is longer than what was kept; raise output_kib"
@@ -67,7 +67,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
 
 
 def _failure(stdout: bytes) -> str:
-    """What a benchmark threw, as JMH prints it below `<failure>`; nothing where it threw nothing."""
+    """Return the exception of a benchmark, which JMH prints below `<failure>`; "" if there is none."""
     lines = [line for line in lines_of(stdout) if line]
     for line, following in zip(lines, [*lines[1:], "the output ends there"]):
         if line.endswith("<failure>"):
@@ -121,9 +121,9 @@ def _extend(reported: Reported, rows: Iterable[list[Any]]) -> None:
 
 
 def _secondary(called: str, metric: Any, parameters: Mapping[str, object], where: str) -> list[list[Any]]:
-    """A profiler's or an auxiliary counter's values; none where it has no name, unit or numbers that can be recorded.
+    """Return the values of a profiler or an auxiliary counter; empty if it has no valid name, unit or numbers.
 
-    What a profiler cannot tell is no failure of the benchmark.
+    A missing value of a profiler is not a failure of the benchmark.
     """
     try:
         unit, factor = _unit(part(metric, "scoreUnit", str, where), where)
@@ -135,7 +135,7 @@ def _secondary(called: str, metric: Any, parameters: Mapping[str, object], where
 def _rows(
     metric: Any, called: str, unit: str, factor: float, parameters: Mapping[str, object], where: str
 ) -> Iterator[list[Any]]:
-    """The values of the one fork. A profiler may have one value for all iterations, which becomes iteration 0."""
+    """Yield the values of the single fork. A profiler with one value for all iterations reports it as iteration 0."""
     forks = part(metric, "rawData", list, where)
     if len(forks) != 1 or not isinstance(forks[0], list) or not forks[0]:
         raise BadDocument(f"{where}: expected the values of one fork, got {forks!r:.80}")
@@ -151,7 +151,7 @@ def _rows(
 
 
 def _positive(rows: Iterable[list[Any]], where: str) -> Iterator[list[Any]]:
-    """The values of a benchmark itself, which are times and rates; a profiler's may be 0 or less."""
+    """Check that values of the benchmark are positive, as times and rates are. Values of a profiler can be 0 or less."""
     for row in rows:
         if row[2] <= 0:
             raise BadDocument(f"{where}: expected a value above 0, got {row[2]!r:.80}")
@@ -161,7 +161,7 @@ def _positive(rows: Iterable[list[Any]], where: str) -> Iterator[list[Any]]:
 def _samples(
     metric: Any, unit: str, factor: float, parameters: Mapping[str, object], where: str
 ) -> Iterator[list[Any]]:
-    """Each iteration's mean, and percentiles of its sampled calls."""
+    """Yield the mean of each iteration, and percentiles of its sampled calls."""
     forks = part(metric, "rawDataHistogram", list, where)
     if len(forks) != 1 or not isinstance(forks[0], list) or not forks[0]:
         raise BadDocument(f"{where}: expected the samples of one fork, got {forks!r:.80}")
@@ -172,7 +172,7 @@ def _samples(
             raise BadDocument(f"{where}: expected samples above 0, got {values[0]!r:.80} as the least")
         yield [iteration, "time", mean, unit, None, dict(sorted(parameters.items())) or None]
         for percent, value in percentiles(values):
-            # A single sample may lie below what the clock tells.
+            # A sample can be below the resolution of the clock.
             if value == 0:
                 continue
             named = {**parameters, "kind": "simple", "percentile": percent}
@@ -199,10 +199,10 @@ def _scaled(value: object, factor: float, where: str) -> float:
 
 
 def _unit(text: str, where: str) -> tuple[str, float]:
-    """JMH's unit as ours, and the factor to it: a rate becomes ops/s, a time of an operation a time.
+    """Convert a unit of JMH. Return our unit and the factor: a rate becomes ops/s, a time per operation a time.
 
     Raises:
-        BadDocument: there is none.
+        BadDocument: the unit is unknown.
     """
     if text in _OTHER_UNITS:
         return _OTHER_UNITS[text]
@@ -230,7 +230,7 @@ def _parameters(result: Mapping[str, Any], where: str) -> dict[str, object]:
 
 
 def _snake(name: str) -> str:
-    """A name in our form: `arraySize` is `array_size`, `·gc.alloc.rate` is `gc_alloc_rate`; "" where it cannot be."""
+    """Convert a name: `arraySize` to `array_size`, `·gc.alloc.rate` to `gc_alloc_rate`; "" if not possible."""
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     text = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_").lower()
     return text if re.match(r"[a-z][a-z0-9_]{0,63}\Z", text) else ""

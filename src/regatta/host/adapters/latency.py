@@ -1,8 +1,8 @@
-"""Latency of requests: simple, and metered as if requests had kept arriving while the program stood still.
+"""Latency of requests: simple, and metered as if requests arrived evenly during pauses of the program.
 
-A closed loop sends its next request when the last one is answered, so that a pause delays one request where in
-life it would have delayed all that arrive meanwhile. Metered latency gives each request the start it would have had,
-had requests arrived evenly. Standard library only, because the runner computes it on the host.
+A closed loop sends the next request only after a response. A pause therefore delays one request, whereas in production it
+delays all that arrive during it. Metered latency counts from the start that a request would have had with even arrivals.
+Standard library only, because the runner computes it on the host.
 
 Source: Blackburn et al., Rethinking Java Performance Analysis, ASPLOS 2025 (DaCapo Chopin).
 """
@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-#: percentile -> how many requests it needs: with fewer it would be the longest request under another name
+#: percentile -> minimum number of requests; with fewer, it would equal the longest request
 PERCENTILES: tuple[tuple[float, int], ...] = ((50, 1), (90, 10), (99, 100), (99.9, 1000), (100, 1))
-#: widths of the window over which starts are smoothed, by name; None: all of the iteration
+#: widths of the smoothing window by name; None: the whole iteration
 WINDOWS_NS: tuple[tuple[str, int | None], ...] = (
     ("10 ms", 10_000_000),
     ("100 ms", 100_000_000),
@@ -23,17 +23,16 @@ WINDOWS_NS: tuple[tuple[str, int | None], ...] = (
 
 
 def smoothed_starts(starts: Sequence[float], window_ns: float | None) -> list[float]:
-    """When requests would have started, had they arrived evenly over each window.
+    """Return the starts of requests, as if they arrived evenly over each window.
 
     Args:
         starts: shape (n,), ascending, ns.
-        window_ns: width of the window, >= 0; None: as wide as all of them.
+        window_ns: width of the window, >= 0; None: the whole range.
 
     Returns:
-        shape (n,), ascending. For a window: each request's start is the mean of 2 h + 1 neighbours' (itself in the
-        middle), with h such that at the mean rate of all requests they fill the window, and less towards the ends, where
-        there are no more neighbours on one side. For None: evenly spaced from the first to the last start. Starts
-        that are evenly spaced already stay as they are.
+        shape (n,), ascending. With a window, each start is the mean of 2 h + 1 neighbors, centered on the request. At
+        the mean rate of all requests, 2 h + 1 of them fill the window. h is smaller near the ends, where neighbors are
+        missing on one side. For None: evenly spaced from the first to the last start. Evenly spaced starts stay unchanged.
     """
     n = len(starts)
     if n < 3:
@@ -53,12 +52,12 @@ def smoothed_starts(starts: Sequence[float], window_ns: float | None) -> list[fl
 
 
 def simple_latencies(starts: Sequence[float], ends: Sequence[float]) -> list[float]:
-    """`end - start` of each request, ns."""
+    """Return `end - start` of each request, ns."""
     return [end - start for start, end in zip(starts, ends)]
 
 
 def metered_latencies(starts: Sequence[float], ends: Sequence[float], window_ns: float | None) -> list[float]:
-    """Latency of each request from the earlier of its start and its smoothed start.
+    """Return the latency of each request from the earlier of its start and its smoothed start.
 
     Args:
         starts: shape (n,), ascending, ns.
@@ -66,36 +65,36 @@ def metered_latencies(starts: Sequence[float], ends: Sequence[float], window_ns:
         window_ns: see `smoothed_starts`.
 
     Returns:
-        shape (n,), ns; none is below its simple latency.
+        shape (n,), ns; never below the simple latency.
     """
     smoothed = smoothed_starts(starts, window_ns)
     return [end - min(start, even) for start, even, end in zip(starts, smoothed, ends)]
 
 
 def percentiles(values: Sequence[float]) -> Iterator[tuple[float, float]]:
-    """Nearest-rank percentiles of those of `PERCENTILES` for which there are values enough, as (percent, value)."""
+    """Yield nearest-rank percentiles as (percent, value), for those of `PERCENTILES` with enough values."""
     ordered = sorted(values)
     n = len(ordered)
     for percent, least in PERCENTILES:
         if n >= least:
-            # In tenths of a per cent, so that 99.9 of 1000 is the 999th and not, by rounding, the 1000th.
+            # In tenths of a percent, so that rounding does not turn the 999th of 1000 values (99.9 %) into the 1000th.
             rank = -(-n * round(percent * 10) // 1000)
             yield percent, ordered[max(1, rank) - 1]
 
 
 def latency_rows(starts: Sequence[int], ends: Sequence[int]) -> Iterator[tuple[int, dict[str, object]]]:
-    """The bounded summary of one iteration's requests, as (latency in whole ns, parameters).
+    """Summarize the requests of one iteration in a bounded number of rows: (latency in whole ns, parameters).
 
     Args:
         starts: shape (n,), ns, in any order.
         ends: shape (n,), of the same requests, ns, none before its start.
 
     Returns:
-        Percentiles of the simple latency, and of the metered one for each of `WINDOWS_NS`. A percentile of 0 ns lies
-        below what the clock can tell and is left out.
+        Percentiles of the simple latency, and of the metered latency for each of `WINDOWS_NS`. Percentiles of 0 ns are
+        below the clock resolution and are omitted.
     """
     pairs = sorted(zip(starts, ends))
-    # From the first start on, because a time since a machine's start has more digits than a float.
+    # Relative to the first start, because a time since boot has more digits than a float.
     origin = pairs[0][0] if pairs else 0
     ordered, ended = [start - origin for start, _ in pairs], [end - origin for _, end in pairs]
     for percent, value in percentiles(simple_latencies(ordered, ended)):

@@ -1,4 +1,4 @@
-"""For a program that knows nothing of Regatta: wall time, CPU time and memory of its process."""
+"""Adapter for any program: wall time, CPU time and memory of the process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from regatta.host.adapters.result import Left, Reported
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give one iteration: `elapsed` and `user`, `system` in time, `max_rss` in KiB where it is known."""
+    """Return one iteration: `elapsed`, `user` and `system` times, and `max_rss` in KiB if known."""
     reported = Reported(
         iterations=[
             [0, "elapsed", left.elapsed_ns, "ns", None, None],

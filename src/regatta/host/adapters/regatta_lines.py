@@ -1,4 +1,4 @@
-"""Lines that a workload wrote to REGATTA_RESULTS (docs/protocol.md section 1). Every line is checked: it comes from outside."""
+"""Lines that a benchmark wrote to REGATTA_RESULTS (docs/protocol.md section 1). External data: every line is checked."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _MAXIMUM_INFO_BYTES = 64 * 1024
 _MAXIMUM_INFO_DEPTH = 16
-#: of one invocation: some 64 bytes each while they are read
+#: limit per invocation; a request needs some 64 bytes during reading
 _MAXIMUM_REQUESTS = 4_000_000
 _MEASUREMENT_KEYS = {"iteration", "metric", "value", "unit", "operations", "parameters"}
 
-#: iteration -> starts and ends of its requests
+#: iteration -> starts and ends of requests
 _Requests = dict[int, tuple[list[int], list[int]]]
 
 
@@ -104,7 +104,7 @@ def _reject_constant(name: str) -> float:
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Read the lines; the first one that does not fit becomes the error, with its number."""
+    """Read the lines. The first invalid line becomes the error, with its number."""
     reported = Reported()
     requests: _Requests = {}
     if left.results is None:

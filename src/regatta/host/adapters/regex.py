@@ -1,8 +1,8 @@
 """A regular expression over standard output: each match is one measurement.
 
-Options: `pattern` with a group named `value`, and optionally `metric` and `unit`; where the pattern has none,
-the options `metric` (default "elapsed") and `unit` (default "ns") say it. With `stderr: true` standard error is read too, after
-standard output.
+Options: `pattern` with a group named `value`, and optionally groups `metric` and `unit`. Without these groups, the
+options `metric` (default "elapsed") and `unit` (default "ns") apply. With `stderr: true`, standard error follows standard
+output in the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from regatta.host.units import UNITS
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Match over the whole of standard output, line by line anchors (`^`, `$`) allowed. In a child: a pattern may take for ever."""
+    """Match the whole text with line anchors (`^`, `$`). Match in a child process, because a pattern may never end."""
     if left.stdout_cut:
         return Reported(error="standard output is longer than what was kept; raise output_kib")
     output, streams = left.stdout, "standard output"
@@ -37,7 +37,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
 
 
 def _rows(pattern: str, output: bytes, options: Mapping[str, object]) -> tuple[list[list[Any]], str]:
-    """The rows of all matches; or none, and why."""
+    """Return the rows of all matches, or no rows and the error."""
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except (re.error, RecursionError, OverflowError) as error:

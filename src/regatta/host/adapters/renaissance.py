@@ -14,7 +14,7 @@ from regatta.host.journal.record_shape import is_number
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give `elapsed` in ns for each repetition of the one benchmark."""
+    """Return `elapsed` in ns for each repetition of the single benchmark."""
     reported = Reported()
     try:
         value = document(left, "Renaissance")

@@ -1,4 +1,4 @@
-"""What an adapter gets and what it gives."""
+"""Input and output of adapters."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import Any
 
 @dataclass
 class Left:
-    """What an invocation left behind for its adapter."""
+    """The output of an invocation, for its adapter."""
 
     #: wall time of the process, ns
     elapsed_ns: int
     user_s: float
     system_s: float
-    #: None: not above what the process inherited from the runner, so not known
+    #: None: unknown, because it is not above the value inherited from the runner
     max_rss_kib: int | None
-    #: bytes of the file named in REGATTA_RESULTS, or of the one that the adapter's option `file` names; None when the
-    #: workload made none
+    #: bytes of the file in REGATTA_RESULTS, or of the file in the adapter option `file`; None if the benchmark
+    #: wrote none
     results: bytes | None
-    #: why such a file was not read; empty: it was, or there is none
+    #: why the file was not read; "": it was read or does not exist
     refused: str
-    #: what was kept of standard output, and whether some of it was dropped
+    #: the kept part of standard output, and whether it is truncated
     stdout: bytes
     stdout_cut: bool
-    #: the same of standard error
+    #: the kept part of standard error, and whether it is truncated
     stderr: bytes = b""
     stderr_cut: bool = False
 
 
 @dataclass
 class Reported:
-    """What the workload reported: `iterations` as rows `[iteration, metric, value, unit, operations, parameters]`."""
+    """Measurements of the benchmark. `iterations` has rows `[iteration, metric, value, unit, operations, parameters]`."""
 
     iterations: list[list[Any]] = field(default_factory=list)
     digests: list[str] = field(default_factory=list)
     info: dict[str, Any] = field(default_factory=dict)
-    #: why the result is wrong or cannot be read; empty: it is right
+    #: why the result is wrong or unreadable; "": it is correct
     error: str = ""

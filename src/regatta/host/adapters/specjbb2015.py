@@ -1,4 +1,4 @@
-"""SPECjbb2015, one JVM (`-m COMPOSITE`): a whole run is one iteration, with the rates that its result line tells.
+"""SPECjbb2015, one JVM (`-m COMPOSITE`): a whole run is one iteration, with the rates of its result line.
 
 Source: the SPECjbb2015 User Guide; the line is the controller's
 `RUN RESULT: hbIR (max attempted) = 12000, hbIR (settled) = 12000, max-jOPS = 11640, critical-jOPS = 2684`.
@@ -23,13 +23,13 @@ _METRICS = {
 _WRONG = re.compile(
     r"\bValidation (?:FAILED|failed)\b|\bINVALID\b|\bFATAL\b|\bRun is not valid\b|\bRUN FAILED\b|"
     r"\b(?i:unexpected(?:ly)? (?:exit|terminat)\w*)|"
-    # after a time, and the names of a thread and of a logger: `<...> `, `[...] `, `org.spec.jbb: `
+    # after a time, and names of a thread and a logger: `<...> `, `[...] `, `org.spec.jbb: `
     r"\A(?:<[^>]{0,60}> |\[[^\]]{0,60}\] |[\w$]{1,40}(?:\.[\w$]{1,40}){1,12}:? |[\w$]{1,40}: ){0,4}(?:SEVERE|ERROR)\b",
 )
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give `max_jops` and `critical_jops` in ops/s, and the two rates of the search before them."""
+    """Return `max_jops` and `critical_jops` in ops/s, and the two rates of the preceding search."""
     if left.stdout_cut or left.stderr_cut:
         return Reported(error="the output is longer than what was kept; raise output_kib")
     reported = Reported()
@@ -54,7 +54,7 @@ def _take(result: str, reported: Reported) -> str:
         if value is not None:
             reported.iterations.append([0, metric, value, "ops/s", None, None])
         elif metric == "critical_jops" and found.get(name) == "0":
-            # No load met the response times that it is made of. The other rates hold.
+            # No load met the response-time limits of this rate. The other rates are valid.
             reported.info["critical_jops"] = 0
         else:
             return f"no {name} in {quoted(result)}"

@@ -1,8 +1,8 @@
-"""SPECjvm2008: operations a minute of each iteration, as the harness prints them.
+"""SPECjvm2008: operations per minute of each iteration, as the harness prints them.
 
-Its warm-up is not an iteration, because it has another length; it is reported as the metric `warmup_throughput`. A run is
-right when the harness ends it with `Valid run!`. That a run is not compliant (other times than SPEC's rules ask for, no
-check of the kit) is kept in the record's `info`: it is no error, and such a number may not be published as SPEC's.
+Warm-up is not an iteration, because its duration differs; it is reported as the metric `warmup_throughput`. A run is
+correct if the harness ends it with `Valid run!`. A non-compliant run (other durations than SPEC's rules require, no
+check of the kit) is not an error. It is noted in `info` of the record, and its result must not be published as SPEC's.
 
 Source: the SPECjvm2008 User's Guide, and the console output that its reports show.
 """
@@ -26,7 +26,7 @@ _WRONG = re.compile(
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give `throughput` in ops/min for each iteration of the one benchmark, and `warmup_throughput`."""
+    """Return `throughput` in ops/min for each iteration of the single benchmark, and `warmup_throughput`."""
     if left.stderr_cut or left.stdout_cut:
         return Reported(error="the output is longer than what was kept; raise output_kib")
     reported = Reported()
@@ -35,7 +35,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
     for line in lines_of(left.stdout):
         begun = _BENCHMARK.match(line)
         if begun:
-            # SPEC's own check of the JVM, which comes first unless `-ict` leaves it out, is no measurement.
+            # SPEC's check of the JVM is not a measurement. It runs first unless `-ict` disables it.
             checking = begun.group(1) == "check"
             names += [] if checking else [begun.group(1)]
         problem = _take(line, reported, checking)
@@ -55,7 +55,7 @@ def read(left: Left, options: Mapping[str, object]) -> Reported:
 
 
 def _take(line: str, reported: Reported, checking: bool) -> str:
-    """Take a result or a score; returns what is wrong, or nothing."""
+    """Parse a result or a score. Return the error, or ""."""
     result = _RESULT.match(line)
     if result and not checking:
         rate = _RATE.match(result.group(3))

@@ -1,9 +1,9 @@
 """SPECjvm98 as an application: `SpecApplication -a -m3 -M3 -s100 _209_db`.
 
-Each execution of a benchmark is an iteration; the harness prints the seconds that it took, and lines about output that is not
-the expected one, which it counts itself as not valid.
+Each execution of a benchmark is an iteration. The harness prints its time in seconds. It also prints lines about
+unexpected output, and itself counts such executions as not valid.
 
-Source: the form in which Jikes RVM's and OVM's scripts read it; the suite's own documents describe the options alone.
+Source: the format that scripts of Jikes RVM and OVM parse; the documents of the suite describe only the options.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WRONG = re.compile(
 
 
 def read(left: Left, options: Mapping[str, object]) -> Reported:
-    """Give `elapsed` in s for each execution."""
+    """Return `elapsed` in s for each execution."""
     if left.stderr_cut or left.stdout_cut:
         return Reported(error="the output is longer than what was kept; raise output_kib")
     reported = Reported()

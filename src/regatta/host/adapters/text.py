@@ -1,4 +1,4 @@
-"""What several adapters of printed output share: lines, numbers, and the sign that a thread of a JVM died."""
+"""Shared parsing of printed output: lines, numbers, and uncaught exceptions of JVM threads."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import math
 import re
 from collections.abc import Iterator
 
-#: digits of a program that prints for every locale alike; "1,234" or "١٢" is none
+#: locale-independent digits; "1,234" and "١٢" do not match
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?\Z")
 _UNCAUGHT = re.compile(r'Exception in thread "[^"]{0,200}".{0,200}')
 
 
 def lines_of(output: bytes) -> Iterator[str]:
-    """Lines without their ends and the space around them, whatever bytes are in them."""
+    """Yield lines without surrounding white space. Accept any bytes."""
     for line in output.decode("utf-8", "replace").split("\n"):
         yield line.strip()
 
 
 def number(text: str) -> float | None:
-    """A finite, positive number; None where the text is something else."""
+    """Parse a finite, positive number. Return None for other text."""
     value = float(text) if _NUMBER.match(text) else math.nan
     return value if math.isfinite(value) and value > 0 else None
 
 
 def uncaught(*outputs: bytes) -> str:
-    """The first uncaught exception that a JVM told of, or nothing."""
+    """Return the first uncaught exception that a JVM printed, or ""."""
     for output in outputs:
         for line in lines_of(output):
             found = _UNCAUGHT.match(line)
@@ -34,5 +34,5 @@ def uncaught(*outputs: bytes) -> str:
 
 
 def quoted(line: str) -> str:
-    """A line as an error message shows it."""
+    """Return a line as shown in an error message."""
     return repr(line[:160])

@@ -1,4 +1,4 @@
-"""The search for a minheap on this host: the runner makes the attempts and records them like any invocation."""
+"""Search a minheap on this host. The runner executes the attempts and records them like any invocation."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from regatta.host.values.record import Record
 
 
 def search_here(attempts: Attempts) -> int:
-    """The minheap (MiB); attempts are made where none is recorded.
+    """Return the minheap (MiB). Execute attempts that are not recorded.
 
     Raises:
-        HostError: no heap is enough.
-        KeyboardInterrupt: told to stop.
+        HostError: no heap is sufficient.
+        KeyboardInterrupt: interrupted by a signal.
     """
     try:
         return attempts.known()
@@ -54,7 +54,7 @@ def _tell(attempts: Attempts, collector: str, heap_mib: int, record: Record) -> 
 
 
 class AttemptRunner:
-    """A context in which attempts for one benchmark and runtime can be made; it holds the host's lock."""
+    """Context manager that executes attempts for one benchmark and runtime. It holds the host lock."""
 
     def __init__(self, attempts: Attempts) -> None:
         self.attempts = attempts
@@ -62,9 +62,9 @@ class AttemptRunner:
 
     def __enter__(self) -> AttemptRunner:
         attempts = self.attempts
-        # The runner is in another directory after each process; paths of this command are relative to its own.
+        # The runner changes the working directory with each process; paths of this command are relative to the original one.
         self._stack.callback(os.chdir, os.getcwd())
-        # Always the same place: so what a killed search left running is found by the next one.
+        # A fixed path, so that the next search finds processes left by a killed one.
         self._scratch = attempts.path.parent.resolve() / "scratch"
         lock = lock_host(Path(os.environ.get("REGATTA_HOST_LOCK", DEFAULT_LOCK)), self._scratch, "minheap", 0)
         self._stack.callback(lock.release)
@@ -78,7 +78,7 @@ class AttemptRunner:
             self._stack.callback(self._accounting.close)
         self._stop = self._stack.enter_context(StopSignals())
         self._number = self._journal.sequence
-        # Another search may have gone on while this one waited for the host.
+        # Another search may have added records while this one waited for the lock.
         attempts.read_again(self._journal.records)
         return self
 
@@ -91,10 +91,10 @@ class AttemptRunner:
         self._stack.close()
 
     def run(self, collector: str, heap_mib: int) -> None:
-        """Make one attempt and record it.
+        """Execute one attempt and record it.
 
         Raises:
-            KeyboardInterrupt: told to stop.
+            KeyboardInterrupt: interrupted by a signal.
             StoreError: the record cannot be written.
         """
         header, cell = self.attempts.planned(collector, heap_mib)

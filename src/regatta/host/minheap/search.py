@@ -1,6 +1,7 @@
-"""The search for minheap: the least heap in MiB in which a benchmark completes under every collector (Georges et al. 2007, section 5.1).
+"""Search for the minheap: the smallest heap in MiB in which a benchmark completes with every collector.
 
-Every attempt is a record, kept with the identity of what ran. The commands come from the controller, with the heap left open.
+Source: Georges et al. 2007, section 5.1. Every attempt is recorded with the identity of the files that ran. The commands
+come from the controller with a placeholder for the heap.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from regatta.host.values.digest import digest_of
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 
-#: how an attempt can end
+#: outcome of an attempt
 Attempt = Literal["ok", "oom", "timeout", "crashed", "failed"]
 
-#: `attempt(collector, heap_mib, nth)`: the outcome of the nth pass (from 0) at a size
+#: `attempt(collector, heap_mib, nth)`: the outcome of pass number `nth` (from 0) at a size
 Asks = Callable[[str, int, int], Attempt]
 
 FIRST_MIB = 16
 
 
 class NoHeapIsEnough(Exception):
-    """The benchmark does not complete at the largest heap; `collector` and `outcome` say how."""
+    """The benchmark does not complete in the largest heap. `collector` and `outcome` describe the failure."""
 
     def __init__(self, collector: str, heap_mib: int, outcome: Attempt) -> None:
         self.collector, self.heap_mib, self.outcome = collector, heap_mib, outcome
@@ -35,23 +36,23 @@ class NoHeapIsEnough(Exception):
 
 
 def search_minheap(attempt: Asks, collectors: Sequence[str], passes: int, largest_mib: int) -> int:
-    """Find the least heap that survives `passes` runs under every collector.
+    """Find the smallest heap that completes `passes` runs with every collector.
 
-    For each collector in turn: if the size found so far completes, it stands; otherwise the size doubles until it completes, and is
-    halved between failure and success to one MiB. At last the size must complete `passes` times under each; when one of these
-    fails, it grows by a step of 1/32 and all passes are asked again, for one success near the edge proves little.
+    For each collector in turn, keep the current size if it completes. Otherwise double it until it completes, then
+    bisect between failure and success to one MiB. Finally the size must complete `passes` times with each collector.
+    On a failure, increase it by 1/32 and repeat all passes, because one success near the limit is weak evidence.
 
     Args:
-        attempt: runs, or remembers, one attempt.
+        attempt: executes one attempt, or returns a recorded outcome.
         collectors: at least one.
-        passes: runs a size must survive, at least 1.
-        largest_mib: no heap beyond it is tried.
+        passes: runs that a size must complete, at least 1.
+        largest_mib: the largest heap to try.
 
     Returns:
         MiB, from 1 to `largest_mib`.
 
     Raises:
-        NoHeapIsEnough: it does not complete at `largest_mib`.
+        NoHeapIsEnough: the benchmark does not complete at `largest_mib`.
     """
     found = 0
     for collector in collectors:
@@ -67,7 +68,7 @@ def search_minheap(attempt: Asks, collectors: Sequence[str], passes: int, larges
 
 
 def _least(attempt: Asks, collector: str, known: int, largest_mib: int) -> int:
-    """Least size, at least `known`, at which one pass completes."""
+    """Return the smallest size, at least `known`, at which one pass completes."""
     if known and attempt(collector, known, 0) == "ok":
         return known
     fails = known
@@ -85,9 +86,9 @@ def _least(attempt: Asks, collector: str, known: int, largest_mib: int) -> int:
     return size
 
 
-#: stands for the heap (MiB) in every text of an open attempt. No argument of a process can hold it
+#: placeholder of the heap (MiB) in all texts of an open attempt; an argument of a process cannot contain it
 HEAP = "\0"
-#: a heap so tight that the program takes this many times as long as in a roomy one is no heap it completes in
+#: a heap is too small if the program takes more than this multiple of its time in a large heap
 SLOW_FACTOR = 5
 LEAST_TIMEOUT_S = 10.0
 
@@ -98,45 +99,45 @@ class NotMeasured(Exception):
 
 @dataclass(frozen=True)
 class OpenAttempt:
-    """An attempt under one collector, whose heap is left open."""
+    """An attempt with one collector and a placeholder for the heap."""
 
-    #: what the cell's id is the digest of
+    #: input of the digest that is the cell's id
     identity: Mapping[str, Any]
-    #: the cell as a plan holds it
+    #: the cell as in a plan
     cell: PlanCell
-    #: of the plan, without `plan_id` and the cell's id
+    #: header of the plan, without `plan_id` and the cell's id
     header: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class MinheapSearch:
-    """What is searched: one benchmark on one runtime of one host."""
+    """The subject of a search: one benchmark on one runtime of one host."""
 
     #: label
     benchmark: str
     runtime: str
     platform: str
-    #: of all attempts, relative to the folder of minheaps
+    #: file of all attempts, relative to the folder of minheaps
     file: str
-    #: runs a size must survive
+    #: runs that a size must complete
     passes: int
-    #: no heap beyond it is tried
+    #: the largest heap to try
     largest_mib: int
-    #: of an attempt, where no quicker one is known
+    #: time limit of an attempt, if no completed attempt gives a lower one
     timeout_s: float
-    #: by collector
+    #: collector -> attempt
     attempts: Mapping[str, OpenAttempt]
 
 
 class Attempts:
-    """The attempts of one search, in a file that is only appended to."""
+    """The attempts of one search, in an append-only file."""
 
     def __init__(self, directory: Path, search: MinheapSearch) -> None:
-        """Read what was tried before. `directory`: of the attempts of all hosts."""
+        """Read earlier attempts. `directory` is the folder with the attempts of all hosts."""
         self.directory, self.search = directory, search
         self.path = directory / search.file
         self._outcomes: dict[str, list[Record]] = {}
-        #: of the completing attempts that were asked for, by collector
+        #: collector -> time of its fastest completed attempt among those requested
         self._quickest_s: dict[str, float] = {}
         if self.path.exists():
             for record in read_file(self.path):
@@ -144,22 +145,22 @@ class Attempts:
                     self.add(record)
 
     def read_again(self, records: Iterable[Record]) -> None:
-        """Know these attempts, and no others."""
+        """Replace all known attempts with these records."""
         self._outcomes.clear()
         self._quickest_s.clear()
         for record in records:
             self.add(record)
 
     def add(self, record: Record) -> None:
-        """Note an attempt."""
+        """Add an attempt."""
         self._outcomes.setdefault(record["cell_id"], []).append(record)
 
     def cell_id(self, collector: str, heap_mib: int) -> str:
-        """The id of one attempt's cell."""
+        """Return the cell id of one attempt."""
         return digest_of(_with_heap(self.search.attempts[collector].identity, heap_mib))
 
     def planned(self, collector: str, heap_mib: int) -> tuple[dict[str, Any], PlanCell]:
-        """The header of one attempt's plan, and its cell."""
+        """Return the plan header of one attempt, and its cell."""
         attempt = self.search.attempts[collector]
         cell: PlanCell = _with_heap(attempt.cell, heap_mib)
         cell["cell_id"] = self.cell_id(collector, heap_mib)
@@ -167,9 +168,9 @@ class Attempts:
         return with_plan_id({**attempt.header, "cell": cell["cell_id"]}), cell
 
     def remembered(self, collector: str, heap_mib: int, nth: int) -> Record | None:
-        """The record of an attempt that was made before.
+        """Return the record of an earlier attempt.
 
-        One that was given less time than an attempt has now, and did not end in it, says nothing.
+        Ignore timeouts with a lower time limit than the current one: they say nothing.
         """
         patience_ns = self.timeout_s(collector) * 1e9
         made = self._outcomes.get(self.cell_id(collector, heap_mib), [])
@@ -183,7 +184,7 @@ class Attempts:
         return record
 
     def timeout_s(self, collector: str) -> float:
-        """How long an attempt may take: `SLOW_FACTOR` times the collector's own quickest completing one, once there is one."""
+        """Return the time limit: `SLOW_FACTOR` times the fastest completed attempt of the collector, if there is one."""
         quickest_s = self._quickest_s.get(collector)
         allowed_s = self.search.timeout_s
         if quickest_s is None:
@@ -191,11 +192,11 @@ class Attempts:
         return min(allowed_s, max(LEAST_TIMEOUT_S, SLOW_FACTOR * quickest_s))
 
     def known(self) -> int:
-        """The minheap, from what is recorded.
+        """Return the minheap from the records.
 
         Raises:
             NotMeasured: an attempt is missing.
-            HostError: no heap is enough.
+            HostError: no heap is sufficient.
         """
 
         def ask(collector: str, heap_mib: int, nth: int) -> Attempt:
@@ -210,7 +211,7 @@ class Attempts:
         """Run the search with the given source of attempts.
 
         Raises:
-            HostError: no heap is enough.
+            HostError: no heap is sufficient.
         """
         search = self.search
         try:
@@ -224,7 +225,7 @@ class Attempts:
 
 
 def attempt_of(record: Record) -> Attempt:
-    """What an attempt's record says of its heap size."""
+    """Return the outcome of an attempt from its record."""
     status: Any = record["status"]
     return "ok" if status == "perturbed" else status
 

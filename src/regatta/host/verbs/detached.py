@@ -1,4 +1,4 @@
-"""`detached start|hello|stop`: a segment measured by a process of the host's own, which goes on when whoever asked for it is gone."""
+"""`detached start|hello|stop`: measure a segment in a separate process of the host that survives the caller's connection."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from regatta.host.journal.host_folder import HostFolder
 from regatta.host.journal.journal import Damage, read_file, segment_files
 from regatta.host.verbs.segment_command import run_segment
 
-#: how long a stopped runner may take to end what it measures
+#: time for a stopped runner to finish the current invocation
 _STOP_S = 30.0
 
 
 def command(argv: Sequence[str]) -> int:
-    """Do what is asked; prints one JSON object."""
+    """Execute the action. Print one JSON object."""
     parser = argparse.ArgumentParser(prog="regatta.pyz detached")
     parser.add_argument("what", choices=("start", "hello", "stop"))
     parser.add_argument("--folder", type=Path, required=True, help="the experiment's folder on this host")
@@ -44,7 +44,7 @@ def command(argv: Sequence[str]) -> int:
 
 
 def hello(folder: HostFolder) -> dict[str, Any]:
-    """What is here: clock, what is measured now, which plan, how many records each journal file has."""
+    """Return the state of the host: clock, running segment, plan, and number of records per journal file."""
     plan = read_object(folder.plan / "plan.json")
     journal = {}
     for path in segment_files(folder.journal):
@@ -66,7 +66,7 @@ def _digest(path: Path) -> str:
 
 
 def _hold(folder: HostFolder) -> int | None:
-    """Take the lock of who measures here; None when somebody does."""
+    """Take the lock for measuring here; None if another process holds it."""
     folder.path.mkdir(parents=True, exist_ok=True)
     fd = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -78,7 +78,7 @@ def _hold(folder: HostFolder) -> int | None:
 
 
 def running(folder: HostFolder) -> dict[str, Any] | None:
-    """`pid` and `segment` of the runner that measures here; None when there is none."""
+    """Return `pid` and `segment` of the running runner; None if no runner is active."""
     held = _hold(folder)
     if held is None:
         return read_object(folder.lock)
@@ -87,10 +87,10 @@ def running(folder: HostFolder) -> dict[str, Any] | None:
 
 
 def start(folder: HostFolder, segment: int, retry_failed: bool, holder: str) -> dict[str, Any]:
-    """Start a runner that nobody needs to wait for, unless one runs.
+    """Start a detached runner, unless one is running.
 
     Returns:
-        `started`, and `running` as `running` tells it.
+        `started`, and `running` in the format of `running()`.
     """
     held = _hold(folder)
     if held is None:
@@ -111,14 +111,14 @@ def start(folder: HostFolder, segment: int, retry_failed: bool, holder: str) -> 
     os.waitpid(first, 0)
     os.close(told)
     os.close(held)
-    # Until the runner has left its number, nobody could find it.
+    # Wait until the runner has written its PID; before that, it cannot be found.
     with os.fdopen(ready, "rb") as pipe:
         pid = int(pipe.read() or b"0")
     return {"started": True, "running": {"pid": pid, "segment": segment}}
 
 
 def _become(folder: HostFolder, segment: int, retry_failed: bool, holder: str, held: int, told: int) -> None:
-    """In the child: measure, leave word of the end, exit. Never returns."""
+    """In the child process: measure, write the outcome, exit. Never return."""
     code = 70
     try:
         log = os.open(folder.log(segment), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -162,10 +162,10 @@ def _leave_word(folder: HostFolder, segment: int, code: int) -> None:
 
 
 def stop(folder: HostFolder) -> dict[str, Any]:
-    """Have the runner end between two records, and wait for that.
+    """Stop the runner between two records, and wait for its end.
 
     Returns:
-        `stopped`: whether nobody measures here any more.
+        `stopped`: whether no runner is active.
     """
     deadline = time.monotonic() + _STOP_S
     while time.monotonic() < deadline:

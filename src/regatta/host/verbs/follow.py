@@ -1,9 +1,8 @@
-"""`follow`: what a detached runner records, as it records it, to whoever asks.
+"""`follow`: stream the records of a detached runner to the caller.
 
-Lines on standard output, each a letter, a space and its text: `R` a record as the journal has it; `S` the runner's state;
-`L` a line of what the runner says;
-`E` how the segment ended; `G` the runner is gone and has left no word; `H` nothing new. It looks once in a while, on the CPUs
-where the runner is, so that what is measured is not disturbed.
+Each line on standard output is a letter, a space and a text: `R` a record as in the journal; `S` the state of the
+runner; `L` a log line of the runner; `E` the outcome of the segment; `G` the runner ended without an outcome;
+`H` heartbeat. It polls slowly, on the CPUs of the runner, so that measurements are not disturbed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _LOG_BYTES = 4096
 
 
 def command(argv: Sequence[str]) -> int:
-    """Send until the segment has ended; exit code 0."""
+    """Stream until the segment has ended. Return exit code 0."""
     parser = argparse.ArgumentParser(prog="regatta.pyz follow")
     parser.add_argument("--folder", type=Path, required=True, help="the experiment's folder on this host")
     parser.add_argument("--segment", type=int, required=True)
@@ -42,13 +41,13 @@ def command(argv: Sequence[str]) -> int:
     try:
         Following(HostFolder(arguments.folder), arguments.segment, arguments.after).run()
     except BrokenPipeError:
-        # Whoever listened is gone; the runner goes on.
+        # The reader has disconnected; the runner continues.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 class Following:
-    """One segment being sent."""
+    """Stream one segment."""
 
     def __init__(self, folder: HostFolder, segment: int, after: int) -> None:
         self.folder = folder
@@ -63,14 +62,14 @@ class Following:
         self._placed = False
 
     def run(self) -> None:
-        """Send everything until the end.
+        """Stream everything until the end.
 
         Raises:
-            BrokenPipeError: nobody listens any more.
+            BrokenPipeError: the reader has disconnected.
         """
         while True:
-            # Before the journal, so that records from before the end are sent before it. The word last: a runner leaves it
-            # before it lets go of its lock, so that one which is not alive and has left none was killed.
+            # Check these before the journal, so that all earlier records are sent before the end. Read the outcome second: a
+            # runner writes it before it releases its lock, so a dead runner without an outcome was killed.
             alive = running(self.folder) is not None
             ended = read_object(self.folder.ended(self.segment))
             self._place()
@@ -86,7 +85,7 @@ class Following:
             time.sleep(_LOOK_S)
 
     def _place(self) -> None:
-        """Move to the runner's CPUs as soon as it is known which they are."""
+        """Move to the runner's CPUs as soon as they are known."""
         if self._placed:
             return
         cores = read_object(self.folder.journal / "cores.json").get("runner")
@@ -102,7 +101,7 @@ class Following:
             return
         if size <= self._offset:
             return
-        # Only whole lines count as sent: one that is still being written, or that a new runner cuts off, is read again.
+        # Count only whole lines as sent. A partial line, or one that a new runner truncates, is read again.
         with self._journal.open("rb") as file:
             file.seek(self._offset)
             for line in file:
@@ -115,13 +114,13 @@ class Following:
         try:
             sequence = int(decode_record(line)["sequence"])
         except (DamagedLine, KeyError, TypeError, ValueError, RecursionError):
-            # Told as it is: who asked says what is wrong with it.
+            # Send it unchanged: the controller reports the damage.
             sequence = self._after + 1
         if sequence > self._after:
             self._send(b"R", line)
 
     def _say(self) -> None:
-        """What the runner says, such as for whom it waits; of much, the end."""
+        """Send the log lines of the runner, such as lock waits; of a long log, only the end."""
         try:
             with self.folder.log(self.segment).open("rb") as file:
                 file.seek(max(self._said, os.fstat(file.fileno()).st_size - _LOG_BYTES))

@@ -1,4 +1,4 @@
-"""`ask WHAT`: what the controller wants to know of this host, or have made here.
+"""`ask WHAT`: answer a question of the controller about this host, or create resources here.
 
 The question is one JSON object on standard input. The answer is one line of JSON on standard output, `{"answer": ...}` or
 `{"error": {...}}`; messages go to standard error.
@@ -27,12 +27,12 @@ from regatta.host.values.supplies import Supplies
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What is this machine?"""
+    """Ask for the facts of this machine."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Resolve:
-    """What is here for an experiment, or must be brought first?"""
+    """Ask to resolve an experiment here, or for the files that are missing."""
 
     experiment: Experiment
     host: Host
@@ -41,7 +41,7 @@ class Resolve:
 
 @dataclasses.dataclass(frozen=True)
 class Train:
-    """Make the training runs of these cells."""
+    """Ask for the training runs of these cells."""
 
     cells: tuple[Cell, ...]
     experiment: Experiment
@@ -52,7 +52,7 @@ Question = Union[Facts, Resolve, Train, MinheapSearch]
 
 
 def command(argv: Sequence[str]) -> int:
-    """Answer one question; exit code 0 even where the answer is an error."""
+    """Answer one question. Return exit code 0 even if the answer is an error."""
     if len(argv) != 2 or argv[0] not in _QUESTIONS:
         print(f"usage: regatta.pyz ask {'|'.join(_QUESTIONS)} ROOT", file=sys.stderr)
         return 2
@@ -86,7 +86,7 @@ def _problems(error: RegattaError) -> dict[str, Any]:
 
 
 def _facts(question: Facts, root: Path) -> dict[str, Any]:
-    """What this machine is, its clock, its JVMs, and the node that Slurm says it is."""
+    """Return the facts of this machine, its clock, its JVMs, and its Slurm node name."""
     from regatta.host.ready.facts import local_facts
     from regatta.host.ready.jvms import installed_jvms
 
@@ -99,7 +99,7 @@ def _facts(question: Facts, root: Path) -> dict[str, Any]:
 
 
 def _resolve(question: Resolve, root: Path) -> dict[str, Any]:
-    """What is here for an experiment, or what must be brought first."""
+    """Return the resolved resources of an experiment, or the missing files."""
     from regatta.host.ready.resolving import lacking, resolve
 
     lacks = lacking(question.experiment, question.supplies)
@@ -109,7 +109,7 @@ def _resolve(question: Resolve, root: Path) -> dict[str, Any]:
 
 
 def _train(question: Train, root: Path) -> dict[str, Any]:
-    """Make the training runs of cells; cell id -> what became of it."""
+    """Execute the training runs of cells. Return cell id -> file or error."""
     from regatta.host.ready.training import train_here
 
     made = train_here(question.cells, question.experiment, question.host)
@@ -122,14 +122,14 @@ def _train(question: Train, root: Path) -> dict[str, Any]:
 
 
 def _minheap(question: MinheapSearch, root: Path) -> dict[str, Any]:
-    """Search one minheap here; every attempt is recorded in the host's own folder."""
+    """Search one minheap here. Record every attempt in the host's folder."""
     from regatta.host.minheap.running import search_here
 
     attempts = Attempts(root / "minheap", question)
     return {"heap_mib": search_here(attempts), "attempts": str(attempts.path)}
 
 
-#: what is asked -> the question's type, and what answers it
+#: question -> type of the question, and the function that answers it
 _QUESTIONS: dict[str, tuple[type[Any], Callable[[Any, Path], dict[str, Any]]]] = {
     "facts": (Facts, _facts),
     "resolve": (Resolve, _resolve),

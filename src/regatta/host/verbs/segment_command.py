@@ -1,4 +1,4 @@
-"""`segment`: measure one segment of a plan on this host, to its end."""
+"""`segment`: measure one segment of a plan on this host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTERRUPTED_EXIT = 130
 
 
 def parser() -> argparse.ArgumentParser:
-    """The arguments of a segment."""
+    """Return the argument parser of a segment."""
     found = argparse.ArgumentParser(
         prog="regatta-runner segment", description="Measures one segment of a plan on this host."
     )
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run_segment(argv: Sequence[str]) -> int:
-    """Run one segment; returns the exit code."""
+    """Run one segment. Return the exit code."""
     arguments = parser().parse_args(argv)
     paths = Paths(
         plan=arguments.plan.resolve(),
@@ -65,11 +65,11 @@ def run_segment(argv: Sequence[str]) -> int:
 
 
 def tell(text: str, exit_code: int) -> int:
-    """Print an error, and tell it to `regatta run`: the workflow hides its jobs' exit codes."""
+    """Print an error and pass it to `regatta run`, because the workflow hides the exit codes of its jobs."""
     print(f"error: {text}", file=sys.stderr)
     path = os.environ.get("REGATTA_ERRORS")
     if path:
-        # What cannot be told is in the job's log at least, unless the disk is full.
+        # If this fails, the error is still in the log of the job, unless the disk is full.
         with contextlib.suppress(OSError), open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"exit_code": exit_code, "problems": [text]}) + "\n")
     return exit_code
