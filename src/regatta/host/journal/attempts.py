@@ -1,4 +1,4 @@
-"""What the journal of a host says of a segment's invocations: which are due, which are disturbed, which cells are given up."""
+"""State of a segment's invocations from the journal of a host: due, perturbed, or in a cell that is given up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regatta.host.values.record import Record
 
 
 class History:
-    """The statuses of earlier attempts, from every journal file of the host."""
+    """The statuses of earlier attempts, from all journal files of the host."""
 
     def __init__(
         self,
@@ -18,21 +18,21 @@ class History:
         retry_failed: bool,
         give_up_after: int | None = None,
     ) -> None:
-        """Take the records over.
+        """Add the records.
 
         Args:
-            records: of the segment's invocations, and of the first `give_up_after` of each of its cells.
-            retries: how often a perturbed invocation is run again.
-            retry_failed: run the failures among `records` once more, as if they had never been.
-            give_up_after: invocations that fail alike before their cell is given up; None: never.
+            records: of the segment's invocations, and of the first `give_up_after` invocations of each of its cells.
+            retries: maximum number of retries of a perturbed invocation.
+            retry_failed: repeat the failures among `records` once, and ignore these failures otherwise.
+            give_up_after: invocations that must fail alike before their cell is given up; None: never.
         """
         #: invocation_id -> attempt -> status
         self._statuses: dict[str, dict[int, str]] = {}
-        #: cell_id -> status -> invocations with such an attempt; nothing that was skipped
+        #: cell_id -> status -> invocations with such an attempt, without skipped ones
         self._tried: dict[str, dict[str, set[str]]] = {}
         self._retries = retries
         self._give_up_after = give_up_after
-        # Failures that were there at the start are run once more; one that comes now is final.
+        # Failures at the start are repeated once; later failures are final.
         self._again: set[str] = set()
         for record in records:
             self.add(record)
@@ -43,7 +43,7 @@ class History:
                     tried.pop(status, None)
 
     def add(self, record: Record) -> None:
-        """Note one more record."""
+        """Add one record."""
         invocation_id, status = record["invocation_id"], record["status"]
         self._statuses.setdefault(invocation_id, {})[record["attempt"]] = status
         self._again.discard(invocation_id)
@@ -52,28 +52,28 @@ class History:
             tried.setdefault(status, set()).add(invocation_id)
 
     def next_attempt(self, invocation_id: str) -> int:
-        """One above the highest there is: records between may be lost, and no number is given twice."""
+        """Return the highest attempt number plus one. Records can be lost, and no number is used twice."""
         return max(self._statuses.get(invocation_id, ()), default=-1) + 1
 
     def status(self, invocation_id: str) -> str:
-        """The status of the last attempt; empty when there is none."""
+        """Return the status of the last attempt; empty if there is none."""
         statuses = self._statuses.get(invocation_id)
         return statuses[max(statuses)] if statuses else ""
 
     def due(self, invocation_id: str) -> bool:
-        """Whether its first try is still to come (or failed, and is to be run again)."""
+        """Return whether the first attempt is due, or a failure is to be repeated."""
         return self.status(invocation_id) in ("", "skipped") or invocation_id in self._again
 
     def disturbed(self, invocation_id: str) -> bool:
-        """Whether its last try was perturbed and another is allowed."""
+        """Return whether the last attempt was perturbed and a retry is allowed."""
         tries = list(self._statuses.get(invocation_id, {}).values())
         return self.status(invocation_id) == "perturbed" and tries.count("perturbed") <= self._retries
 
     def given_up(self, cell_id: str) -> str:
-        """Why no more of the cell is run; empty where it is not given up.
+        """Return why the cell is given up; empty if it is not.
 
-        A cell is given up when all its attempts ended with the same failure, in at least `give_up_after` invocations. The
-        journal alone decides, so that every later start decides alike.
+        A cell is given up when all its attempts ended with the same failure, in at least `give_up_after` invocations. Only
+        the journal decides, so that every later start decides alike.
         """
         tried = self._tried.get(cell_id, {})
         if self._give_up_after is None or len(tried) != 1:

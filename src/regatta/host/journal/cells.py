@@ -1,4 +1,4 @@
-"""Describing each cell in `journal/<host>/cells.jsonl`, once, before its first record: the journal alone says what was measured."""
+"""Describe each cell once in `journal/<host>/cells.jsonl`, before its first record. The journal is thus self-contained."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from regatta.host.journal.record import RECORD_VERSION, DamagedLine, decode_cell
 
 
 def description_line(cell: Mapping[str, Any], experiment: str, host: str) -> bytes:
-    """A line of `cells.jsonl` that says what a cell is; empty for a cell of which no reader would take it.
+    """Return the line of `cells.jsonl` that describes a cell; empty if readers would reject it.
 
-    A number of more than 64 bits among options, say: the plan alone has such a cell.
+    For example, an option can be a number of more than 64 bits. Such a cell is only in the plan.
     """
     names = {"experiment": experiment, "host": host}
     line = encode_record({"v": RECORD_VERSION, "cell_id": cell["cell_id"], **names, **cell})
@@ -26,10 +26,10 @@ def description_line(cell: Mapping[str, Any], experiment: str, host: str) -> byt
 
 
 class CellsFile:
-    """The descriptions of one host's cells, to which new ones are appended."""
+    """The descriptions of one host's cells, in an append-only file."""
 
     def __init__(self, host_journal: Path, experiment: str, host: str) -> None:
-        """Nothing is read or made before the first cell comes.
+        """Defer reading and creating the file until the first cell.
 
         Args:
             host_journal: folder of the host's records.
@@ -41,24 +41,24 @@ class CellsFile:
         self._host = host
         self._file: LineFile | None = None
         self._known: set[str] = set()
-        #: up to where the file was read
+        #: offset of the part of the file that is not read yet
         self._offset = 0
 
     def describe(self, cell: Mapping[str, Any]) -> None:
-        """Append what a cell is, durably, unless the file says it already.
+        """Append the description of a cell durably, unless the file already has it.
 
         Args:
-            cell: as the plan holds it.
+            cell: as in the plan.
 
         Raises:
-            StoreError: the file cannot be opened, or there is no room.
+            StoreError: the file cannot be opened, or the disk is full.
         """
         cell_id = cell["cell_id"]
         if cell_id in self._known:
             return
         if self._file is None:
             self._file = LineFile(self._path)
-        # For no longer: records of two segments may come from a host at the same time.
+        # Hold the lock only for one cell: records of two segments can arrive from a host at the same time.
         with self._file.locked():
             self._read_on()
             if cell_id in self._known:
@@ -72,7 +72,7 @@ class CellsFile:
             self._offset += len(line)
 
     def _read_on(self) -> None:
-        """Take note of what was appended since the last time; a torn last line is cut off."""
+        """Read the lines appended since the last call. Cut off a torn last line."""
         assert self._file is not None
         for item in read_cells(self._path, self._offset):
             if not isinstance(item, Damage):

@@ -1,4 +1,4 @@
-"""From the numbers of a block group to its comparisons, as the rules of stopping take them. Standard library only."""
+"""Build the comparisons of a block group from its values, as input of the stopping rules. Standard library only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from regatta.host.values.plan_cell import PlanCell
 def pairs_of(
     group: Mapping[str, Any], cells: Sequence[PlanCell], rounds: Mapping[str, CellRounds]
 ) -> list[Pair]:
-    """The comparisons of a group, each series of the metric apart.
+    """Return the comparisons of a group, separately for each series of the metric.
 
     Args:
-        group: as `plan.json` holds it under `stopping`: `cells` and `pairs`, by index.
+        group: from `stopping` in `plan.json`: `cells` and `pairs`, by index.
         cells: of the plan.
-        rounds: what is recorded (`read_rounds`).
+        rounds: recorded values (`read_rounds`).
     """
     found: list[Pair] = []
     for a, b in group["pairs"]:
@@ -36,7 +36,7 @@ def pilots_of(
     rounds: Mapping[str, CellRounds],
     pilot: range,
 ) -> dict[str, list[float]]:
-    """Alternative (and parameters, where it has several series) -> logs of its values in the rounds of the pilot."""
+    """Return the logs of values in the pilot rounds by alternative (and parameters, if it has several series)."""
     found = {}
     for index in group["cells"]:
         for (_, parameters), values in rounds[cells[index]["cell_id"]].values.items():

@@ -1,7 +1,7 @@
-"""How many rounds each block group needs: decided on the host at a segment's end, kept in `journal/<host>/decisions.json`.
+"""Number of rounds that each block group needs, decided on the host after a segment; `journal/<host>/decisions.json`.
 
-Plans name their block groups by a key that is a hash of what a decision depends on; a decision counts for the group of that
-key alone. Whatever counts planned invocations reads decisions here.
+Plans name their block groups by a key, a hash of everything that a decision depends on. A decision applies only to the
+group with that key. Code that counts planned invocations reads decisions here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ON_THE_HOST = "; decided by the last half of the iterations: change points are 
 
 
 def read_decisions(path: Path) -> Decisions:
-    """The decisions of a host; none where the file is missing or is not whole: then they are made again, from the journal."""
+    """Return the decisions of a host; empty if the file is missing or damaged. They are then recomputed from the journal."""
     try:
         value = parse_object(path)
         groups = value["groups"] if value["v"] == DECISIONS_VERSION else {}
@@ -37,19 +37,19 @@ def read_decisions(path: Path) -> Decisions:
 
 
 def groups_of(header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The block groups of a plan that are decided about; none where the number of rounds is fixed."""
+    """Return the block groups of a plan that need decisions; none if the number of rounds is fixed."""
     stopping = header.get("stopping")
     return list(stopping["groups"]) if stopping else []
 
 
 def needed_rounds(group: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> int | None:
-    """Rounds that count which the group needs; None: undecided."""
+    """Return the number of rounds that the group needs, without discarded rounds; None: undecided."""
     needed = decisions.get(group["key"], {}).get("needed")
     return int(needed) if isinstance(needed, int) else None
 
 
 def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]) -> list[int]:
-    """Rounds of each cell of a plan, in its order: those that are discarded included; of undecided groups the maximum."""
+    """Return the rounds of each cell of a plan in order, with discarded rounds; the maximum for undecided groups."""
     rounds = [int(header["rounds"])] * len(header["cells"])
     for group in groups_of(header):
         needed = needed_rounds(group, decisions)
@@ -62,12 +62,12 @@ def planned_rounds(header: Mapping[str, Any], decisions: Mapping[str, Mapping[st
 def undecided_groups(
     header: Mapping[str, Any], decisions: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Groups that have no decision yet."""
+    """Return the groups without a decision."""
     return [group for group in groups_of(header) if needed_rounds(group, decisions) is None]
 
 
 class Deciding:
-    """The block groups of a host's plan, and what is decided about them."""
+    """The block groups of a host's plan, and their decisions."""
 
     def __init__(self, plan: WrittenPlan, journal: Path) -> None:
         self._header = plan.header
@@ -79,14 +79,14 @@ class Deciding:
         self._decisions = read_decisions(self._path)
 
     def wants(self, row: Row) -> bool:
-        """Whether the row is to be run: its group needs the round, or nobody knows yet."""
+        """Return whether to run the row: its group needs the round, or is undecided."""
         needed = needed_rounds(self._groups[row.block], self._decisions)
         return needed is None or row.round < self._discarded + needed
 
     def decide(self, before_round: int) -> None:
-        """Decide about the groups that have no decision, by the rounds before this one; a decision is never changed.
+        """Decide about undecided groups from the rounds before this one. A decision never changes.
 
-        Where the pilot is not wholly recorded nothing is decided.
+        Decide nothing before the pilot is completely recorded.
 
         Raises:
             StoreError: the decisions cannot be written.
@@ -134,7 +134,7 @@ class Deciding:
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
-    """What is decided outlives the machine, for the rounds to come rest on it."""
+    """Write durably, because later rounds depend on the decisions."""
     try:
         write_object(path, value, durable=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The folder of one experiment on a host that is measured from elsewhere: what lies where."""
+"""Layout of an experiment's folder on a remote host."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class HostFolder:
         self.journal = path / "journal"
         self.scratch = path / "scratch"
         self.state = path / "state.json"
-        #: held by whoever measures here, for as long as it lives
+        #: held by the measuring process during its lifetime
         self.lock = path / "running.lock"
 
     def receipt(self, segment: int) -> Path:
-        """What the runner leaves when a segment is done."""
+        """Return the path of the receipt that the runner writes after a segment."""
         return self.path / "receipts" / f"{segment:05d}.json"
 
     def ended(self, segment: int) -> Path:
-        """How the last run of a segment ended."""
+        """Return the path of the outcome of a segment's last run."""
         return self.path / "ended" / f"{segment:05d}.json"
 
     def log(self, segment: int) -> Path:
-        """What the runner said."""
+        """Return the path of the runner's log."""
         return self.path / "logs" / f"{segment:05d}.log"
 
     def errors(self, segment: int) -> Path:
-        """Errors of the runner, a JSON line each."""
+        """Return the path of the runner's errors, one JSON line each."""
         return self.path / "logs" / f"{segment:05d}.errors.jsonl"

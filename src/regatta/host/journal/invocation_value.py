@@ -1,7 +1,7 @@
-"""The one number of an invocation, as far as the host can tell it. Pure; standard library only, for the runner carries it.
+"""Compute the value of an invocation on the host. Pure; standard library only, because the runner carries it.
 
-The analysis makes the numbers that are published, from the same iterations by the same rules; here they serve to decide how
-often to measure. Change points are not looked for on a host: the last half of the iterations stands for the steady state.
+The analysis computes the published values from the same iterations with the same rules. The values here serve only the
+stopping rules. Hosts do not detect change points: the last half of the iterations stands for the steady state.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 def invocation_values(
     iterations: Iterable[Sequence[Any]], metric: str, steady: Mapping[str, Any], summary: str = "mean"
 ) -> dict[tuple[str, str], float]:
-    """The number of each series of a metric.
+    """Return the value of each series of a metric.
 
     Args:
         iterations: rows of a record: iteration, metric, value, unit, operations, parameters.
-        metric: the cell's own.
+        metric: the metric of the cell.
         steady: `method`, `warmup`, `window`, `threshold` of the experiment.
-        summary: of the cell's benchmark: what `fixed` makes of the iterations after warm-up, one of `SUMMARIES`.
+        summary: of the benchmark, one of `SUMMARIES`; `fixed` applies it to the iterations after warm-up.
 
     Returns:
-        (unit, parameters) -> number; a series that gives none (the steady state was not reached) is not in it.
+        (unit, parameters) -> value, without series that have none (steady state not reached).
     """
     series: dict[tuple[str, str], list[tuple[int, float]]] = {}
     measured, all_iterations = set(), set()
@@ -36,8 +36,8 @@ def invocation_values(
             text = _canonical(parameters) if parameters else ""
             series.setdefault((unit, text), []).append((iteration, float(value)))
     found = {}
-    # Measured once (a program from outside) there is no warm-up to leave out. One series of several that has a single
-    # line, because the thing happened once, is no such: its line can be of warm-up.
+    # An invocation with a single measured iteration (an external program) has no warm-up to exclude. This does not
+    # hold for a single line in one of several series: it can belong to a warm-up iteration.
     how = {**steady, "summary": summary, "once": len(measured) == 1, "first": min(all_iterations, default=0)}
     for key, rows in series.items():
         for phased, number in _numbers(key, sorted(rows), how):
@@ -53,7 +53,7 @@ def _numbers(
         return [(key, _number(rows, steady))]
     unit, parameters = key
     given = json.loads(parameters) if parameters else {}
-    # The phase last, as the analysis' query appends it.
+    # The phase comes last, as in the query of the analysis.
     names = ({**given, "phase": phase} for phase in ("mix", "stable"))
     mix, stable = (json.dumps(name, separators=(",", ":"), ensure_ascii=False) for name in names)
     later = {**steady, "method": "fixed", "summary": "mean"}
@@ -65,7 +65,7 @@ def _first(rows: list[tuple[int, float]], steady: Mapping[str, Any]) -> float | 
 
 
 def _canonical(parameters: Any) -> str:
-    """As the database writes them."""
+    """Format parameters as in the database."""
     return json.dumps(parameters, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -95,7 +95,7 @@ _SUMMARY: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def _first_steady_mean(values: Sequence[float], window: int, threshold: float) -> float | None:
-    """Mean of the first `window` values in a row whose coefficient of variation is below `threshold`."""
+    """Return the mean of the first `window` consecutive values with a coefficient of variation below `threshold`."""
     for start in range(len(values) - window + 1):
         part = values[start : start + window]
         mean = math.fsum(part) / window

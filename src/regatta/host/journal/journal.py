@@ -1,8 +1,8 @@
-"""Reading the journal: the only truth about what was measured. Standard library only, for the runner resumes from it.
+"""Read the journal, the source of truth about measurements. Standard library only, because the runner resumes from it.
 
-A journal is `journal/<host>/<segment>.jsonl` in an experiment's folder; beside these files, `cells.jsonl` says what each cell is
-(`regatta.host.journal.cells`). A last line without its end is torn and is no record; a whole line with a wrong checksum, or with
-values of other types, is damaged and is no record either, but is told.
+A journal is `journal/<host>/<segment>.jsonl` in an experiment's folder. In the same folder, `cells.jsonl` describes each
+cell (`regatta.host.journal.cells`). A last line without a newline is torn. A complete line with a wrong checksum or
+wrong types is damaged. Neither is a record; damaged lines are reported.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from regatta.host.values.record import Record
 
 _Line = TypeVar("_Line")
 
-#: what each cell of a host is, beside the host's records
+#: descriptions of a host's cells, in the folder of its records
 CELLS = "cells.jsonl"
-#: A record holds two capped outputs and its iterations; a line beyond this is not one of ours.
+#: A record holds two truncated outputs and its iterations; a longer line is not a record.
 MAXIMUM_LINE_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A line that is no record: where it is and why."""
+    """A line that is not a record: its position and the reason."""
 
     path: Path
     #: counted from 1
     line: int
-    #: offset of its first byte
+    #: offset of the first byte
     offset: int
     reason: str
     torn: bool = False
 
     @property
     def host(self) -> str:
-        """Whose journal it is in."""
+        """Return the host of the journal."""
         return self.path.parent.name
 
 
 def segment_files(host_journal: Path) -> list[Path]:
-    """The files of records in the journal of one host, by segment."""
+    """Return the record files in the journal of one host, sorted by segment."""
     return sorted(path for path in host_journal.glob("*.jsonl") if path.name != CELLS)
 
 
 def journal_files(experiment_dir: Path) -> list[Path]:
-    """The files of records of an experiment, by host and segment."""
+    """Return the record files of an experiment, sorted by host and segment."""
     return sorted(path for path in (experiment_dir / "journal").glob("*/*.jsonl") if path.name != CELLS)
 
 
 def cell_files(experiment_dir: Path) -> list[Path]:
-    """The files of an experiment that say what its cells are, by host."""
+    """Return the files of an experiment that describe its cells, sorted by host."""
     return sorted((experiment_dir / "journal").glob(f"*/{CELLS}"))
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-    """Number from 1, offset and bytes of each line. A torn line is the last, although the rest of it may arrive by now."""
+    """Yield number (from 1), offset and bytes of each line. Stop after a torn line, even if its rest has arrived since."""
     offset = 0
     number = 0
     while line := file.readline(MAXIMUM_LINE_BYTES):
@@ -71,7 +71,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
 
 
 def read_file(path: Path) -> Iterator[Record | Damage]:
-    """Read one file of records in order: records, and a `Damage` for each line that is none.
+    """Read one record file in order: records, and a `Damage` for each invalid line.
 
     Raises:
         OSError: the file cannot be read.
@@ -80,11 +80,11 @@ def read_file(path: Path) -> Iterator[Record | Damage]:
 
 
 def read_cells(path: Path, first: int = 0) -> Iterator[CellDescription | Damage]:
-    """Read a `cells.jsonl` in order: descriptions of cells, and a `Damage` for each line that is none.
+    """Read a `cells.jsonl` in order: descriptions of cells, and a `Damage` for each invalid line.
 
     Args:
         path: of the file.
-        first: offset of the line to begin with; lines are counted from there.
+        first: offset of the first line to read; line numbers start there.
 
     Raises:
         OSError: the file cannot be read.
@@ -93,7 +93,7 @@ def read_cells(path: Path, first: int = 0) -> Iterator[CellDescription | Damage]
 
 
 def described_cells(host_journal: Path) -> dict[str, CellDescription]:
-    """Cell id -> its first description; nothing where an older version wrote the journal.
+    """Return the first description of each cell by cell id; empty for journals of older versions.
 
     Raises:
         OSError: the file cannot be read.
@@ -120,7 +120,7 @@ def _decoded(path: Path, decode: Callable[[bytes], _Line], first: int = 0) -> It
 
 
 def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Record]:
-    """The whole records of some invocations in one journal file; the lines of others are passed over undecoded.
+    """Yield the complete records of some invocations in one journal file. Skip other lines without decoding.
 
     Raises:
         OSError: the file cannot be read.
@@ -133,20 +133,20 @@ def read_records_of(path: Path, invocation_ids: Container[str]) -> Iterator[Reco
 
 
 def damaged_descriptions(experiment_dir: Path) -> Iterator[Damage]:
-    """Lines of the `cells.jsonl` of all hosts that describe no cell."""
+    """Yield invalid lines of the `cells.jsonl` of all hosts."""
     for path in cell_files(experiment_dir):
         yield from (item for item in read_cells(path) if isinstance(item, Damage))
 
 
 def read_journal(experiment_dir: Path) -> Iterator[Record | Damage]:
-    """Read all journal files of an experiment: damaged descriptions of cells, then records by host, segment and sequence."""
+    """Read all journal files: damaged descriptions of cells, then records by host, segment and sequence."""
     yield from damaged_descriptions(experiment_dir)
     for path in journal_files(experiment_dir):
         yield from read_file(path)
 
 
 def read_records(experiment_dir: Path) -> Iterator[Record]:
-    """All whole records of an experiment. Damaged lines are passed over here; `regatta verify` names them."""
+    """Yield all complete records of an experiment. Skip damaged lines; `regatta verify` reports them."""
     for item in read_journal(experiment_dir):
         if not isinstance(item, Damage):
             yield item

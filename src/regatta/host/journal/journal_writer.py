@@ -1,4 +1,4 @@
-"""Appending records so that each is whole and durable before the next invocation starts."""
+"""Append records. Each is complete and durable before the next invocation starts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from regatta.host.values.record import Record
 
 
 class JournalWriter:
-    """One journal file, locked, cut back to its last whole line, open for appending."""
+    """One journal file: locked, truncated to its last complete line, open for appending."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file.
+        """Open or create the file.
 
         Raises:
-            StoreError: it cannot be opened, or another runner holds it.
+            StoreError: the file cannot be opened, or another runner holds its lock.
         """
         self.path = path
         self.torn_bytes = 0
@@ -42,14 +42,14 @@ class JournalWriter:
             lines += 1
             if not isinstance(item, Damage):
                 self.records.append(item)
-        # Lines may be missing or damaged: the next number is above every one that was given.
+        # Lines can be missing or damaged; the next number exceeds every used one.
         self.sequence = max([lines, *(record["sequence"] + 1 for record in self.records)])
 
     def append(self, record: Record) -> None:
-        """Write one record durably; `sequence` is set here.
+        """Write one record durably, and set its `sequence`.
 
         Raises:
-            StoreError: the disk is full or broken. The file is cut back to its last whole line.
+            StoreError: the disk is full or broken. The file is truncated to its last complete line.
         """
         record["sequence"] = self.sequence
         fix = "make room; the records before are whole, and the same command goes on"
@@ -57,5 +57,5 @@ class JournalWriter:
         self.sequence += 1
 
     def close(self) -> None:
-        """Close the file and give up its lock."""
+        """Close the file and release its lock."""
         self._file.close()

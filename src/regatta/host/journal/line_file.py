@@ -1,4 +1,4 @@
-"""A file to which whole lines are appended, each durable before the next. Standard library only, for the runner carries it."""
+"""An append-only file of lines, each durable before the next. Standard library only, because the runner carries it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from regatta.host.files import sync, take_lock
 
 
 class LineFile:
-    """One file, open for appending. Who appends, or cuts, holds its lock."""
+    """One file, open for appending. Hold its lock to append or cut."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file.
+        """Open or create the file.
 
         Raises:
-            StoreError: it cannot be opened.
+            StoreError: the file cannot be opened.
         """
         self.path = path
         try:
@@ -27,7 +27,7 @@ class LineFile:
             new = not path.exists()
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             if new:
-                # A new file is durable only when its folder is.
+                # A new file is durable only after a sync of its folder.
                 sync(path.parent)
                 sync(path.parent.parent)
         except OSError as error:
@@ -43,7 +43,7 @@ class LineFile:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the lock for the length of a block."""
+        """Hold the lock during a block."""
         self.lock()
         try:
             yield
@@ -51,21 +51,21 @@ class LineFile:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def cut(self, offset: int) -> int:
-        """Cut off a torn last line, which begins at `offset`; returns its length in bytes."""
+        """Cut off a torn last line, which begins at `offset`. Return its length in bytes."""
         torn_bytes = os.fstat(self._fd).st_size - offset
         os.ftruncate(self._fd, offset)
         os.fdatasync(self._fd)
         return torn_bytes
 
     def append(self, line: bytes, fix: str) -> None:
-        """Write one line, its newline included, durably.
+        """Write one line, including its newline, durably.
 
         Args:
-            line: whole.
-            fix: what the user can do when there is no room.
+            line: the complete line.
+            fix: advice to the user for a full disk.
 
         Raises:
-            StoreError: the disk is full or broken. The file is cut back to its last whole line.
+            StoreError: the disk is full or broken. The file is truncated to its last complete line.
         """
         size = os.fstat(self._fd).st_size
         try:
@@ -73,12 +73,12 @@ class LineFile:
                 raise OSError(28, "No space left on device (the line was cut short)")
             os.fdatasync(self._fd)
         except OSError as error:
-            with suppress(OSError):  # where even this fails, the next start cuts the torn line off
+            with suppress(OSError):  # if this fails too, the next start cuts off the torn line
                 os.ftruncate(self._fd, size)
             raise StoreError(
                 str(self.path), f"room for a line of {len(line)} bytes", str(error.strerror or error), fix
             ) from error
 
     def close(self) -> None:
-        """Close the file and give up its lock."""
+        """Close the file and release its lock."""
         os.close(self._fd)

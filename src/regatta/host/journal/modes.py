@@ -1,8 +1,8 @@
-"""Does a small sample show a gap, or several modes? Pure; standard library only, for the runner carries it.
+"""Detect gaps or several modes in a small sample. Pure; standard library only, because the runner carries it.
 
-Rare modes (one run in ten is 20 % slower) defeat every rule of stopping: what the pilot says of the spread is not what is to
-come. The sample is cut at its largest gap, and at its two largest; the smallest gap that was cut is measured in standard
-deviations within the parts. On normal values that is rarely more than the numbers below.
+Rare modes (such as 20 % slower in one run of ten) defeat every stopping rule: the spread of the pilot does not predict
+later values. Cut the sample at its largest gap, and at its two largest. Divide the smallest cut gap by the standard
+deviation within the parts. For normal values, the result rarely exceeds the numbers below.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-#: n -> what the gap at one cut, and at two cuts, over the standard deviation within the parts exceeds with probability
-#: 0.0075 each on normal values, which together is 0.0145 to 0.015 (n = 5: one cut, 0.015). Made by simulation of 400,000
-#: samples of each n (200,000 above 30) with numpy's PCG64(20070101). Where one value in ten is 20 % larger and some are in
-#: the sample of ten, they are found in 100, 93 and 48 % of samples with standard deviations of 1, 2 and 3 %.
+#: n -> critical values for one cut and for two cuts: the gap divided by the standard deviation within the parts. Normal
+#: values exceed each with probability 0.0075, and either with 0.0145 to 0.015 (n = 5: one cut, 0.015). From a simulation of
+#: 400,000 samples of each n (200,000 above 30) with numpy's PCG64(20070101). Detection rate for samples of ten in which
+#: one value in ten is 20 % larger and at least one occurs: 100, 93 and 48 % for standard deviations of 1, 2 and 3 %.
 _CRITICAL = {
     5: (11.36, math.inf),
     6: (9.82, 12.89),
@@ -35,15 +35,15 @@ _LEAST = min(_CRITICAL)
 
 
 def modes_in(values: Sequence[float], least_gap: float) -> bool:
-    """Does the sample fall into parts with a gap between that normal values do not have?
+    """Return whether the sample has a gap that is implausible for normal values.
 
     Args:
-        values: any order; on logs where they are times. Fewer than 5 show nothing.
-        least_gap: a smaller gap does not matter, >= 0, in the unit of the values: what a coarse clock makes of equal
-            times is no mode.
+        values: any order; logs for times. Fewer than 5 values show nothing.
+        least_gap: smallest relevant gap, >= 0, in the unit of the values. A coarse clock splits equal times, which is
+            not a mode.
 
     Returns:
-        True in about 1.5 % of samples of normal values whose gaps matter.
+        True for about 1.5 % of samples of normal values with relevant gaps.
     """
     n = len(values)
     if n < _LEAST:
@@ -61,7 +61,7 @@ def modes_in(values: Sequence[float], least_gap: float) -> bool:
 
 
 def _within(x: Sequence[float], cuts: Sequence[int]) -> float:
-    """Standard deviation within the parts, pooled."""
+    """Return the pooled standard deviation within the parts."""
     total = 0.0
     for first, end in zip([0, *cuts], [*cuts, len(x)]):
         part = x[first:end]
@@ -71,7 +71,7 @@ def _within(x: Sequence[float], cuts: Sequence[int]) -> float:
 
 
 def _critical(n: int) -> tuple[float, float]:
-    """Critical values for any n from 5, linear in 1/n between those that are known; above 100 as at 100."""
+    """Return the critical values for n >= 5: linear in 1/n between known values; above 100 as for 100."""
     if n in _CRITICAL:
         return _CRITICAL[n]
     known = sorted(_CRITICAL)

@@ -1,4 +1,4 @@
-"""The plan of one host as the runner reads it: `plan.json` and `rows.i32` (docs/protocol.md section 4)."""
+"""The plan of one host in the files that the runner reads: `plan.json` and `rows.i32` (docs/protocol.md section 4)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROW_BYTES = 16
 
 
 def invocation_id_of(cell_id: str, round_: int) -> str:
-    """The id of the invocation of a cell in a round."""
+    """Return the id of the invocation of a cell in a round."""
     return f"{cell_id}-r{round_}"
 
 
@@ -37,27 +37,27 @@ class Row:
 
     @property
     def invocation_id(self) -> str:
-        """Unique on its host."""
+        """Return the invocation id, which is unique per host."""
         return invocation_id_of(self.cell["cell_id"], self.round)
 
 
 @dataclass
 class WrittenPlan:
-    """All of `plan.json`, and where the rows are."""
+    """The contents of `plan.json`, and the path of the rows."""
 
     header: dict[str, Any]
     rows_path: Path
 
     @property
     def segments(self) -> list[list[int]]:
-        """`[first_row, end_row]` of each segment."""
+        """Return `[first_row, end_row]` of each segment."""
         return list(self.header["segments"])
 
     def blocks(self, segment: int) -> list[list[Row]]:
-        """The rows of a segment in their order, cut into blocks (neighbours of one round and block).
+        """Return the rows of a segment in order, split into blocks (neighbors with the same round and block).
 
         Raises:
-            StoreError: the segment does not exist, or the file is shorter than it says.
+            StoreError: the segment does not exist, or the file is truncated.
         """
         try:
             first, end = self.segments[segment]
@@ -100,7 +100,7 @@ def read_plan(directory: Path) -> WrittenPlan:
     """Read the plan of a host.
 
     Raises:
-        StoreError: it is missing, not JSON, or of another version.
+        StoreError: the plan is missing, not JSON, or of another version.
     """
     path = directory / "plan.json"
     try:
@@ -113,10 +113,10 @@ def read_plan(directory: Path) -> WrittenPlan:
 
 
 def check_files(cells: list[PlanCell]) -> None:
-    """Compare every file that the cells execute or read with what was planned, each once.
+    """Compare every file that the cells execute or read with the plan, once per file.
 
     Raises:
-        HostError: one is missing or is not what was planned; results of two builds are never mixed.
+        HostError: a file is missing or differs from the plan; results of two builds are never mixed.
     """
     seen: dict[str, str] = {}
     for cell in cells:
@@ -137,6 +137,6 @@ def check_files(cells: list[PlanCell]) -> None:
 
 
 def with_plan_id(header: dict[str, Any]) -> dict[str, Any]:
-    """The header with `plan_id`, a hash of all the rest."""
+    """Return the header with `plan_id`, a hash of the rest."""
     text = json.dumps(header, sort_keys=True)
     return {**header, "plan_id": hashlib.sha256(text.encode()).hexdigest()[:16]}

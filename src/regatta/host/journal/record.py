@@ -1,6 +1,6 @@
-"""The record of one invocation, or the description of one cell, as one checked line of JSON. No I/O; standard library only, for the runner carries it.
+"""Encode a record, or the description of a cell, as one line of JSON with a checksum, and decode it.
 
-`docs/protocol.md` section 3 is the reference of the keys.
+No I/O; standard library only, because the runner carries it. `docs/protocol.md` section 3 is the reference of the keys.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from regatta.host.values.record import Record
 
 RECORD_VERSION: Final = 1
 
-#: statuses that say something went wrong with the program (not with its surroundings)
+#: statuses that report a failure of the program, not of its environment
 FAILURES = ("failed", "timeout", "oom", "crashed", "skipped")
 
 _CRC_KEY = b',"crc32":"'
@@ -27,16 +27,16 @@ _BEGINNING = re.compile(rb'\{"v":%d,"invocation_id":"([^"\\]+)"' % RECORD_VERSIO
 #: a lone or paired surrogate, escaped or as its bytes
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
-#: `json.loads` makes a guess at the encoding first
+#: faster than `json.loads`, which first detects the encoding
 _decode = json.JSONDecoder().decode
 
 
 class DamagedLine(ValueError):
-    """A line of a journal that is not what was written."""
+    """A line of a journal that differs from the written one."""
 
 
 def without_surrogates(value: Any) -> Any:
-    """The value with lone surrogates in its text, keys included, as `\\udcff`: UTF-8 and readers of JSON have none."""
+    """Return the value with lone surrogates, also in keys, escaped as `\\udcff`. UTF-8 and JSON readers do not support them."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, dict):
@@ -47,7 +47,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 def encode_record(record: Mapping[str, Any]) -> bytes:
-    """Make the line of a record, its checksum last, its newline included, lone surrogates as text.
+    """Return the line of a record with its checksum last and a newline. Escape lone surrogates.
 
     Args:
         record: JSON values only; no key `crc32`; must not be empty.
@@ -63,10 +63,10 @@ def encode_record(record: Mapping[str, Any]) -> bytes:
 
 
 def check_line(line: bytes) -> bytes:
-    """Check a line (with or without its newline) against its checksum and return its body, without brace and checksum.
+    """Check a line (with or without newline) against its checksum. Return its body without closing brace and checksum.
 
     Raises:
-        DamagedLine: it is too short, has no checksum, or the checksum differs.
+        DamagedLine: the line is too short, has no checksum, or the checksum differs.
     """
     line = line.rstrip(b"\n")
     body, tail = line[:-_TAIL_LENGTH], line[-_TAIL_LENGTH:]
@@ -78,21 +78,21 @@ def check_line(line: bytes) -> bytes:
 
 
 def id_in_line(line: bytes) -> str:
-    """The invocation id of a record's line, neither checked nor decoded; empty when the line does not begin as a record does."""
+    """Return the invocation id of a record's line without check or decoding; empty if the line does not start as a record."""
     match = _BEGINNING.match(line)
     return match.group(1).decode("ascii", "replace") if match else ""
 
 
 def decode_line(line: bytes) -> dict[str, Any]:
-    """Check a line of a journal, of records or of events, and read it.
+    """Check and decode a line of a journal, of records or of events.
 
     Raises:
-        DamagedLine: see `check_line`; also when the line is not a JSON object of this version.
+        DamagedLine: see `check_line`; also if the line is not a JSON object of this version.
     """
     body = check_line(line)
     try:
         value = _decode((body + b"}").decode("utf-8", "surrogatepass"))
-        # The two bytes that begin one: the pattern itself is as slow as the parser.
+        # First search for the start bytes of a surrogate, because the pattern is as slow as the parser.
         if (b"\\" in body or b"\xed" in body) and _SURROGATE.search(body):
             value = without_surrogates(value)
     except ValueError as error:
@@ -105,10 +105,10 @@ def decode_line(line: bytes) -> dict[str, Any]:
 
 
 def decode_record(line: bytes) -> Record:
-    """Check a line and read the record that it is.
+    """Check a line and decode its record.
 
     Raises:
-        DamagedLine: see `decode_line`; also when a value is missing or has another type.
+        DamagedLine: see `decode_line`; also if a value is missing or has another type.
     """
     record: Any = decode_line(line)
     problem = shape_problem(record)
@@ -119,10 +119,10 @@ def decode_record(line: bytes) -> Record:
 
 
 def decode_cell(line: bytes) -> CellDescription:
-    """Check a line of `cells.jsonl` and read the description that it is.
+    """Check a line of `cells.jsonl` and decode its description.
 
     Raises:
-        DamagedLine: see `decode_line`; also when a value is missing or has another type.
+        DamagedLine: see `decode_line`; also if a value is missing or has another type.
     """
     cell: Any = decode_line(line)
     problem = cell_problem(cell)

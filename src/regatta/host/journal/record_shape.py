@@ -1,7 +1,7 @@
-"""The types that the values of a record, and of a cell's description, have: one table for the reader of journals, the
-acceptance of hosts' records, and the store.
+"""Types of the values in a record and in a cell's description.
 
-No I/O; standard library only, for the runner carries it. `docs/protocol.md` section 3 is the reference of the keys.
+One table for the reader of journals, the acceptance of hosts' records, and the store. No I/O; standard library only,
+because the runner carries it. `docs/protocol.md` section 3 is the reference of the keys.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from regatta.host.values import record as shapes
 from regatta.host.values.plan_cell import CellDescription
 from regatta.host.values.record import Record
 
-#: every status an invocation can end with
+#: all statuses of an invocation
 STATUSES = ("ok", "failed", "timeout", "oom", "crashed", "perturbed", "skipped")
 
-#: of a value, and of the column that holds it; `int32s` is a list
+#: type of a value and of its column; `int32s` is a list
 Kind = Literal["text", "int32", "int64", "float", "int32s"]
 _TEXT: Kind = "text"
 _SHORT: Kind = "int32"
 _INT: Kind = "int64"
 _FLOAT: Kind = "float"
 
-#: annotation -> kind; values of other types are in no column
+#: annotation -> kind; values of other types have no column
 _KINDS: dict[str, Kind] = {
     "str": _TEXT,
     "Int32": _SHORT,
@@ -37,7 +37,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def _types_of(shape: Any) -> dict[str, str]:
-    """Key -> its annotation, which is text, without `None`."""
+    """Return the annotation of each key as text, without `None`."""
     return {key: hint.__forward_arg__.split(" | ")[0] for key, hint in shape.__annotations__.items()}
 
 
@@ -48,29 +48,29 @@ def _kinds_of(shape: Any) -> dict[str, Kind]:
 #: keys of a record
 KEYS = _kinds_of(Record)
 
-#: keys of the objects in a record that become columns
+#: keys of the objects in a record that are stored as columns
 GROUPS: dict[str, dict[str, Kind]] = {
     key: _kinds_of(vars(shapes)[text])
     for key, text in _types_of(Record).items()
     if hasattr(vars(shapes).get(text), "__total__")
 }
 
-#: what every reader of a journal relies on; all other keys may be missing or null
+#: keys that every reader of a journal requires; all other keys may be missing or null
 NEEDED = (
     "invocation_id", "attempt", "cell_id", "experiment", "host", "platform", "plan_id", "order",
     "segment", "round", "block", "position", "sequence", "started_utc_ns", "elapsed_ns", "status", "iterations",
 )  # fmt: skip
 
-#: what a whole record of today has, `isolation` and `kept` apart
+#: keys of a complete current record, except `isolation` and `kept`
 ALL_KEYS = (*KEYS, *GROUPS, "iterations", "info", "perturbation")
 
-#: what may be negative, and the end of its integers; a clock may lie before 1970
+#: keys whose value can be negative -> upper bound; a clock can be before 1970
 _SIGNED = {"exit_code": 1 << 31, "started_utc_ns": 1 << 63, "started_monotonic_ns": 1 << 63}
-#: how deep lists and objects may be nested; a workload's own `info` has at most 16 levels
+#: maximum nesting of lists and objects; `info` of a benchmark has at most 16 levels
 _DEEPEST = 64
-#: of an identifier or another name that is needed
+#: maximum length of an identifier or another required name
 _LONGEST_NAME = 200
-#: of a kept file: one that a spec may name, which is any but a path. Anchored, for a pattern may begin anywhere
+#: name of a kept file: any that a spec can contain, but not a path. Anchored at the end; use with `match`
 _FILE_NAME = re.compile(r"(?!\.{1,2}\Z)[^/\x00-\x1f\x7f]{1,255}\Z")
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 
@@ -78,19 +78,19 @@ _Check = Callable[[Any], bool]
 
 
 def is_whole(value: object, end: int = 1 << 63, least: int = 0) -> bool:
-    """Whether it is an integer, at least `least` and below `end`."""
+    """Return whether the value is an integer, at least `least` and below `end`."""
     return type(value) is int and least <= value < end
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a number that every reader of records can hold: finite, and an integer within 64 bits."""
+    """Return whether all readers of records can represent the number: finite, and an integer within 64 bits."""
     if type(value) is float:
         return math.isfinite(value)
     return is_whole(value, least=-(1 << 63))
 
 
 def is_plain(value: object, depth: int = _DEEPEST) -> bool:
-    """Whether every reader of records can read it again: numbers as above, nested no deeper than `depth`."""
+    """Return whether all readers of records can read the value: numbers as in `is_number`, nesting up to `depth`."""
     if value is None or isinstance(value, (str, bool)):
         return True
     if isinstance(value, (dict, list)):
@@ -104,14 +104,14 @@ def is_plain(value: object, depth: int = _DEEPEST) -> bool:
 
 
 def shape_problem(record: Mapping[str, Any], needed: tuple[str, ...] = NEEDED) -> str:
-    """Say what is wrong with the types of a record's values.
+    """Return the first type error in a record's values.
 
     Args:
         record: an object from JSON.
-        needed: keys that it must have, `NEEDED` or `ALL_KEYS`.
+        needed: required keys, `NEEDED` or `ALL_KEYS`.
 
     Returns:
-        The first problem as text on one line; empty when there is none.
+        The first error as one line; empty if there is none.
     """
     for key in needed:
         if key not in record:
@@ -125,7 +125,7 @@ def shape_problem(record: Mapping[str, Any], needed: tuple[str, ...] = NEEDED) -
 
 
 def _difference(key: str, value: Any) -> str:
-    """Name the value that is wrong, in a group the wrong one of its values, and say what it should be and what it is."""
+    """Return the name of the wrong value (in a group, the name of its wrong member), the expected and the actual type."""
     where, (is_right, expected) = f"{key!r:.80}", _RULES.get(key, (is_plain, _values_of(None)))
     if key in GROUPS and isinstance(value, dict):
         name = next(name for name in value if not is_right({name: value[name]}))
@@ -135,7 +135,7 @@ def _difference(key: str, value: Any) -> str:
     return f"{where}: expected {expected}, got {got}"
 
 
-# Every reader checks every record. So checks call little, take the usual case first, and make no text.
+# Every reader checks every record. Therefore checks make few calls, test the usual case first, and build no text.
 
 
 def _is_int32(value: object) -> bool:
@@ -177,7 +177,7 @@ def _values_of(kind: Kind | None) -> str:
 
 
 def _kind_of_others(kinds: Mapping[str, Kind]) -> Kind | None:
-    """Of a group's keys that are new: such a key joins its like, so beside numbers alone it holds a number."""
+    """Return the kind of unknown keys in a group: numbers, if all known keys of the group are numbers."""
     return None if "text" in kinds.values() else _FLOAT
 
 
@@ -218,7 +218,7 @@ def _are_measurements(rows: object) -> bool:
     if not isinstance(rows, list):
         return False
     try:
-        # Text or an object of six is no row either: its first is text.
+        # Text or an object with six items is rejected too: its first item is text.
         for iteration, metric, measured, unit, operations, parameters in rows:
             kind = type(measured)
             if not (
@@ -232,7 +232,7 @@ def _are_measurements(rows: object) -> bool:
             ):
                 return False
     except (TypeError, ValueError):
-        return False  # a row is no list, or none of six
+        return False  # a row is not a list, or does not have six items
     return True
 
 
@@ -241,7 +241,7 @@ def _are_labels(parameters: object) -> bool:
 
 
 def _is_measured(value: object) -> bool:
-    """Whether it is a number that a column of floats holds; an integer may be longer than 64 bits."""
+    """Return whether a column of floats can hold the number; an integer can be longer than 64 bits."""
     return is_number(value) or (type(value) is int and abs(value) <= sys.float_info.max)
 
 
@@ -268,7 +268,7 @@ def _is_kept_file(value: object) -> bool:
     )
 
 
-#: key of a record -> whether its value is right, and what it should be
+#: key of a record -> check of its value, and the expected type
 _RULES: dict[str, tuple[_Check, str]] = {
     **{key: (_IS[kind], _values_of(kind)) for key, kind in KEYS.items()},
     **{key: (_is_name, f"text of at most {_LONGEST_NAME} characters") for key in NEEDED if KEYS.get(key) == _TEXT},
@@ -286,7 +286,7 @@ _RULES: dict[str, tuple[_Check, str]] = {
 }  # fmt: skip
 _CHECKS = {key: is_right for key, (is_right, _) in _RULES.items()}
 
-#: annotation -> whether a value of a cell's description is right, and what it should be
+#: annotation -> check of a value in a cell's description, and the expected type
 _CELL_TYPES: dict[str, tuple[_Check, str]] = {
     "str": (_is_text, _values_of("text")),
     "int": (_is_int64, _values_of("int64")),
@@ -302,13 +302,13 @@ _CELL_RULES = {
 
 
 def cell_problem(cell: Mapping[str, Any]) -> str:
-    """Say what is wrong with the types of the values that describe a cell.
+    """Return the first type error in the description of a cell.
 
     Args:
         cell: an object from JSON.
 
     Returns:
-        The first problem as text on one line; empty when there is none.
+        The first error as one line; empty if there is none.
     """
     for key in _CELL_NEEDED:
         if cell.get(key) is None:

@@ -1,7 +1,7 @@
-"""What the journal of one host says of cells, round by round: numbers to decide by. Standard library only, for the runner carries it.
+"""Values of cells per round from the journal of one host, for decisions. Standard library only: the runner carries it.
 
-The same choices as the analysis makes (`analysis/samples.py`): the last attempt of an invocation counts, perturbed and
-failed ones give no number, and blocks whose parts were measured far apart are no blocks.
+Same rules as in the analysis (`analysis/samples.py`): the last attempt of an invocation counts. Perturbed and failed
+ones give no value. Blocks whose members were measured far apart are excluded.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from regatta.host.journal.journal import read_records_of, segment_files
 from regatta.host.values.plan_cell import PlanCell
 from regatta.host.values.record import Record
 
-#: what makes two values partners: plan, round, block
+#: identity of a block, whose values are paired: plan, round, block
 BlockKey = tuple[str, int, int]
 
-#: as in the analysis: more than this, and more than four times what the block's processes took, from the block's middle is far
+#: as in the analysis: an invocation is far from its block if its distance to the block's middle exceeds both this and
+#: four times the total time of the block's processes
 CLOSE_NS = 600_000_000_000
 CLOSE_TIMES = 4
 
 
 @dataclass
 class CellRounds:
-    """One cell: the series of its own metric, and which rounds have a record of whatever status."""
+    """One cell: the series of its metric, and the rounds with a record of any status."""
 
-    #: (unit, parameters) -> round -> number
+    #: (unit, parameters) -> round -> value
     values: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
-    #: (unit, parameters) -> block -> number, of those that were measured close to their block
+    #: (unit, parameters) -> block -> value, for values measured close to their block
     by_block: dict[tuple[str, str], dict[BlockKey, float]] = field(default_factory=dict)
     recorded: set[int] = field(default_factory=set)
 
@@ -49,7 +50,7 @@ class _Last:
 
 
 class InvocationsOf:
-    """The invocation ids of some cells in some rounds, without a list of them."""
+    """The invocation ids of some cells in some rounds, without materializing a list."""
 
     def __init__(self, cells: Container[str], rounds: range) -> None:
         self._cells, self._rounds = cells, rounds
@@ -62,16 +63,16 @@ class InvocationsOf:
 def read_rounds(
     journal: Path, cells: Mapping[str, PlanCell], rounds: range, steady: Mapping[str, Any]
 ) -> dict[str, CellRounds]:
-    """Read the numbers of some cells in some rounds.
+    """Read the values of some cells in some rounds.
 
     Args:
         journal: folder of one host's journal files.
-        cells: cell id -> the cell as a plan holds it, of which `metric` and `summary` are read.
-        rounds: as the plan counts them, those that are discarded included.
-        steady: how iterations become one number (`invocation_values`).
+        cells: cell id -> cell as in a plan; `metric` and `summary` are read.
+        rounds: as numbered in the plan, with discarded rounds.
+        steady: how iterations become one value (`invocation_values`).
 
     Returns:
-        Every cell that was asked for, with what there is.
+        All requested cells with their recorded values.
 
     Raises:
         OSError: a journal file cannot be read.
@@ -105,7 +106,7 @@ def _last(record: Record, cell: PlanCell, steady: Mapping[str, Any]) -> _Last:
     return _Last(
         record["attempt"],
         record["status"],
-        # Back to back, the invocations of one round are hours apart: they are no block.
+        # In order back-to-back, the invocations of one round are hours apart and form no block.
         None if record["order"] == "back-to-back" else (record["plan_id"], record["round"], record["block"]),
         record["started_utc_ns"],
         record["elapsed_ns"],
@@ -114,7 +115,7 @@ def _last(record: Record, cell: PlanCell, steady: Mapping[str, Any]) -> _Last:
 
 
 def _close_blocks(last: Mapping[str, Mapping[int, _Last]]) -> dict[BlockKey, tuple[float, float]]:
-    """Block -> its middle in time, and how far from it is still close, in ns."""
+    """Return the middle of each block in time, and the largest distance that is close, in ns."""
     members: dict[BlockKey, list[_Last]] = {}
     for attempts in last.values():
         for one in attempts.values():

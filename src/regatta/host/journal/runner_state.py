@@ -1,6 +1,6 @@
-"""What the runner is doing now, for `regatta status`, the progress bar, and the next start after a crash.
+"""Current state of the runner, for `regatta status`, the progress bar, and the next start after a crash.
 
-One short line, rewritten in place between invocations: 10 us, no sync, for it must only outlive the runner, not the machine.
+One short line, rewritten in place between invocations in 10 us. No sync: it must survive the runner, not the machine.
 """
 
 from __future__ import annotations
@@ -26,14 +26,16 @@ class StateFile:
     """The state of one segment on one host."""
 
     def __init__(self, path: Path, constant: dict[str, Any]) -> None:
-        """Args:
-        path: the file; its directory is made.
-        constant: what does not change while the runner runs.
+        """Open or create the file.
+
+        Args:
+            path: the file; its directory is created.
+            constant: entries that do not change while the runner runs.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         if os.fstat(self._fd).st_size > _WIDTH:
-            # What is written in place would leave the end of a longer line.
+            # Writing in place would leave the end of a longer line.
             os.ftruncate(self._fd, 0)
         self._constant = {**constant, "pid": os.getpid(), "pid_start": process_start(os.getpid())}
 
@@ -44,12 +46,12 @@ class StateFile:
         if len(data) >= _WIDTH and state.get("cell"):
             state["cell"] = state["cell"][:_SHORT_LABEL] + "..."
             data = _encode(state)
-        # A full disk must not stop a measurement for the sake of a line that only informs; the journal will tell.
+        # The state is only informative, so a full disk must not stop a measurement; the journal reports it.
         with contextlib.suppress(OSError):
             os.pwrite(self._fd, data.ljust(_WIDTH - 1) + b"\n", 0)
 
     def close(self) -> None:
-        """Close the file; it stays."""
+        """Close the file without removing it."""
         os.close(self._fd)
 
 
@@ -58,7 +60,7 @@ def _encode(state: dict[str, Any]) -> bytes:
 
 
 def read_state(path: Path) -> dict[str, Any] | None:
-    """The state that a runner left, with `alive` added; None when there is none or it cannot be read."""
+    """Return the state that a runner wrote, with `alive` added; None if it is missing or unreadable."""
     try:
         state = parse_object(path)
     except (OSError, ValueError):
@@ -71,7 +73,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
 
 
 def waits_for(state: Mapping[str, Any]) -> str:
-    """For whom a runner waits: `waiting for host local: demo (ada@lab), since 20:41`, local time; "" when it does not wait."""
+    """Describe the holder of the lock: `waiting for host local: demo (ada@lab), since 20:41` (local time); "" if not waiting."""
     holder = state.get("waiting_for")
     if not isinstance(holder, dict):
         return ""
@@ -84,7 +86,7 @@ def waits_for(state: Mapping[str, Any]) -> str:
 
 
 def _local(since: str) -> str:
-    """A time that a lock's holder told, with its day where that is not today; as it is where it is no such time."""
+    """Format the time from a lock holder in local time, with the date if it is not today. Return other text unchanged."""
     try:
         then = time.localtime(calendar.timegm(time.strptime(since, "%Y-%m-%dT%H:%M:%SZ")))
     except (ValueError, OverflowError, OSError):
@@ -94,6 +96,6 @@ def _local(since: str) -> str:
 
 
 def node_is_here(states: Path, host: str) -> bool:
-    """Whether the node that Slurm gave for a host is this machine: its runner's process is one of this machine then."""
+    """Return whether the Slurm node of a host is this machine: the process of its runner then exists here."""
     state = read_state(states / f"{host}.node.json")
     return state is not None and bool(state["alive"])

@@ -1,14 +1,14 @@
-"""When a block group has been measured often enough. Pure; standard library only, for the runner carries it.
+"""Stopping rules of block groups. Pure; standard library only, because the runner carries it.
 
-All alternatives of a group stop together, on the differences that are compared: d = log a - log b within blocks. The rules:
+All alternatives of a group stop together. The rules use the compared differences: d = log a - log b within blocks.
 
-- `stein`: the pilot's standard deviation s says once and for all how many rounds give an interval as narrow as wanted.
+- `stein`: the standard deviation s of the pilot determines once how many rounds give an interval of the target width.
   Source: C. Stein, A two-sample test for a linear hypothesis whose power is independent of the variance, Annals of
   Mathematical Statistics 16 (1945).
-- `javastats`: looks again after each segment, and stops as soon as every interval is narrow enough.
+- `javastats`: checks after each segment, and stops as soon as every interval is narrow enough.
   Source: Georges, Buytaert and Eeckhout, Statistically Rigorous Java Performance Evaluation (OOPSLA 2007), section 4.3.
 
-Rounds here are rounds that count: those discarded at the start are not among them.
+Numbers of rounds in this module do not include discarded rounds.
 """
 
 from __future__ import annotations
@@ -22,45 +22,45 @@ from typing import Any
 
 from regatta.host.journal.modes import modes_in
 
-#: fewer common blocks tell too little of the spread to stop by
+#: fewer common blocks do not estimate the spread well enough to stop
 LEAST_BLOCKS = 3
-#: a range of logs below this is rounding, not spread: 8 units in the last place of logs as large as 64
+#: a smaller range of logs is rounding, not spread: 8 units in the last place of logs as large as 64
 _ROUNDING = 8 * 64 * sys.float_info.epsilon
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of stopping with its numbers."""
+    """A stopping rule with its parameters."""
 
     name: str
     pilot: int
     maximum: int
-    #: wanted half-width of each ratio's interval, in per cent
+    #: target half-width of each ratio's interval, in percent
     target_percent: float
     #: two-sided quantiles of Student's t for 1, 2, ... degrees of freedom
     t: Sequence[float]
 
     @classmethod
     def from_plan(cls, stopping: Mapping[str, Any]) -> Rule:
-        """The rule that `plan.json` holds under `stopping`."""
+        """Create the rule from `stopping` in `plan.json`."""
         return cls(*(stopping[key] for key in ("rule", "pilot", "maximum", "target_percent", "t")))
 
     @property
     def width(self) -> float:
-        """The wanted half-width on logs."""
+        """Return the target half-width on logs."""
         return math.log1p(self.target_percent / 100)
 
     def quantile(self, df: int) -> float:
-        """t for `df` degrees of freedom, at least 1; beyond the table its last, which is larger: on the safe side."""
+        """Return t for `df` >= 1 degrees of freedom. Beyond the table, return its last value, which is larger (conservative)."""
         return self.t[min(df, len(self.t)) - 1]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One comparison of a group. `b` is empty where a group has one alternative, which is then judged by its own mean.
+    """One comparison of a group. `b` is empty for a group with one alternative, which is judged by its own mean.
 
     `differences`: log a - log b of the blocks that both have, in order of rounds (for one alternative: its logs).
-    `problem`: why there are none that could ever be compared; such a pair has no say.
+    `problem`: why no difference can ever exist; such a pair is ignored.
     """
 
     a: str
@@ -72,16 +72,16 @@ class Pair:
 
 @dataclass(frozen=True)
 class PairDecision:
-    """What one comparison asks for. `needed` is None where it asks for more rounds, nobody knows yet how many."""
+    """The result of one comparison. `needed` is None if it needs an unknown number of further rounds."""
 
     a: str
     b: str
     series: str
-    #: blocks it was judged by
+    #: number of blocks used
     n: int
     #: standard deviation of the differences of logs; None: unknown
     sd: float | None
-    #: half-width of the ratio's interval in per cent: after `needed` rounds (`stein`), or as it is now (`javastats`)
+    #: half-width of the ratio's interval in percent: after `needed` rounds (`stein`), or now (`javastats`)
     half_width_percent: float | None
     needed: int | None
     met: bool
@@ -90,12 +90,12 @@ class PairDecision:
 
 @dataclass(frozen=True)
 class GroupDecision:
-    """What a block group needs: rounds in all that count; None: undecided, look again after the next segment."""
+    """The total number of rounds that a block group needs; None: undecided, check again after the next segment."""
 
     needed: int | None
-    #: whether every comparison is expected to reach the target by then
+    #: whether every comparison is expected to reach the target after these rounds
     met: bool
-    #: alternatives whose pilot shows several modes
+    #: alternatives with several modes in the pilot
     modes: tuple[str, ...]
     pairs: tuple[PairDecision, ...]
     reason: str
@@ -107,13 +107,13 @@ def decide(
     """Decide for one block group.
 
     Args:
-        rule: and its numbers.
+        rule: with its parameters.
         pairs: every comparison of the group, over the first `seen` rounds (`stein`: over the pilot).
-        pilots: alternative -> logs of its valid values in the pilot, one series after the other under names of their own.
-        seen: rounds that were run, at least the pilot.
+        pilots: alternative -> logs of its valid values in the pilot; each series has a separate name.
+        seen: number of completed rounds, at least the pilot.
 
     Returns:
-        How many rounds are needed, at most the rule's maximum, and why.
+        The number of rounds, at most the rule's maximum, and the reason.
     """
     judged = tuple(_judge(rule, pair, seen) for pair in pairs)
     asking = [pair for pair, given in zip(judged, pairs) if not given.problem]
@@ -134,18 +134,18 @@ def decide(
 
 
 def rounds_for(rule: Rule, sd: float, df: int) -> int:
-    """Pairs that Stein's rule asks for: (t s / w)^2, rounded up, at least 2; neither pilot nor maximum are applied.
+    """Return the pairs that Stein's rule requires: (t s / w)^2, rounded up, at least 2, without pilot and maximum.
 
     Args:
-        rule: gives t and the wanted half-width w.
+        rule: gives t and the target half-width w.
         sd: standard deviation of the differences of logs.
-        df: degrees of freedom it was estimated with, at least 1.
+        df: degrees of freedom of its estimate, at least 1.
     """
     return max(2, math.ceil((rule.quantile(df) * sd / rule.width) ** 2))
 
 
 def percent_of(half_width: float) -> float:
-    """The half-width of a ratio's interval in per cent, from that on logs."""
+    """Convert the half-width of an interval on logs to that of the ratio in percent."""
     return 100 * math.expm1(half_width)
 
 
