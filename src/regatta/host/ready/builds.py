@@ -1,4 +1,4 @@
-"""Workloads built, and inputs generated, in the cache: a build is named by its sources, so that an old one stays as it was."""
+"""Build benchmarks and generate inputs in the cache. The name of a build includes its sources, so old builds stay valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from regatta.host.values.template import fill, placeholders, scalar_text
 
 
 def build(build: Build, home: Path) -> dict[str, File]:
-    """Build in a copy of the sources, unless these sources were built before.
+    """Build in a copy of the sources, unless a build of these sources is cached.
 
     Returns:
         Output name -> file.
@@ -66,10 +66,10 @@ def build(build: Build, home: Path) -> dict[str, File]:
 
 
 def generate_input(source: Input, benchmark: Benchmark, home: Path, seed: int) -> File:
-    """Run the seeded program that makes an input, unless it was made before.
+    """Run the seeded program that generates an input, unless the input is cached.
 
     Raises:
-        HostError: the program fails, makes nothing, or makes another file than the suite expects.
+        HostError: the program fails, writes no file, or writes a file that differs from the one in the suite.
     """
     where = f"input {source.name} of {benchmark.label}"
     values = {name: scalar_text(value) for name, value in benchmark.parameters.items()}

@@ -1,4 +1,4 @@
-"""Running a helper program (a package manager, a build, a JVM that is asked something) and telling why it failed."""
+"""Run a helper program (a package manager, a build, a JVM query) and report its failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regatta.host.printable import with_lines
 
 @dataclass(frozen=True)
 class Done:
-    """A program that ended: its exit code (negative: the signal), and its standard output and error in one."""
+    """The result of a program: its exit code (negative: the signal), and its combined standard output and error."""
 
     command: str
     what: str
@@ -23,10 +23,10 @@ class Done:
     text: str
 
     def succeeded(self) -> str:
-        """What it printed, of a program that must succeed.
+        """Return the output of a program that must succeed.
 
         Raises:
-            HostError: it failed; the last lines of its output are told.
+            HostError: the program failed; the message contains the last lines of its output.
         """
         if self.returncode == 0:
             return self.text
@@ -44,12 +44,12 @@ def run_command(
     fix: str = "",
     inherited: bool = True,
 ) -> Done:
-    """Run a program to its end, whatever that is; no shell reads its arguments.
+    """Run a program to its end, regardless of its exit code. Pass the arguments without a shell.
 
-    `environment` is added to this process' own where that is `inherited`, and is the whole one where it is not.
+    If `inherited`, add `environment` to the environment of this process. Otherwise it is the whole environment.
 
     Raises:
-        HostError: it cannot be started, or takes too long.
+        HostError: the program cannot be started, or exceeds the timeout.
     """
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""What this machine is. Standard library only, for the zipapp carries it."""
+"""Facts about this machine. Standard library only, because the zipapp carries it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CACHE_KINDS = {"Data": "d", "Instruction": "i"}
 
 
 def _values(text: str, key: str) -> list[str]:
-    """The values of the lines `key: value`, each once, in their order."""
+    """Return the values of the lines `key: value` in order, without duplicates."""
     pairs = (line.partition(":") for line in text.splitlines())
     return list(dict.fromkeys(value.strip() for name, _, value in pairs if name.strip() == key))
 
@@ -39,7 +39,7 @@ def _os_name(root: Path) -> str:
 
 
 def cache_text(root: Path = _ROOT / _CPU / "cpu0") -> str:
-    """The caches of the first CPU, `L1d 48 KiB, L1i 32 KiB, L2 1 MiB, L3 32 MiB, lines of 64 bytes`; "" where the kernel tells none.
+    """Return the caches of the first CPU: `L1d 48 KiB, L1i 32 KiB, L2 1 MiB, L3 32 MiB, lines of 64 bytes`; "" if unknown.
 
     Args:
         root: the kernel's folder of that CPU.
@@ -51,7 +51,7 @@ def cache_text(root: Path = _ROOT / _CPU / "cpu0") -> str:
             _text(index / name) for name in ("level", "type", "size", "coherency_line_size")
         )
         match = _CACHE_SIZE.fullmatch(size)
-        # A virtual machine may show a cache without a size, or with one of 0.
+        # A virtual machine can report a cache without a size, or with size 0.
         if match is None or not int(match[1]) or not level.isdecimal():
             continue
         kib = int(match[1]) * _CACHE_KIB[match[2]]
@@ -70,7 +70,7 @@ def _text(path: Path) -> str:
 
 
 def _processor(cpuinfo: str) -> str:
-    """The model's name, or on ARM the names of its kinds of cores."""
+    """Return the model name, or on ARM the names of the kinds of cores."""
     name = _first(cpuinfo, "model name")
     if name:
         return name
@@ -85,7 +85,7 @@ def _processor(cpuinfo: str) -> str:
 
 
 def _microcode(cpuinfo: str, root: Path) -> str:
-    """What the processor's own program is; ARM has none that is told, but a revision of the core."""
+    """Return the version of the processor's microcode. ARM reports no microcode, but a core revision."""
     version = _first(cpuinfo, "microcode") or _text(root / _CPU / "cpu0/microcode/version")
     variants, revisions = _values(cpuinfo, "CPU variant"), _values(cpuinfo, "CPU revision")
     if version or len(variants) != 1 or len(revisions) != 1 or not variants[0].startswith("0x"):
@@ -107,7 +107,7 @@ def _model(root: Path) -> str:
 
 
 def _mitigations(root: Path) -> str:
-    """What the kernel does about the processor's faults: the first words of each that is not harmless here."""
+    """Return the kernel's mitigations of processor vulnerabilities: the first words for each that affects this machine."""
     found = []
     for path in sorted((root / _CPU / "vulnerabilities").glob("*")):
         state = _text(path)
@@ -119,7 +119,7 @@ def _mitigations(root: Path) -> str:
 
 
 def _cpus(root: Path) -> int:
-    """All that are there: those that are turned off to be quiet count too."""
+    """Return the number of present CPUs, including those that are offline to reduce noise."""
     try:
         return len(parse_cpu_list(_text(root / _CPU / "present"))) or os.cpu_count() or 1
     except ValueError:
@@ -127,10 +127,10 @@ def _cpus(root: Path) -> int:
 
 
 def local_facts(root: Path = _ROOT) -> dict[str, str]:
-    """What lasts until parts or programs are changed: processor, caches, memory, firmware, kernel, system, kind of machine.
+    """Return facts that change only with hardware or software: processor, caches, memory, firmware, kernel, OS, machine type.
 
     Args:
-        root: where `proc` and `sys` lie; another tree in tests.
+        root: parent of `proc` and `sys`; another tree in tests.
     """
     cpuinfo = _text(root / "proc/cpuinfo")
     memory_kib = _first(_text(root / "proc/meminfo"), "MemTotal").split(" ")[0]
@@ -155,7 +155,8 @@ _X86_VENDORS = ("AMD", "Intel", "GenuineIntel")
 
 
 def _kind(cpuinfo: str, root: Path) -> str:
-    # What the kernel says is of the machine below: an emulator of user programs shows another architecture to these alone.
+    # An emulator of user programs changes only these values to another architecture. The kernel still describes the
+    # underlying machine.
     if not platform.machine().startswith(("x86", "i")) and _first(cpuinfo, "vendor_id").endswith(
         _X86_VENDORS
     ):
@@ -165,20 +166,20 @@ def _kind(cpuinfo: str, root: Path) -> str:
     return "bare metal or unknown"
 
 
-#: facts by which measurements of before and after cannot be told apart from a change of what is measured
+#: facts whose change cannot be distinguished from a change of the measured software
 _OF_THE_FINGERPRINT = ("cpu", "cpus", "microcode", "memory", "kernel", "firmware", "mitigations")
 
 
 def fingerprint(facts: Mapping[str, str]) -> dict[str, str]:
-    """Of a host's facts those whose change changes what is measured there."""
+    """Return the facts of a host whose change affects measurements."""
     return {name: facts[name] for name in _OF_THE_FINGERPRINT if name in facts}
 
 
 def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """What changed between two fingerprints, a sentence each.
+    """Describe the changes between two fingerprints, one sentence each.
 
     Args:
-        before, now: from `fingerprint`, or with further parts such as runtime builds.
+        before, now: from `fingerprint`, optionally with further entries such as runtime builds.
     """
     sentences = []
     for name in dict.fromkeys([*before, *now]):
@@ -193,5 +194,5 @@ def changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def host_class(facts: dict[str, str]) -> str:
-    """Hash of what makes two hosts the same class of machine."""
+    """Return a hash that is equal for machines of the same class."""
     return digest_of([facts["architecture"], facts["cpu"], facts["cpus"]])

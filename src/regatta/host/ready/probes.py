@@ -1,4 +1,4 @@
-"""Whether a runtime can run a benchmark at all: asked of the benchmark itself, once for each runtime."""
+"""Check whether a runtime can execute a benchmark. Run the probe of the benchmark once per runtime."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from regatta.host.values.experiment import Benchmark, Experiment, Runtime
 from regatta.host.values.resolved import ResolvedHost
 from regatta.host.values.template import placeholders
 
-#: exit code of a probe that found that the runtime cannot run the benchmark
+#: exit code of a probe if the runtime cannot execute the benchmark
 _NOT_POSSIBLE = 4
-#: what a JVM itself says of classes made for a newer one, before a probe could say anything
+#: message of a JVM that is too old for the classes; it precedes any output of the probe
 _TOO_OLD = "UnsupportedClassVersionError"
 #: an interpreter-only JVM on a slow machine needs seconds
 _TIMEOUT_S = 120.0
 
 
 def probe_benchmarks(experiment: Experiment, host: ResolvedHost) -> ResolvedHost:
-    """Run the probe of every benchmark on every runtime that is there; what was asked before is remembered.
+    """Run the probe of every benchmark on every available runtime. Results are cached.
 
     Returns:
         The host with `refused_benchmarks`.
 
     Raises:
-        HostError: a probe ended in another way than by 0 or 4: nothing is known then, and nothing is remembered.
+        HostError: a probe ended with an exit code other than 0 or 4. The result is unknown and not cached.
     """
     refused: dict[str, dict[str, str]] = {}
     for benchmark in experiment.benchmarks:

@@ -1,6 +1,6 @@
-"""What is on this host for an experiment: runtimes, builds, programs, facts. Runs on the host itself, wherever that is.
+"""Resolve an experiment on this host: runtimes, builds, programs, facts. Runs on the measuring host.
 
-Plain standard library: it travels with the runner.
+Standard library only, because the runner carries it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from regatta.host.values.host import Host
 from regatta.host.values.resolved import File, ResolvedHost, ResolvedRuntime
 from regatta.host.values.supplies import Supplies
 
-#: where programs are found, by Regatta and by what it measures; a terminal's own PATH would differ from the next one's
+#: PATH for Regatta and for measured processes; the PATH of a terminal would vary
 MEASURED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
-    """What must be brought to this host before it can be resolved: paths of supplies, packages and programs that are not there."""
+    """Return what must be copied or installed before `resolve`: missing paths of supplies, packages and programs."""
     found = [path for path in supplies.runtimes.values() if not os.path.exists(path)]
     brought = (supplies.builds, supplies.inputs, supplies.files)
     found += [file.path for part in brought for files in part.values() for file in files.values()]
@@ -43,16 +43,15 @@ def lacking(experiment: Experiment, supplies: Supplies) -> list[str]:
 
 
 def wanted_builds(experiment: Experiment) -> dict[str, Build]:
-    """Every build that a benchmark of an experiment names."""
+    """Return every build that a benchmark of an experiment names."""
     return {name: b for benchmark in experiment.benchmarks for name, b in benchmark.builds.items()}
 
 
 def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedHost:
-    """Put together what planning needs to know of this host; what is not built yet is built.
+    """Return the information about this host that planning needs. Make missing builds.
 
     Raises:
-        HostError: a build fails, a program is not installed, not one of the runtimes exists for this host, or a Docker
-            image is not here.
+        HostError: a build fails, a program is not installed, no runtime exists for this host, or a Docker image is missing.
     """
     there, missing = provision_runtimes(experiment, supplies)
     facts = local_facts()
@@ -79,10 +78,10 @@ def resolve(experiment: Experiment, host: Host, supplies: Supplies) -> ResolvedH
 def provision_runtimes(
     experiment: Experiment, supplies: Supplies
 ) -> tuple[dict[str, ResolvedRuntime], dict[str, str]]:
-    """Make every runtime ready; returns those that are there and, for those that do not exist for this host, why not.
+    """Provision every runtime. Return the available ones, and the reasons for those that do not exist for this host.
 
     Raises:
-        HostError: one could not be made ready (a later try may do better), or not one of them exists for this host.
+        HostError: a runtime could not be provisioned (a retry can succeed), or none exists for this host.
     """
     there: dict[str, ResolvedRuntime] = {}
     missing = dict(supplies.missing)
@@ -113,7 +112,7 @@ def provision_runtimes(
 
 
 def build_here(experiment: Experiment, supplies: Supplies) -> dict[str, Mapping[str, File]]:
-    """Every build: those that were brought, and those that are made here.
+    """Return every build. Use copied ones, and make the others here.
 
     Raises:
         HostError: a build fails.
@@ -126,10 +125,10 @@ def build_here(experiment: Experiment, supplies: Supplies) -> dict[str, Mapping[
 
 
 def find_programs(experiment: Experiment) -> dict[str, File]:
-    """The installed programs that commands name.
+    """Return the installed programs that commands name.
 
     Raises:
-        HostError: one is not installed.
+        HostError: a program is not installed.
     """
     programs: dict[str, File] = {}
     path = experiment.environment.set.get("PATH", MEASURED_PATH)
@@ -150,9 +149,9 @@ def find_programs(experiment: Experiment) -> dict[str, File]:
 
 
 def measured_environment(experiment: Experiment) -> dict[str, str]:
-    """The environment of measured processes: made, not inherited, so that it is the same from every terminal and on every host.
+    """Return the environment of measured processes. It is not inherited, so it is equal for every terminal and host.
 
-    What the spec allows through is taken as it is now; it becomes part of the cells' identity and stands in the plan.
+    Allowed variables are copied at this time. They are part of the identity of the cells and of the plan.
     """
     settings = experiment.environment
     allowed = {name: os.environ[name] for name in settings.allow if name in os.environ}
@@ -160,7 +159,7 @@ def measured_environment(experiment: Experiment) -> dict[str, str]:
 
 
 def cores_of(experiment: Experiment, host: Host) -> Cores:
-    """Where a host measures: as the spec says, or on the host's own CPUs where the spec leaves that open."""
+    """Return the CPUs to measure on: from the spec, or the CPUs of the host if the spec does not set them."""
     if experiment.cores != Cores() or not host.cpus:
         return experiment.cores
     return dataclasses.replace(experiment.cores, use="cpus", cpus=host.cpus)

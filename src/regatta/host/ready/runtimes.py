@@ -1,4 +1,4 @@
-"""Runtimes on this machine: brought here by their provider, identified by what they are made of."""
+"""Provision runtimes on this machine with their provider, and identify them by their contents."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def provision(
     given: Path | None = None,
     may_install: bool = True,
 ) -> ResolvedRuntime:
-    """Make a runtime ready here, find out what it is, and ask it which collectors and modifiers it takes.
+    """Provision a runtime, identify it, and check which collectors and modifiers it accepts.
 
     Args:
         runtime: of any provider.
-        collectors, modifiers: what is asked about.
-        given: what `regatta.fleet.fetching` brought for it.
-        may_install: whether a package that is missing is installed.
+        collectors, modifiers: to check.
+        given: path from `regatta.fleet.fetching`.
+        may_install: whether to install a missing package.
 
     Raises:
-        NotForThisHostError: there is none for this architecture.
-        HostError: it cannot be had here, with the reason.
+        NotForThisHostError: the runtime does not exist for this architecture.
+        HostError: the runtime cannot be provisioned here.
     """
     machine = platform.machine()
     refuse_architecture(runtime, machine)
@@ -66,7 +66,7 @@ def provision(
 
 
 def refuse_architecture(runtime: Runtime, architecture: str) -> None:
-    """Raises NotForThisHostError where the registry says that a runtime is not for this architecture."""
+    """Raise NotForThisHostError if the registry excludes this architecture for the runtime."""
     if runtime.architectures and architecture not in runtime.architectures:
         raise NotForThisHostError(
             f"runtime {runtime.name}", f"an architecture among {', '.join(runtime.architectures)}", architecture,
@@ -75,14 +75,14 @@ def refuse_architecture(runtime: Runtime, architecture: str) -> None:
 
 
 def missing_package(runtime: Runtime) -> str:
-    """The package that a runtime needs and that is not installed here; empty where none is."""
+    """Return the package of a runtime if it is not installed; otherwise ""."""
     if runtime.provider != "apt":
         return ""
     return "" if all(path.exists() for path in _package_files(runtime)) else runtime.package
 
 
 def installed_program(runtime: Runtime) -> Path | None:
-    """Where a runtime lies that others may change under us (`path`, `apt`); None when it is not there or is our own copy."""
+    """Return the path of a runtime that can change externally (`path`, `apt`); None if missing or copied by Regatta."""
     if runtime.provider == "path":
         found = shutil.which(os.path.expanduser(runtime.path))
         return Path(found) if found else None
@@ -200,7 +200,7 @@ def _identify(
 
 
 def _ask_modifier(program: Path, identity: str, flags: tuple[str, ...], modifier: Modifier) -> str:
-    """The same of a modifier's flags; one that is trained is trained on nothing, and what that leaves is used."""
+    """Check the flags of a modifier. With a training run, train on `-version`, then use the resulting file."""
     training = modifier.training
     if training is None:
         return _ask_flags(program, identity, (*flags, *modifier.flags))
@@ -224,10 +224,10 @@ def _ask_modifier(program: Path, identity: str, flags: tuple[str, ...], modifier
 
 
 def _ask_flags(program: Path, identity: str, flags: tuple[str, ...]) -> str:
-    """Start the JVM with the flags; returns its own words when it refuses them.
+    """Start the JVM with the flags. Return its message if it refuses them.
 
     Raises:
-        HostError: it did not answer (no start, no end, a signal): nothing is known, and nothing is remembered.
+        HostError: the JVM did not answer (no start, timeout, signal). The result is unknown and not cached.
     """
     return str(remembered("collector", [identity, list(flags)], lambda: _refusal(program, flags)))
 
@@ -243,7 +243,7 @@ def _refusal(program: Path, flags: tuple[str, ...]) -> str:
             f"its end by signal {-done.returncode}",
             "try again",
         )
-    # What is left out frames the reason: it is on the lines between.
+    # Skip the framing lines; the reason is between them.
     framing = ("Could not create", "A fatal exception has occurred", "Error occurred during initialization")
     lines = [line.strip() for line in done.text.splitlines() if line.strip()]
     words = [line for line in lines if not any(frame in line for frame in framing)] or lines

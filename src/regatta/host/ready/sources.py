@@ -1,4 +1,4 @@
-"""The files that a build, or a generated input, is made from."""
+"""Find the source files of a build or a generated input."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from regatta.host.cache import regular_status
 from regatta.host.errors import HostError
 
-#: what a build may be made from; more is a folder that was not meant
+#: limit for the sources of a build; a larger folder is probably a mistake
 MOST_SOURCE_BYTES = 4 << 30
-#: folders that builds leave behind, and that are no sources
+#: folders that builds write, which are not sources
 NOT_SOURCES = frozenset({"target", "build", "__pycache__", ".git"})
 
 
 def source_files(home: Path, directory: str) -> list[Path]:
-    """Files of a build's directory in a stable order, without what builds leave there.
+    """Return the files of a build's directory in a stable order, without build outputs.
 
     Raises:
-        HostError: one is no regular file, such as a pipe or a link to a device, or together they are too large.
+        HostError: a file is not regular, such as a pipe or a link to a device, or the files are too large in total.
     """
     found = []
     left = MOST_SOURCE_BYTES
@@ -43,7 +43,7 @@ def source_files(home: Path, directory: str) -> list[Path]:
 
 
 def generator_files(command: Iterable[str], home: Path) -> list[Path]:
-    """Files of the home that an input's command names: scripts, and all of a directory that Python runs (`__main__.py`)."""
+    """Return the files in an input's command: scripts, and all files of a directory that Python runs (`__main__.py`)."""
     found = []
     for word in command:
         if (home / word).is_file():

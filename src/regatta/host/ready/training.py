@@ -1,7 +1,7 @@
-"""Training runs: a cell's own command once before it is measured, for the file (such as an ahead-of-time cache) that it leaves.
+"""Training runs: execute a cell's command once before measuring, for a file that it writes (such as an AOT cache).
 
-The file is kept in the cache under what it is made of. Its bytes are another matter: no two runs leave the same ones, so that
-a cell's identity holds how the file is made, and its plan what the file hashes to, which the runner checks before each segment.
+The cache key of the file is a hash of its inputs. Its bytes differ from run to run. Therefore the identity of a cell
+contains how the file is made, and the plan contains its hash, which the runner checks before each segment.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from regatta.host.values.digest import digest_of
 from regatta.host.values.experiment import Experiment
 from regatta.host.values.resolved import File, ResolvedHost
 
-#: beside the program's own time: what a JVM may take to put its file together
+#: time for a JVM to assemble the file, in addition to the time of the program
 _ASSEMBLY_S = 300.0
 
 
 def train_here(
     cells: Sequence[Cell], experiment: Experiment, host: ResolvedHost
 ) -> dict[str, File | RegattaError]:
-    """Make the training runs of cells on this machine."""
+    """Execute the training runs of cells on this machine."""
     made: dict[str, File | RegattaError] = {}
     for cell in cells:
         try:
@@ -38,15 +38,15 @@ def train_here(
 
 
 def train_cell(cell: Cell, experiment: Experiment, host: ResolvedHost) -> File:
-    """Make the training run of one cell on this machine, unless it was made before.
+    """Execute the training run of one cell on this machine, unless its file is cached.
 
     Raises:
-        HostError: it failed.
+        HostError: the training run failed.
     """
     training = cell.training
     assert training is not None
-    # Some JVMs refuse a file whose jars have another time of change, though their bytes be the same; others take one
-    # whose jars hold other classes (JDK-8377932). With contents and times in the key neither can happen.
+    # Some JVMs reject a file if the modification times of its jars differ, even with equal bytes. Others accept one
+    # whose jars contain other classes (JDK-8377932). The key has contents and times to prevent both.
     times = [Path(file.path).stat().st_mtime_ns for file in cell.files]
     key = digest_of([cell.cell_id, [[f.path, f.sha256] for f in cell.files], times])
 

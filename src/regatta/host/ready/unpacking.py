@@ -1,6 +1,6 @@
-"""Archives of tar and zip, extracted so that nothing in them reaches outside the folder or brings privileges.
+"""Extract tar and zip archives safely: no member can reach outside the folder or gain privileges.
 
-`tarfile` filters members itself since Python 3.12 and in some older patch releases only, so nothing here relies on that.
+Does not rely on the filters of `tarfile`, which exist only since Python 3.12 and in some older patch releases.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import IO
 
 from regatta.host.errors import HostError
 
-#: bounds on what an archive becomes: ten times the largest JDK
+#: limits of an extracted archive: ten times the largest JDK
 MOST_BYTES = 8 << 30
 MOST_MEMBERS = 1_000_000
 _CHUNK_BYTES = 1 << 20
 _LONGEST_TARGET_BYTES = 4096
-#: other users never write what is extracted; setuid, setgid and sticky bits are dropped
+#: other users cannot write extracted files; setuid, setgid and sticky bits are dropped
 _KEPT_MODE = 0o755
-#: errors of a damaged archive, of a compression that this Python lacks, or of a full disk
+#: errors of a damaged archive, a compression that this Python lacks, or a full disk
 _FAILURES: tuple[type[Exception], ...] = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, RuntimeError, ValueError,
 )  # fmt: skip
 try:
     from lzma import LZMAError
-except ImportError:  # such a Python reads no .xz, and says so
+except ImportError:  # this Python cannot read .xz, and reports it
     pass
 else:
     _FAILURES += (LZMAError,)
@@ -40,23 +40,23 @@ else:
 @dataclass(frozen=True)
 class _Member:
     name: str
-    #: `file`, `folder`, `link`, `hard link`, or anything else, which is refused
+    #: `file`, `folder`, `link` or `hard link`; other kinds are refused
     kind: str
     mode: int
     modified_s: float | None = None
-    #: where a link or hard link leads
+    #: target of a link or hard link
     target: str = ""
     content: IO[bytes] | None = None
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Extract an archive of tar (of any compression that Python reads) or zip into an empty folder.
+    """Extract a tar archive (with any compression that Python supports) or a zip archive into an empty folder.
 
-    Symbolic links are made last, so that no member is written through one.
+    Create symbolic links last, so that no member is written through one.
 
     Raises:
-        HostError: the archive is damaged or too large, or a member is absolute, leads out of the folder, is there
-            twice, or is neither file, folder nor link.
+        HostError: the archive is damaged or too large, or a member is absolute, outside the folder, duplicate, or
+            neither file, folder nor link.
     """
     try:
         members = _zip_members(archive) if zipfile.is_zipfile(archive) else _tar_members(archive)
@@ -109,7 +109,7 @@ def _extract(members: Iterator[_Member], archive: Path, folder: Path) -> None:
 
 
 def _link(links: list[_Member], archive: Path, folder: Path) -> None:
-    """Make all symbolic links, then follow each: only together do they show where they lead."""
+    """Create all symbolic links, then resolve each. Their targets depend on each other."""
     for member in links:
         (folder / member.name).symlink_to(member.target)
     root = os.path.realpath(folder)
@@ -133,7 +133,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _write(path: Path, member: _Member, most: int) -> int:
-    """Returns the number of bytes; more than `most` where there were more."""
+    """Return the number of written bytes; above `most` if the member is larger."""
     assert member.content is not None
     written = 0
     mode = (member.mode & _KEPT_MODE) | stat.S_IRUSR | stat.S_IWUSR
