@@ -113,7 +113,7 @@ class OpenAttempt:
 class MinheapSearch:
     """The subject of a search: one benchmark on one runtime of one host."""
 
-    #: label
+    #: benchmark label
     benchmark: str
     runtime: str
     platform: str

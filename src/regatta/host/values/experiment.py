@@ -157,7 +157,7 @@ class UserFile:
     origin: str
     #: of the contents; "": not compared
     sha256: str = ""
-    #: names that must exist in the same folder; part of what is measured
+    #: names that must exist in the same folder; part of the measured files
     beside: tuple[str, ...] = ()
     #: names that the folder must contain
     holds: tuple[str, ...] = ()
@@ -259,7 +259,7 @@ class PerturbationLimits:
 class ProcessEnvironment:
     """The environment of measured processes."""
 
-    #: variables that are copied when the plan is made
+    #: variables copied when the plan is made
     allow: tuple[str, ...] = ()
     set: Mapping[str, str] = field(default_factory=dict)
     #: maximum of the random padding in bytes; 0: none
