@@ -1,1 +1,1 @@
-"""What a program asks of the system, counted: traces of system calls become application vectors."""
+"""Traces of system calls, and the application vectors computed from them."""

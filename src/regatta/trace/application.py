@@ -1,4 +1,4 @@
-"""Several traces of one application become its vector: counts for one unit of work, with Student's interval over the traces."""
+"""Combine traces of one application into its vector: counts per unit of work, with Student's interval over the traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_TRACE = "one trace"
 
 @dataclass(frozen=True)
 class Trace:
-    """What one trace has seen, and how many units of work were done meanwhile."""
+    """Counts of one trace, and the units of work completed during it."""
 
     tally: Tally
     units: float
@@ -26,18 +26,18 @@ class Trace:
 
 @dataclass(frozen=True)
 class About:
-    """What a vector says of itself beside its counts."""
+    """Metadata of a vector."""
 
     name: str
     per: str
     benchmark: str = ""
     level: float = 0.95
-    #: user time of one unit, of each run that was not traced
+    #: user time per unit of work, of each run without a tracer
     user_ns: tuple[float, ...] = ()
 
 
 def mean_of(values: Sequence[float], level: float, alone: str = ONE_TRACE) -> Value:
-    """The mean with Student's interval; of one value that value alone, with the reason (`alone`)."""
+    """Return the mean with Student's interval. A single value has no interval; `alone` is the reason."""
     mean, half = _student(values, level)
     if len(values) == 1:
         return Value(mean, mean, mean, 1, alone)
@@ -45,7 +45,7 @@ def mean_of(values: Sequence[float], level: float, alone: str = ONE_TRACE) -> Va
 
 
 def ratio_of(with_ns: Sequence[float], without_ns: Sequence[float], level: float) -> Value:
-    """Geometric mean of the ratios of runs that followed each other, with Student's interval of their logarithms."""
+    """Return the geometric mean of the ratios of consecutive runs, with Student's interval of their logarithms."""
     logs = [math.log(a / b) for a, b in zip(with_ns, without_ns, strict=True)]
     mean, half = _student(logs, level)
     reason = "one pair of runs" if len(logs) == 1 else ""
@@ -53,7 +53,7 @@ def ratio_of(with_ns: Sequence[float], without_ns: Sequence[float], level: float
 
 
 def _student(values: Sequence[float], level: float) -> tuple[float, float]:
-    """The mean, and half the width of Student's interval; NaN of one value."""
+    """Return the mean and half the width of Student's interval; NaN for a single value."""
     n = len(values)
     mean = math.fsum(values) / n
     if n == 1:
@@ -65,13 +65,13 @@ def _student(values: Sequence[float], level: float) -> tuple[float, float]:
 def application_vector(
     traces: Sequence[Trace], table: CallTable, about: About, provenance: Mapping[str, str]
 ) -> ApplicationVector:
-    """The vector.
+    """Return the application vector.
 
     Args:
         traces: at least one, each of at least one unit of work.
-        table: which primitive each call is counted as.
+        table: rules that map each call to a primitive.
         about: name and unit of work.
-        provenance: as text; what the traces say of themselves is added.
+        provenance: as text; the metadata of the traces is added.
     """
     counted = [count_calls(trace.tally, table) for trace in traces]
     keys = sorted({key for one in counted for key in one.entries})
@@ -92,7 +92,10 @@ def application_vector(
 def _count(
     key: tuple[str, str], counted: Sequence[Counted], traces: Sequence[Trace], level: float
 ) -> tuple[Count, str]:
-    """The entry; and the name of its argument where that varies more between traces than the calls, and so makes the interval."""
+    """Return the entry, and the name of its argument if the argument determines the interval.
+
+    The argument determines the interval if it varies more between traces than the number of calls.
+    """
     entries = [one.entries.get(key, Entry()) for one in counted]
     units = [trace.units for trace in traces]
     number = mean_of([entry.count / of for entry, of in zip(entries, units, strict=True)], level)
@@ -108,7 +111,7 @@ def _count(
 
 
 def _shares(argument: str, entries: Sequence[Entry], units: Sequence[float]) -> tuple[Share, ...]:
-    """The sizes of one unit of work, the mean of the traces: for each power of two its mean, with its part of the calls."""
+    """Return the mean sizes per unit of work over the traces: for each power of two its mean and its share of the calls."""
     sizes: dict[int, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     for entry, of in zip(entries, units, strict=True):
         for size, (count, total) in entry.sizes.items():
@@ -122,29 +125,29 @@ def _shares(argument: str, entries: Sequence[Entry], units: Sequence[float]) -> 
 
 
 def _amount(entries: Sequence[Entry], units: Sequence[float], level: float) -> Value:
-    """The argument of all calls of one unit of work together, such as bytes."""
+    """Return the sum of an argument over all calls, such as bytes, per unit of work."""
     totals = [math.fsum(total for _, total in entry.sizes.values()) for entry in entries]
     return mean_of([total / of for total, of in zip(totals, units, strict=True)], level)
 
 
 def _varies_more(amount: Value, number: Value) -> bool:
-    """Whether an argument's amount varies more than the number of calls that have it, beyond the rounding of means."""
+    """Return whether the sum of an argument varies more than the number of calls, beyond the rounding of means."""
     return number.n > 1 and _relative(amount) > _relative(number) + 1e-9
 
 
 def _as_uncertain_as(amount: Value, number: Value) -> Value:
-    """The number of calls with the relative interval of the amount of their argument, which is the wider one.
+    """Return the number of calls with the relative interval of the sum of their argument, which is wider.
 
-    With a cost of f + p bytes a trace of n calls and b bytes takes f n + p b. The deviation of a sum is at most the sum of the
-    deviations. So Student's interval of what the traces take is, relative to their mean, at most as wide as the wider one of
-    those of n and b, and this one holds it whatever f and p (of at least 0) a system has.
+    With a cost of f + p bytes, a trace of n calls and b bytes costs f n + p b. The deviation of a sum is at most the sum of the
+    deviations. So Student's interval of the costs, relative to their mean, is at most as wide as the wider one of n and b. The
+    wider interval therefore covers the cost for any f and p >= 0 of a system.
     """
     half = _relative(amount) * number.value
     return Value(number.value, max(0.0, number.value - half), number.value + half, number.n)
 
 
 def _relative(number: Value) -> float:
-    """Half the width; the upper half, for the lower may have been cut at 0."""
+    """Return half the relative width, from the upper half: the lower may be cut at 0."""
     return (number.high - number.value) / number.value if number.value else 0.0
 
 

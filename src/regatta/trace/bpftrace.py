@@ -1,4 +1,4 @@
-"""Tracing by bpftrace: the kernel counts, and nothing stops. Root only, and in the machine's own process numbers."""
+"""Tracing by bpftrace: the kernel counts, and no process stops. Requires root and the initial PID namespace."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from regatta.trace.gate import die_with_parent
 from regatta.trace.processes import calls_under_way, is_there, listed, started_ticks, tree_of
 from regatta.trace.reading_thread import Reading
 
-#: until the program is compiled and attached: some 1 s, more on a loaded machine
+#: until the program is compiled and attached: about 1 s, longer on a loaded machine
 START_S = 60.0
-#: detaching waits until no processor is in a tracepoint, which a throttled or very busy machine can put off
+#: detaching waits until no processor is in a tracepoint, which throttling or heavy load can delay
 STOP_S = 150.0
 _ASK_AGAIN_S = 45.0
-#: entries of each of bpftrace's maps: processes and threads that are there at a time, and kinds of calls
+#: entries of each bpftrace map: concurrent processes and threads, and kinds of calls
 MAP_KEYS = 65536
 _TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 _BTF = Path("/sys/kernel/btf/vmlinux")
-#: inode of the first namespace of processes (include/linux/proc_ns.h)
+#: inode of the initial PID namespace (include/linux/proc_ns.h)
 _FIRST_NAMESPACE = 0xEFFFFFFC
 _PROCESSES = (FORK_EXEC, FORK_ALONE, EXEC_ALONE, THREAD)
 
 
 class Bpftrace:
-    """One trace of a process, its descendants and the children that they will have."""
+    """One trace of a process, its descendants and their future children."""
 
     name = "bpftrace"
 
@@ -58,10 +58,10 @@ class Bpftrace:
         self.missed = 0
 
     def start(self, pid: int, gated: bool = False) -> None:
-        """Attach; returns when every process is watched.
+        """Attach. Return when every process is watched.
 
         Raises:
-            HostError: bpftrace is missing, or may not, or the kernel is not one for it.
+            HostError: bpftrace is missing or not permitted, or the kernel does not support it.
         """
         check_bpftrace()
         for pids in listed(pid, "--tool strace in that namespace, as in the container"):
@@ -84,7 +84,7 @@ class Bpftrace:
             {} if gated else calls_under_way(pids),
         )
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in stop)
-        # In memory: nothing stays, however this ends.
+        # In memory, so that no file remains after a crash.
         with os.fdopen(os.memfd_create("program.bt"), "w") as file:
             file.write(text)
             file.flush()
@@ -122,7 +122,7 @@ class Bpftrace:
                 return
 
     def _late(self, root: int, pids: tuple[int, ...]) -> bool:
-        """Whether a process that was forked between the listing and the attaching is still there: nobody counts it."""
+        """Return whether a process forked between listing and attaching still runs: its calls are not counted."""
         now = time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")
         late = [pid for pid in tree_of(root) if pid not in pids and 0 < started_ticks(pid) <= now]
         self.missed = len(late)
@@ -131,10 +131,10 @@ class Bpftrace:
         return any(is_there(pid) for pid in late)
 
     def stop(self) -> Tally:
-        """Detach, and tell what was seen.
+        """Detach, and return the counts.
 
         Raises:
-            HostError: bpftrace has lost counts, was killed in the middle, or could not be read to its end.
+            HostError: bpftrace lost counts, was killed during the trace, or its output could not be read completely.
         """
         assert self.process is not None
         ended_before = self.process.poll() is not None
@@ -158,7 +158,7 @@ class Bpftrace:
         return self._tally(maps)
 
     def _end(self) -> str:
-        """Ask it to detach and print; why it had to be killed, if it had to."""
+        """Ask bpftrace to detach and print. Return why it was killed, or ""."""
         assert self.process is not None
         end = time.monotonic() + STOP_S
         while time.monotonic() < end:
@@ -208,7 +208,7 @@ class Bpftrace:
         return Tally(seen, tuple(remarks))
 
     def kill(self) -> None:
-        """End bpftrace at once, where it runs; what it traces goes on."""
+        """Kill bpftrace if it runs; the traced processes continue."""
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -248,7 +248,7 @@ def _kernel() -> tuple[int, ...]:
 
 
 def bpftrace_program() -> str:
-    """Where bpftrace is.
+    """Return the path of bpftrace.
 
     Raises:
         HostError: it is not installed.
@@ -262,10 +262,10 @@ def bpftrace_program() -> str:
 
 
 def check_bpftrace() -> None:
-    """What bpftrace needs.
+    """Check the requirements of bpftrace.
 
     Raises:
-        HostError: something is missing; the message tells what, and the way.
+        HostError: a requirement is not met; the message names it and the fix.
     """
     bpftrace_program()
     if os.geteuid() != 0:

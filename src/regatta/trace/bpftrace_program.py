@@ -1,6 +1,6 @@
-"""The program that bpftrace runs in the kernel: it counts, and tells at the end.
+"""The program that bpftrace runs in the kernel: it counts, and prints at the end.
 
-Whatever comes into its text from outside is a whole number. Calls that are alike have one key, a number:
+Only integers are inserted into its text. Calls that are alike share one integer key:
 call | kind << 12 | ending << 16 | turn << 18 | phase << 20 | size class << 24.
 """
 
@@ -21,7 +21,7 @@ from regatta.spec.calls import (
     Seen,
 )
 
-#: what matters of a call: bits of @flags[its number]
+#: properties of a call: bits of @flags[its number]
 DESCRIPTOR, SIZED, LOADER, BEGINS_TURN, TAKES_TURN, MMAP, MUNMAP, EXEC, EXIT, CONNECT, FORK, ACCEPT = (
     1 << bit for bit in range(12)
 )
@@ -37,7 +37,7 @@ _SIZE_CLASS = """
     if ($v >= 4) {{ $v = $v >> 2; $class += 2; }}
     if ($v >= 2) {{ $class += 1; }}"""
 
-#: include/uapi/linux/magic.h: since 2025 the kernel calls an eventfd, a timerfd or an epoll a regular file, but they lie here
+#: include/uapi/linux/magic.h: since 2025 the kernel reports eventfd, timerfd and epoll as regular files on these file systems
 _ANON_INODE_FS_MAGIC, _PID_FS_MAGIC = 0x09041934, 0x50494446
 
 _KIND_OF_FD = """    $task = (struct task_struct *)curtask;
@@ -217,16 +217,16 @@ def program(
     percpu_rss: bool,
     waiting: Mapping[int, tuple[int, int]] | None = None,
 ) -> str:
-    """The text for bpftrace.
+    """Return the text for bpftrace.
 
     Args:
-        table: which calls' descriptors and bytes matter.
+        table: rules that determine which calls need descriptors and bytes.
         numbers: call -> its number on this architecture.
-        pids: processes to watch, with the children that they will have.
-        gated: they wait, and what they call counts only after their first exec.
+        pids: processes to watch, with their future children.
+        gated: the processes wait; their calls count only after their first exec.
         page_kib: size of a page.
-        percpu_rss: this kernel counts a process' pages by processor (6.2 and newer).
-        waiting: thread -> number and first argument of the call that it is in as the trace begins.
+        percpu_rss: this kernel counts the pages of a process per processor (6.2 and newer).
+        waiting: thread -> number and first argument of its current call when the trace begins.
     """
     begin = [
         f"@flags[{numbers[call]}] = (uint64){flags};"
@@ -237,7 +237,7 @@ def program(
         begin.append(f"@in[{int(pid)}] = (uint64)1;")
         if gated:
             begin.append(f"@phase[{int(pid)}] = (uint64){GATED};")
-    # No thread has number 0, and a map must be written to somewhere.
+    # No thread has number 0, and bpftrace requires a write to each map.
     begin.append("@waiting[0] = (uint64)0;")
     for thread, (number, first) in (waiting or {}).items():
         begin.append(
@@ -289,7 +289,7 @@ def _flags(table: CallTable) -> dict[str, int]:
 
 
 def seen_of_key(key: int, names: dict[int, str]) -> Seen:
-    """What a key of @calls says."""
+    """Decode a key of @calls."""
     number = key & 0xFFF
     return Seen(
         names.get(number, f"call_{number}"), KINDS[key >> 12 & 0xF], ENDINGS[key >> 16 & 3], TURNS[key >> 18 & 3],

@@ -1,6 +1,6 @@
-"""Numbers of system calls, by architecture: the kernel's tracepoints tell numbers only.
+"""Numbers of system calls by architecture: the kernel's tracepoints report only numbers.
 
-As the kernel's headers have them (asm/unistd_64.h, asm/unistd.h); `=n` says that the next one has number n.
+Source: the kernel's headers (asm/unistd_64.h, asm/unistd.h). `=n` sets the number of the next call to n.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ _TABLES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
 
 def call_numbers(machine: str) -> dict[str, int]:
-    """Call -> its number.
+    """Return the number of each call.
 
     Args:
-        machine: as `uname -m` says.
+        machine: as printed by `uname -m`.
 
     Raises:
-        HostError: an architecture whose numbers are not known here.
+        HostError: the numbers of this architecture are not known.
     """
     if machine not in _TABLES:
         raise HostError(

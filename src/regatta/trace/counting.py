@@ -1,4 +1,4 @@
-"""What calls count as: the rules of the table, applied to what a trace has seen."""
+"""Map traced calls to primitives by the rules of the table."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ UNKNOWN_RULE = "unknown"
 
 @dataclass
 class Entry:
-    """What one trace counts for a primitive, under one rule where it is approximated ("" otherwise)."""
+    """Counts of one trace for a primitive; `rule` is the rule if it approximates, else ""."""
 
     count: float = 0.0
     calls: set[str] = field(default_factory=set)
     argument: str = ""
-    #: power of two of the argument -> how many calls, and their arguments together
+    #: power of two of the argument -> number of calls, and sum of their arguments
     sizes: dict[int, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass
 class Counted:
-    """(primitive, rule) -> entry; the calls that no rule takes; those that other primitives cover, by rule."""
+    """Entries by (primitive, rule), calls without a rule, and calls covered by other primitives, by rule."""
 
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Counted:
 
 
 class _Counting:
-    """Takes the calls rule by rule. A call may be taken in part, where a rule covers only so many."""
+    """Assigns calls rule by rule. A rule with a limit can take a part of the calls."""
 
     def __init__(self, tally: Tally) -> None:
         self.left = {seen: (float(count), float(size)) for seen, (count, size) in tally.seen.items()}
@@ -49,7 +49,7 @@ class _Counting:
         covering = sum(self.of_primitive(primitive) for primitive in rule.covered_by)
         for call, alike in fitting.items():
             total = sum(self.left[seen][0] for seen in alike)
-            # Of processes that were made without a fork, or whose fork copied nothing, there is nothing to cover.
+            # Processes created without a fork, or by a fork that copied nothing, have nothing to cover.
             forks = sum(self.left[seen][1] for seen in alike) if call in PER_FORK else math.inf
             part = min(1.0, min(covering, forks) * rule.at_most / total) if rule.covered_by else 1.0
             if not part:
@@ -63,7 +63,7 @@ class _Counting:
                     self.left[seen] = (count * (1 - part), size * (1 - part))
 
     def of_primitive(self, name: str) -> float:
-        """How often a primitive is counted so far."""
+        """Return the count of a primitive so far."""
         return sum(entry.count for (primitive, _), entry in self.entries.items() if primitive == name)
 
     def cover(self, name: str, rule: CallRule, call: str, count: float) -> None:
@@ -91,10 +91,10 @@ class _Counting:
 
 
 def count_calls(tally: Tally, table: CallTable) -> Counted:
-    """Every call of a trace as primitives; none is lost.
+    """Count every call of a trace as primitives; no call is lost.
 
     Args:
-        tally: what one trace has seen.
+        tally: counts of one trace.
         table: the rules, in order.
     """
     counting = _Counting(tally)
@@ -103,7 +103,7 @@ def count_calls(tally: Tally, table: CallTable) -> Counted:
     counted = counting.counted
     for seen, (count, _) in counting.left.items():
         if seen.call in PER_FORK:
-            # No call that was made: a table without a rule for it leaves it out.
+            # Not an actual call: without a rule, it is not listed as uncounted.
             continue
         entry = counting.entries[table.unknown, UNKNOWN_RULE]
         entry.count += count
@@ -120,6 +120,6 @@ def _fits(rule: CallRule, seen: Seen) -> bool:
         and (not rule.on or seen.kind in rule.on)
         and (not rule.result or seen.ending in rule.result)
         and rule.turn in (None, seen.turn)
-        # A class of sizes is taken whole: its smallest decides.
+        # A size class is assigned as a whole, by its smallest size.
         and (not rule.least_bytes or 1 << seen.size >= rule.least_bytes)
     )

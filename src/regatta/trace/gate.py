@@ -1,4 +1,4 @@
-"""A command that is started in two steps: it is there and can be watched, then it runs."""
+"""A command that starts in two steps: the process exists and can be watched, then the command runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANY = ctypes.c_ulong(-1)
 
 
 def die_with_parent() -> None:
-    """Of a child: end when whoever started it does, however that ends."""
+    """In a child: terminate when the parent terminates, for any reason."""
     _prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGTERM))
 
 
@@ -34,7 +34,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class Finished:
-    """How a command ended, and what it used with the children that it waited for."""
+    """Exit code of a command, and its resource usage including reaped children."""
 
     #: exit code; negative: the signal
     code: int
@@ -43,7 +43,7 @@ class Finished:
 
 
 class GatedCommand:
-    """A process that waits, and becomes the command when it is released."""
+    """A process that waits, and executes the command on release."""
 
     def __init__(self, command: Sequence[str], output: IO[bytes]) -> None:
         program = shutil.which(command[0])
@@ -60,7 +60,7 @@ class GatedCommand:
         os.close(failing)
 
     def release(self) -> None:
-        """Let it become the command.
+        """Execute the command.
 
         Raises:
             HostError: the kernel refuses to execute it.
@@ -76,7 +76,7 @@ class GatedCommand:
             raise HostError(self.command[0], "a program that can be executed", os.strerror(int(said)))
 
     def wait(self) -> Finished:
-        """Wait for its end."""
+        """Wait until the command ends."""
         _, status, usage = os.wait4(self.pid, 0)
         elapsed_ns = time.monotonic_ns() - self.began_ns
         code = os.waitstatus_to_exitcode(status)
@@ -84,7 +84,7 @@ class GatedCommand:
         return self.finished
 
     def stop(self) -> None:
-        """End it and what is left of its group, where it has not ended."""
+        """Terminate the command and its process group, unless they have ended."""
         if self.finished is not None:
             return
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -99,13 +99,13 @@ class GatedCommand:
 
 
 def _become(program: str, command: list[str], gate: int, failing: int, output: int) -> None:
-    """Of the child: wait, then become the command. Never returns."""
+    """In the child: wait, then execute the command. Never returns."""
     try:
         os.setpgid(0, 0)
         die_with_parent()
-        # Where only ancestors may trace (Yama), the tracer is a sister.
+        # With Yama only ancestors may trace, and the tracer is a sibling.
         _prctl(_PR_SET_PTRACER, _ANY)
-        # Every run reads the same, which is nothing; a terminal would stop it, for it is not in the foreground.
+        # Every run reads the same empty input. A terminal would stop the process, which is not in the foreground.
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.set_inheritable(0, True)
         os.dup2(output, 1)

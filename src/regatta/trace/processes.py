@@ -1,4 +1,4 @@
-"""Processes in /proc: a tree's members, their memory, their time. A process may be gone at any moment."""
+"""Processes in /proc: members of a tree, their memory and time. A process can exit at any moment."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def _status(pid: int) -> dict[str, str]:
 
 
 def memory_of(pid: int) -> Memory:
-    """What a process has of memory; nothing where it is gone."""
+    """Return the memory of a process; empty if it has exited."""
     words = _status(pid).get("RssAnon", "0 kB").split()
     try:
         lines = (_PROC / str(pid) / "maps").read_bytes().splitlines()
-        # The same for all processes, and no fork copies it.
+        # [vsyscall] is the same for all processes, and no fork copies it.
         mappings = sum(not line.endswith(b"[vsyscall]") for line in lines)
     except OSError:
         mappings = 0
@@ -37,23 +37,23 @@ def memory_of(pid: int) -> Memory:
 
 
 def tracer_of(pid: int) -> int:
-    """Who traces a process by ptrace: 0 nobody, -1 where it is gone."""
+    """Return the pid of the ptrace tracer: 0 without a tracer, -1 if the process has exited."""
     status = _status(pid)
     return int(status["TracerPid"]) if status.get("TracerPid", "").isdigit() else -1
 
 
 def namespaces_of(pid: int) -> int:
-    """In how many namespaces of processes it has a number, from the one of /proc on; 0 where it is gone."""
+    """Return the number of PID namespaces that contain a process, from that of /proc on; 0 if it has exited."""
     return len(_status(pid).get("NSpid", "").split())
 
 
 def is_there(pid: int) -> bool:
-    """Whether a process is there, and not only waits for its parent to look."""
+    """Return whether a process exists and is not a zombie."""
     return _status(pid).get("State", "X")[:1] not in "XZ"
 
 
 def tree_of(pid: int) -> tuple[int, ...]:
-    """A process and its descendants, as they are now; empty where it is gone."""
+    """Return a process and its current descendants; empty if it has exited."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in os.listdir(_PROC):
         if entry.isdigit():
@@ -69,15 +69,15 @@ def tree_of(pid: int) -> tuple[int, ...]:
 
 
 def listed(root: int, fix: str) -> Iterator[tuple[int, ...]]:
-    """A process and its descendants, for each attempt to attach to all of them: a tree that forks meanwhile is tried again.
+    """Yield a process and its descendants for each attempt to attach. A tree that forks meanwhile is retried.
 
     Args:
-        root: what is to be traced.
-        fix: the way out where it lives in a container.
+        root: the process to trace.
+        fix: the remedy if it runs in a container.
 
     Raises:
-        HostError: it is not there, forks at every attempt, or lives in a namespace of its own, as in a container: its forks
-            tell numbers of that namespace.
+        HostError: the process does not exist, forks at every attempt, or runs in another PID namespace, such as a container,
+            whose forks return numbers of that namespace.
     """
     own = namespaces_of(os.getpid())
     for _ in range(_ATTEMPTS):
@@ -103,13 +103,13 @@ def _parent(pid: int) -> int | None:
 
 
 def started_ticks(pid: int) -> int:
-    """When a process was started, in clock ticks after the boot: with the number it is that process and no other. 0: gone."""
+    """Return the start time of a process in clock ticks after boot, which with the pid identifies it; 0 if it has exited."""
     fields = stat_fields(pid)
     return int(fields[19]) if len(fields) > 19 else 0
 
 
 def user_ns(pids: tuple[int, ...]) -> int:
-    """User time of processes and of the children that they have waited for. The kernel counts it in ticks of 10 ms or so."""
+    """Return the user time of processes and their reaped children. The kernel counts it in ticks of about 10 ms."""
     ticks = 0
     for pid in pids:
         fields = stat_fields(pid)
@@ -119,7 +119,7 @@ def user_ns(pids: tuple[int, ...]) -> int:
 
 
 def calls_under_way(pids: tuple[int, ...]) -> dict[int, tuple[int, int]]:
-    """Thread -> number and first argument of the system call that it waits in; those that run are left out."""
+    """Return thread -> number and first argument of the system call that blocks it. Running threads are omitted."""
     found = {}
     for pid in pids:
         try:

@@ -1,4 +1,4 @@
-"""A thread that reads what a tracer tells: what goes wrong in it is kept, and told when the trace ends."""
+"""A thread that reads the output of a tracer. Errors are kept and raised when the trace ends."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from regatta.host.errors import HostError
 
 
 class Reading:
-    """Reads in the background, from now on.
+    """Reads in the background, starting now.
 
     Args:
-        tool: whose words they are.
-        read: reads all of them, and returns.
+        tool: the tool that writes the output.
+        read: reads all output, and returns.
     """
 
     def __init__(self, tool: str, read: Callable[[], None]) -> None:
@@ -33,7 +33,7 @@ class Reading:
         """Wait until everything is read.
 
         Raises:
-            HostError: reading has failed, or has not ended in time; what was read is not all.
+            HostError: reading failed or timed out, so the output is incomplete.
         """
         self._thread.join(seconds)
         where = f"what {self.tool} tells"

@@ -1,4 +1,4 @@
-"""Runs of a command with and without a tracer, and windows of a server that runs already."""
+"""Runs of a command with and without a tracer, and windows of a running server."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from regatta.trace.gate import Finished, GatedCommand
 from regatta.trace.processes import is_there, tree_of, user_ns
 from regatta.trace.tools import NoTracer, Tracer
 
-#: in a command: it starts a tracer itself, where it says so
+#: in a command: placeholder where the command itself starts a tracer
 TRACER = "{tracer}"
-#: the last so many bytes of what a command prints are looked through
+#: number of trailing bytes of a command's output that are searched
 _TAIL = 1 << 20
-#: units of work at a window's ends, as a part of the window's, that are not worth a remark
+#: units of work at the ends of a window, relative to the window, below which no note is needed
 _BESIDE = 0.01
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that a command tells: in a JSON object on a line of its own, of a file or of what it prints (`-`)."""
+    """A number reported by a command in a one-line JSON object, in a file or in its output (`-`)."""
 
     file: str
     key: str
@@ -37,7 +37,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Figures:
-    """Where the figures of a run come from; None: one unit, the clock, what the kernel says."""
+    """Sources of the figures of a run. None: one unit of work, the clock, the kernel's accounting."""
 
     units: float | Figure
     elapsed_ns: Figure | None = None
@@ -46,19 +46,19 @@ class Figures:
 
 @dataclass(frozen=True)
 class Run:
-    """One run, or one window."""
+    """One run or one window."""
 
     units: float
     elapsed_ns: float
-    #: of the processes that are traced; None: not known
+    #: of the traced processes; None: unknown
     user_ns: float | None
 
 
 def parse_figure(text: str) -> Figure:
-    """`FILE:key`, or `-:key`.
+    """Parse `FILE:key` or `-:key`.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: the text has another form.
     """
     file, colon, key = text.rpartition(":")
     if not colon or not file or not key:
@@ -67,10 +67,10 @@ def parse_figure(text: str) -> Figure:
 
 
 def read_figure(figure: Figure, printed: str) -> float:
-    """The number: of the last line that is a JSON object with that key.
+    """Return the number from the last line that is a JSON object with that key.
 
     Raises:
-        RegattaError: there is none, or it is no number of at least 0.
+        RegattaError: the key is missing, or its value is not a number of at least 0.
     """
     where = f"{figure.file}:{figure.key}" if figure.file != "-" else f"{figure.key} in the command's output"
     if figure.file == "-":
@@ -94,7 +94,7 @@ def read_figure(figure: Figure, printed: str) -> float:
 
 
 def _number(value: object) -> float:
-    """NaN where it is none."""
+    """Return a number, or NaN for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     try:
@@ -104,10 +104,10 @@ def _number(value: object) -> float:
 
 
 def run_command(command: Sequence[str], tracer: Tracer, figures: Figures) -> tuple[Run, Tally]:
-    """Run a command under a tracer (which may be none), to its end.
+    """Run a command to its end under a tracer, which may be `NoTracer`.
 
     Raises:
-        RegattaError: it cannot be run, it fails, or the trace has lost something.
+        RegattaError: the command cannot be run or fails, or the trace lost calls.
     """
     finished, printed, tally = _to_its_end(command, tracer)
     _check(command, finished)
@@ -117,13 +117,13 @@ def run_command(command: Sequence[str], tracer: Tracer, figures: Figures) -> tup
 def run_driver(
     command: Sequence[str], tracing: Sequence[str], figures: Figures, path: Path
 ) -> tuple[Run, Tally]:
-    """Run a command that starts the tracer itself where its arguments say `{tracer}`.
+    """Run a command that starts the tracer itself, where its arguments contain `{tracer}`.
 
     Args:
         command: one of its arguments is `{tracer}`.
-        tracing: the command that traces; in it, what the driver replaces.
-        figures: where its figures are.
-        path: the file that the tracing command writes its tally into.
+        tracing: the tracing command, with the part that the driver replaces.
+        figures: sources of its figures.
+        path: the file to which the tracing command writes its tally.
     """
     words: list[str] = []
     for word in command:
@@ -138,7 +138,7 @@ def run_driver(
 
 
 def _to_its_end(command: Sequence[str], tracer: Tracer) -> tuple[Finished, str, Tally]:
-    """Run a command; the end of what it has printed, and what the tracer has seen."""
+    """Run a command. Return how it ended, the end of its output, and the tally of the tracer."""
     with tempfile.TemporaryFile() as output:
         gated = GatedCommand(command, output)
         try:
@@ -161,21 +161,21 @@ def watch(
     for_s: float | None,
     before: float | None = None,
 ) -> tuple[Run, Tally]:
-    """Trace a process and its descendants for a while, or until `done`, or until it ends.
+    """Trace a process and its descendants for a time, until `done`, or until the process ends.
 
-    The units of the window are those between the end of attaching and the beginning of letting go. Calls are counted a
-    little longer, at both ends; where the units done meanwhile are many the tally says so.
+    The window has the units between the end of attaching and the start of detaching. Calls are counted slightly longer at both
+    ends. If many units complete meanwhile, the tally has a note.
 
     Args:
         pid: the process.
-        tracer: has been started; is stopped here.
-        units: a counter that grows while units of work are done.
-        done: ends it.
-        for_s: seconds at most.
-        before: what the counter told before the tracer was started; None: not asked.
+        tracer: already started; is stopped here.
+        units: a counter of completed units of work.
+        done: ends the window.
+        for_s: maximum seconds.
+        before: value of the counter before the tracer was started; None: not read.
 
     Returns:
-        the window, whose user time is None where the process has ended in it, and what was seen.
+        the window and the tally. The user time is None if the process ended during the window.
     """
     first = read_figure(units, "") if units else 0.0
     user_before = user_ns(tree_of(pid))
@@ -188,11 +188,11 @@ def watch(
     elapsed = time.monotonic_ns() - began
     last = read_figure(units, "") if units else 0.0
     user_after = user_ns(tree_of(pid))
-    # What a process has used is gone with it, and what a descendant has for which nobody waits.
+    # The user time of a process is lost when it exits, as is that of descendants that are not reaped.
     known = is_there(pid) and user_after >= user_before
     tally = tracer.stop()
     if units:
-        # A process that has ended may have taken its counter with it.
+        # A process that has ended may have removed its counter.
         after = read_figure(units, "") if is_there(pid) else last
         beside = (first - before if before is not None else 0.0) + after - last
         tally = Tally(tally.seen, (*tally.remarks, *_units_beside(beside, last - first)))
@@ -200,7 +200,7 @@ def watch(
 
 
 def _units_beside(beside: float, window: float) -> tuple[str, ...]:
-    """What is said of units that were done while the tracer attached and let go, of which calls may have been counted."""
+    """Return a note on units completed while the tracer attached and detached, whose calls may be counted."""
     if beside <= _BESIDE * window:
         return ()
     return (
@@ -224,7 +224,7 @@ def _run(figures: Figures, printed: str, finished: Finished, user: float | None)
 
 
 def _shown(output: Any) -> str:
-    """Pass on what a command has printed, to standard error; its end for the figures."""
+    """Copy the output of a command to standard error. Return its end for the figures."""
     output.seek(0)
     while chunk := output.read(1 << 16):
         sys.stderr.write(chunk.decode(errors="replace"))
@@ -242,13 +242,13 @@ def _check(command: Sequence[str], finished: Finished) -> None:
 
 
 def write_tally(tally: Tally, path: Path) -> None:
-    """Write what a trace has seen, as JSON."""
+    """Write a tally as JSON."""
     seen = [[s.call, s.kind, s.ending, s.turn, s.phase, s.size, n, b] for s, (n, b) in tally.seen.items()]
     path.write_text(json.dumps({"seen": seen, "remarks": list(tally.remarks)}))
 
 
 def read_tally(path: Path) -> Tally:
-    """Read it again."""
+    """Read a tally."""
     told = json.loads(path.read_text())
     seen = {Seen(*row[:6]): (int(row[6]), int(row[7])) for row in told["seen"]}
     return Tally(seen, tuple(told["remarks"]))

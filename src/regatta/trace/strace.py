@@ -1,4 +1,4 @@
-"""Tracing by strace: exact and everywhere, but every call stops twice."""
+"""Tracing by strace: exact and portable, but it stops every call twice."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from regatta.trace.reading_thread import Reading
 from regatta.trace.strace_lines import StraceReader
 from regatta.trace.tree import Memory
 
-#: until strace has attached to every process
+#: until strace is attached to every process
 ATTACH_S = 20.0
-#: until strace has let go of every process
+#: until strace is detached from every process
 DETACH_S = 30.0
-#: a process' memory is looked up again after so many of its forks
+#: number of forks after which the memory of a process is read again
 _LOOK_AGAIN = 64
 UNTOLD_FAULTS = "page faults of forked processes were not counted: strace does not tell them"
 
 
 class Strace:
-    """One trace of a process, its descendants and the children that they will have."""
+    """One trace of a process, its descendants and their future children."""
 
     name = "strace"
 
@@ -40,10 +40,10 @@ class Strace:
         self.missed = 0
 
     def start(self, pid: int, gated: bool = False) -> None:
-        """Attach; returns when every process is watched.
+        """Attach. Return when every process is watched.
 
         Raises:
-            HostError: strace is missing, or may not, or the processes cannot be followed.
+            HostError: strace is missing or not permitted, or the processes cannot be followed.
         """
         for pids in listed(pid, "run strace in that namespace, as in the container"):
             self._start(pid, tuple(each for each in pids if is_there(each)), gated)
@@ -95,7 +95,7 @@ class Strace:
                 time.sleep(0.005)
 
     def _late(self, root: int) -> bool:
-        """Whether a process that was forked between the listing and the attaching is still there: nobody follows it."""
+        """Return whether a process forked between listing and attaching still runs: it is not followed."""
         late = [pid for pid in tree_of(root) if tracer_of(pid) == 0 and is_there(pid)]
         if late:
             time.sleep(0.05)
@@ -104,10 +104,10 @@ class Strace:
         return bool(still)
 
     def stop(self) -> Tally:
-        """Let go of every process, and tell what was seen.
+        """Detach from every process, and return the counts.
 
         Raises:
-            HostError: strace was killed in the middle or could not be read to its end, so that calls are missing.
+            HostError: strace was killed during the trace, or its output could not be read completely, so calls are missing.
         """
         assert self.process is not None
         ended_by_itself = self.process.poll()
@@ -137,7 +137,7 @@ class Strace:
         return Tally(tally.seen, tuple(remarks))
 
     def kill(self) -> None:
-        """End strace at once, where it runs; what it traces goes on."""
+        """Kill strace if it runs; the traced processes continue."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
@@ -158,7 +158,7 @@ class Strace:
 
     def _memory_of(self, pid: int) -> Memory:
         forks, found = self.memory.get(pid, (0, Memory()))
-        # A process that could not be looked at in time may be there at its next fork.
+        # A process that exited before it was read may exist at its next fork.
         if forks % _LOOK_AGAIN == 0 or not found.mappings:
             now = memory_of(pid)
             found = Memory(now.resident_kib or found.resident_kib, now.mappings or found.mappings)
@@ -169,7 +169,7 @@ class Strace:
 
 
 def strace_program() -> str:
-    """Where strace is.
+    """Return the path of strace.
 
     Raises:
         HostError: it is not installed.

@@ -1,4 +1,4 @@
-"""What `strace -f -yy` writes, line by line. Memory is bounded by the processes and connections that are there at a time."""
+"""Parse the output of `strace -f -yy` line by line. Memory is bounded by the concurrent processes and connections."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from regatta.spec.calls import (
 )
 from regatta.trace.tree import Counts, Fork, Memory, Tree, kind_of_text
 
-#: a longer line is not one of strace's here: strings are cut (`-s 0`), and paths have an end
+#: strace writes no longer line here: strings are cut (`-s 0`), and paths are limited
 MAX_LINE = 64 * 1024
-#: beginnings of calls that are not ended yet; a kernel has at most some four million processes
+#: limit of unfinished calls; a kernel has at most about four million processes
 MAX_UNFINISHED = 1 << 22
 
 _BEGIN = re.compile(r"(\d+) +([a-z_][a-z0-9_]*)\(")
 _RESUMED = re.compile(r"(\d+) +<\.\.\. ([a-z_][a-z0-9_]*) resumed>")
-#: beside a fork with that flag: they put children into a namespace in which processes have other numbers
+#: calls that, like a fork with that flag, put children into another PID namespace
 _NAMESPACE_CALLS = frozenset({"unshare", "setns"})
 _LAST_CALLS = frozenset({"exit", "exit_group"})
 _DETACHED = " <detached ...>"
 _UNFINISHED = " <unfinished ...>"
 _RESULT = re.compile(r"\) += (-?\d{1,20}|0x[0-9a-f]{1,16}|\?)(?=[ <_\n]|$)")
-#: a result at the beginning of what is left of a line
+#: a result at the start of the rest of a line
 _WORD = re.compile(r"[-0-9a-fx?]*")
 _FIRST = re.compile(r"(-?\d+)(?:<((?:[^<>]|<(?:char|block) [^>]*>|(?<=-)>)*)>)?")
 _MAP = re.compile(r"[^,]*, (\d+), [^,]*, [^,]*, (-?\d+)(?:<([^<>]*(?:<[^>]*>)?))?")
@@ -40,18 +40,18 @@ _SIGNAL = re.compile(r"\d+ +--- ")
 _END = re.compile(r"(\d+) +\+\+\+ (?:exited with|killed by) ")
 _SUPERSEDED = re.compile(r"(\d+) +\+\+\+ superseded by execve in pid (\d+) ")
 _OTHER_MODE = re.compile(r".*\[ Process PID=\d+ runs in ")
-#: what hides a result in a path: strings and the descriptors' own names
+#: quoted strings and names of descriptors, in which a path can look like a result
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NAMED = re.compile(r"<(?:[^<>]|<[^<>]*>|(?<=-)>)*>")
 
 
 class StraceReader:
-    """Counts the calls in strace's lines.
+    """Counts the calls in the lines of strace.
 
     Args:
-        table: which calls' descriptors and bytes matter.
-        memory_of: process -> what it has of memory now, nothing where it is gone.
-        roots: processes that were there before the trace.
+        table: rules that determine which calls need descriptors and bytes.
+        memory_of: process -> its current memory, empty if it has exited.
+        roots: processes that existed before the trace.
         gate: a process whose calls count only after its first exec: it waits until the trace has begun.
     """
 
@@ -71,9 +71,9 @@ class StraceReader:
         self.gate = gate
         for pid in roots:
             self.tree.begin(pid)
-        #: (process) -> the beginning of its call
+        #: process -> the start of its call
         self.unfinished: dict[int, str] = {}
-        #: processes and threads that have called something
+        #: processes and threads with at least one call
         self.heard: set[int] = set()
         self.damaged = 0
         self.example = ""
@@ -95,7 +95,7 @@ class StraceReader:
             self.heard.discard(int(end[1]))
             self.tree.ends(int(end[1]))
         elif taken := _SUPERSEDED.match(line):
-            # A thread's exec goes on under the number of the process.
+            # The exec of a thread continues under the number of the process.
             self.unfinished.pop(int(taken[1]), None)
             if begun := self.unfinished.pop(int(taken[2]), None):
                 self.unfinished[int(taken[1])] = begun
@@ -105,15 +105,15 @@ class StraceReader:
             self.damage(line)
 
     def damage(self, line: str) -> None:
-        """A line that strace does not write."""
+        """Record a line that strace does not write."""
         self.damaged += 1
         self.example = self.example or line[:80]
 
     def begins(self, pid: int, call: str, line: str, start: int) -> None:
-        """A call, whole or only its beginning."""
+        """Handle a call, complete or unfinished."""
         self.heard.add(pid)
         if line.rstrip("\n").endswith(_DETACHED):
-            # The trace is over while the call is under way.
+            # The trace ended during the call.
             return
         if line.rstrip("\n").endswith(_UNFINISHED):
             if pid in self.unfinished or len(self.unfinished) >= MAX_UNFINISHED:
@@ -133,13 +133,13 @@ class StraceReader:
         self.call(pid, call, line[start : result.start()], line[result.start(1) :])
 
     def resumes(self, pid: int, call: str, rest: str) -> None:
-        """The end of a call."""
+        """Handle the end of a call."""
         if call in _LAST_CALLS:
             return
         first = self.unfinished.pop(pid, None)
         begin = None if first is None else _BEGIN.match(first)
         if first is None or begin is None or begin[2] != call:
-            # Where a trace begins, calls are under way already; that they end is no damage, and they began before.
+            # Calls in progress at the start of the trace have no recorded start; their end is not damage.
             if first is not None or pid in self.heard:
                 self.damage(rest)
             self.heard.add(pid)
@@ -152,10 +152,10 @@ class StraceReader:
         self.call(pid, call, whole[begin.end() : result.start()], whole[result.start(1) :])
 
     def call(self, pid: int, call: str, arguments: str, ended: str) -> None:
-        """Count a call; `ended` is its result and what strace says of that."""
+        """Count a call. `ended` is its result with strace's explanation."""
         result = _WORD.match(ended)[0]  # type: ignore[index]
         if call == "connect" and ended.startswith("-1 EINPROGRESS"):
-            # The connection is on its way.
+            # The connection is being established.
             result = "0"
         done = result != "?" and not result.startswith("-")
         if pid == self.gate:
@@ -176,7 +176,7 @@ class StraceReader:
             self.forks(pid, call, arguments, result)
             return
         if result == "?" and call not in _LAST_CALLS:
-            # Killed in the middle, or begun again after a signal (then it is shown once more).
+            # Killed during the call, or restarted after a signal (strace then shows it again).
             return
         value = _number(result) if done else -1
         ending: Ending = "failed" if not done and result != "?" else "some" if value > 0 else "zero"
@@ -190,7 +190,7 @@ class StraceReader:
         self.counts.add(Seen(call, kind, ending, turn, phase, size_class(size)), size)
 
     def descriptor(self, call: str, arguments: str, value: int) -> tuple[Kind, int]:
-        """The kind of the descriptor that a call is about, and the bytes it is about."""
+        """Return the kind of the descriptor of a call, and the number of bytes."""
         if call == "mmap":
             found = _MAP.match(arguments)
             if not found:
@@ -202,7 +202,7 @@ class StraceReader:
         return ("none" if not first else kind_of_text(first[2] or "")), value
 
     def turn(self, pid: int, call: str, arguments: str, ended: str, ending: Ending) -> Turn:
-        """Whether a write on a connection is a reply; what is read there makes the next one a reply."""
+        """Return whether a write on a connection is a reply. A read on it makes the next write a reply."""
         first = _FIRST.match(arguments)
         if not first:
             return "none"
@@ -224,12 +224,12 @@ class StraceReader:
         return "none"
 
     def forks(self, pid: int, call: str, arguments: str, result: str) -> None:
-        """A fork that has succeeded."""
+        """Handle a successful fork."""
         shares = call == "vfork" or "CLONE_VM" in arguments
         self.tree.forks(pid, Fork(_number(result), "CLONE_THREAD" in arguments, shares))
 
     def finish(self) -> Tally:
-        """The trace is over."""
+        """End the trace, and return the tally."""
         self.tree.finish()
         remarks = []
         if self.damaged:
@@ -248,7 +248,7 @@ class StraceReader:
 
 
 def _result_of(line: str) -> re.Match[str] | None:
-    """Where the result of a call is. A path may look like one: then what strace puts in quotes or brackets is blanked."""
+    """Find the result of a call. If a path looks like a result, blank the text that strace quotes or brackets."""
     if line.count(" = ") > 1:
         blank = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), line)
         blank = _NAMED.sub(lambda named: "_" * len(named[0]), blank)
@@ -257,5 +257,5 @@ def _result_of(line: str) -> re.Match[str] | None:
 
 
 def _number(result: str) -> int:
-    """A result: decimal, or hexadecimal; of umask octal, which makes no difference here."""
+    """Parse a decimal or hexadecimal result. umask returns octal, which makes no difference here."""
     return int(result, 16) if result.startswith("0x") else int(result)

@@ -1,4 +1,4 @@
-"""Which tool traces, and why."""
+"""Choose the tracing tool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regatta.trace.strace import Strace, strace_program
 
 
 class Tracer(Protocol):
-    """What traces a process, its descendants, and the children that they will have."""
+    """Traces a process, its descendants, and their future children."""
 
     name: str
 
@@ -23,29 +23,29 @@ class Tracer(Protocol):
 
 
 class NoTracer:
-    """Watches nothing: what a run without a tracer is compared with."""
+    """Traces nothing: the control for runs with a tracer."""
 
     name = "none"
 
     def start(self, pid: int, gated: bool = False) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def stop(self) -> Tally:
-        """Nothing seen."""
+        """Return an empty tally."""
         return Tally({})
 
     def kill(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def choose_tool(wish: str) -> tuple[str, str]:
-    """The tool, and the reason where it was not asked for by name.
+    """Return the tool, and the reason for the choice if it was automatic.
 
     Args:
         wish: auto, bpftrace or strace.
 
     Raises:
-        HostError: it cannot trace here.
+        HostError: the tool cannot trace here.
     """
     if wish == "none":
         return "none", ""
@@ -70,7 +70,7 @@ def choose_tool(wish: str) -> tuple[str, str]:
 
 
 def make_tracer(tool: str, table: CallTable) -> Tracer:
-    """A tracer for one trace."""
+    """Return a tracer for one trace."""
     if tool == "none":
         return NoTracer()
     return Bpftrace(table) if tool == "bpftrace" else Strace(table)

@@ -1,6 +1,6 @@
-"""Processes as a trace shows them: which fork led to an exec, which calls are the loader's, whose turn a connection is.
+"""Reconstruct processes from a trace: which fork leads to an exec, which calls belong to the loader, which writes are replies.
 
-Bounded: what is kept of a process goes when it ends, and of a connection when it is closed.
+Memory is bounded: the state of a process is dropped when it ends, that of a connection when it is closed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from regatta.spec.calls import (
     size_class,
 )
 
-#: connections whose turn is kept; beyond, the oldest is forgotten and a reply there counts as a further write
+#: connections whose turn is kept; beyond, the oldest is dropped and a reply on it counts as a further write
 CONNECTIONS = 100_000
-#: likewise of those that a process has closed: another may hold a copy and reply soon
+#: the same limit for connections that a process has closed: another process may hold a copy and reply soon
 CLOSED_CONNECTIONS = 10_000
 
 _FORKED = 1
@@ -33,7 +33,7 @@ _LOADING = 2
 
 @dataclass(frozen=True)
 class Fork:
-    """What a fork is about: who was made, whether it is a thread, whether memory is shared (vfork)."""
+    """Details of a fork: the child, whether it is a thread, whether memory is shared (vfork)."""
 
     child: int
     thread: bool = False
@@ -42,7 +42,7 @@ class Fork:
 
 @dataclass(frozen=True)
 class Memory:
-    """What a process has of memory: what a fork copies."""
+    """Memory of a process that a fork copies."""
 
     #: KiB of anonymous pages
     resident_kib: int = 0
@@ -50,55 +50,55 @@ class Memory:
 
 
 class Counts:
-    """Calls that are alike, counted."""
+    """Counts of calls that are alike."""
 
     def __init__(self) -> None:
         self.seen: dict[Seen, tuple[int, int]] = {}
 
     def add(self, seen: Seen, size: int = 0, count: int = 1) -> None:
-        """So many more; `size` in bytes of all of them (KiB for processes, forks for what a fork has)."""
+        """Add `count` calls. `size` is the sum in bytes (KiB for processes, number of forks for properties of a fork)."""
         before, total = self.seen.get(seen, (0, 0))
         self.seen[seen] = (before + count, total + size)
 
     def add_process(self, call: str, resident_kib: int = 0) -> None:
-        """One more of what is made of several calls."""
+        """Add one process creation, which consists of several calls."""
         self.add(Seen(call, size=size_class(resident_kib)), resident_kib)
 
 
 class Tree:
-    """Follows every process of a trace in which a child's first calls may come before its parent's fork returns."""
+    """Follows every process of a trace. The first calls of a child can precede the return of its parent's fork."""
 
     def __init__(self, table: CallTable, counts: Counts, memory_of: Callable[[int], Memory]) -> None:
         self.loader_calls = table.of_loader
         self.counts = counts
         self.memory_of = memory_of
-        #: process -> _FORKED or _LOADING; those that run their program are not there
+        #: process -> _FORKED or _LOADING; processes that run their program are absent
         self.phases: dict[int, int] = {}
-        #: KiB of the forking process, for those that have not called exec yet
+        #: KiB of the forking process, for children without an exec so far
         self.forked: dict[int, int] = {}
-        #: did their exec, or ended, before their parent's fork has returned
+        #: processes whose exec or end preceded the return of their parent's fork
         self.early_execs: set[int] = set()
         self.early_ends: set[int] = set()
         self.known: set[int] = set()
-        #: connections on which something came in and nothing was written since; those of which a copy was closed after that
+        #: connections with input and no write since; and those of which a copy was closed after that
         self.replies: dict[str, None] = {}
         self.closed_replies: dict[str, None] = {}
-        #: process -> its descriptors that connect, whose connection has no name yet
+        #: process -> its descriptors that are connecting, whose connection has no name yet
         self.connecting: dict[int, set[str]] = {}
         self.forgotten = 0
 
     def begin(self, pid: int) -> None:
-        """A process that was there before."""
+        """Add a process that existed before the trace."""
         self.known.add(pid)
 
     def appears(self, pid: int) -> None:
-        """A process nobody has told of yet: its fork is about to return."""
+        """Add a process whose fork has not returned yet."""
         if pid not in self.known:
             self.known.add(pid)
             self.phases[pid] = _FORKED
 
     def forks(self, parent: int, fork: Fork) -> None:
-        """A fork has returned in the parent."""
+        """Handle the return of a fork in the parent."""
         child = fork.child
         if fork.thread:
             self.counts.add_process(THREAD)
@@ -123,7 +123,7 @@ class Tree:
             self.forked[child] = resident
 
     def execs(self, pid: int) -> None:
-        """An exec has returned."""
+        """Handle the return of an exec."""
         if pid in self.forked:
             self.counts.add_process(FORK_EXEC, self.forked.pop(pid))
         elif self.phases.get(pid) == _FORKED:
@@ -133,7 +133,7 @@ class Tree:
         self.phases[pid] = _LOADING
 
     def ends(self, pid: int) -> None:
-        """A process or thread is gone."""
+        """Handle the end of a process or thread."""
         if pid in self.forked:
             self.counts.add_process(FORK_ALONE, self.forked.pop(pid))
         elif self.phases.get(pid) == _FORKED:
@@ -143,7 +143,7 @@ class Tree:
         self.connecting.pop(pid, None)
 
     def phase(self, pid: int, call: str) -> Phase:
-        """Whose call it is. The loader ends with glibc's munmap of ld.so.cache, or where a call is not one of a loader."""
+        """Return the phase of a call. The loader ends with glibc's munmap of ld.so.cache, or at a call that no loader makes."""
         if self.phases.get(pid) != _LOADING:
             return "program"
         loader = call in self.loader_calls
@@ -152,7 +152,7 @@ class Tree:
         return "loader" if loader else "program"
 
     def received(self, connection: str) -> None:
-        """Something came in: the next write is the reply."""
+        """Record input on a connection: the next write is the reply."""
         self.closed_replies.pop(connection, None)
         self.replies[connection] = None
         if len(self.replies) > CONNECTIONS:
@@ -160,7 +160,7 @@ class Tree:
             self.forgotten += 1
 
     def turn(self, connection: str) -> Turn:
-        """Whether a write is the reply, or one more."""
+        """Return whether a write is a reply or a further write."""
         for waiting in (self.replies, self.closed_replies):
             if connection in waiting:
                 del waiting[connection]
@@ -168,7 +168,7 @@ class Tree:
         return "further"
 
     def closed(self, pid: int, descriptor: str, connection: str) -> None:
-        """A process closes a connection. Another one may have it still, as the parent of a child that closes what it inherits."""
+        """Record that a process closes a connection. Another process may still hold it, such as the parent of a child."""
         self.used(pid, descriptor)
         if connection in self.replies:
             del self.replies[connection]
@@ -177,16 +177,16 @@ class Tree:
                 del self.closed_replies[next(iter(self.closed_replies))]
 
     def made(self, connection: str) -> None:
-        """A connection is new: what was there before under its name is over."""
+        """Record a new connection; drop the state of an older one with the same name."""
         self.replies.pop(connection, None)
         self.closed_replies.pop(connection, None)
 
     def connects(self, pid: int, descriptor: str) -> None:
-        """A connection begins whose name is told by the next call on it."""
+        """Record a connecting descriptor. The next call on it shows the name of the connection."""
         self.connecting.setdefault(pid, set()).add(descriptor)
 
     def used(self, pid: int, descriptor: str) -> bool:
-        """A descriptor is called on: whether it has connected since it was called on before."""
+        """Record a call on a descriptor. Return whether it has connected since the previous call on it."""
         fresh = self.connecting.get(pid)
         if not fresh or descriptor not in fresh:
             return False
@@ -196,7 +196,7 @@ class Tree:
         return True
 
     def finish(self) -> None:
-        """The trace is over: forks that led to nothing yet are forks alone."""
+        """End the trace: forks without an exec so far count as forks alone."""
         for resident in self.forked.values():
             self.counts.add_process(FORK_ALONE, resident)
         for _ in self.early_execs:
@@ -206,7 +206,7 @@ class Tree:
 
 
 def kind_of_text(text: str) -> Kind:
-    """The kind of a descriptor as `strace -yy` writes it between < and >. A named pipe looks like a file."""
+    """Return the kind of a descriptor from the text between < and > of `strace -yy`. A named pipe looks like a file."""
     for start, kind in _STARTS:
         if text.startswith(start):
             return kind
@@ -222,7 +222,7 @@ _STARTS: tuple[tuple[str, Kind], ...] = (
     ("UNIX-STREAM", "unix"),
     ("pipe:", "fifo"),
     ("anon_inode:", "anonymous"),
-    # What newer ones of strace tell of them.
+    # Newer versions of strace print details of a signalfd.
     ("signalfd:", "anonymous"),
     ("eventfd", "anonymous"),
     ("pid:", "anonymous"),

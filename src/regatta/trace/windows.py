@@ -1,4 +1,4 @@
-"""What is measured for a vector: runs or windows with the tracer, and without it in turns."""
+"""Measurements for a vector: runs or windows with the tracer, alternating with runs or windows without it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ENDED = "process {} has ended: windows that were to come are missing"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for; the command line's options by their names."""
+    """The request: options of the command line by name."""
 
     command: tuple[str, ...]
     figures: Mapping[str, Figure | None]
@@ -43,28 +43,28 @@ class Wanted:
     ready: Path | None
     tally: Path | None
     calls: Path | None
-    #: of this machine, as system vectors have it
+    #: of this machine, as in system vectors
     fingerprint: str = ""
 
 
 @dataclass
 class Measured:
-    """Traces, and the runs without and with the tracer that followed each other."""
+    """Traces, and consecutive runs without and with the tracer."""
 
     traces: list[Trace] = field(default_factory=list)
     without: list[Run] = field(default_factory=list)
     traced: list[Run] = field(default_factory=list)
-    #: sentences: what could not be measured though it was asked for
+    #: sentences: requested measurements that were not possible
     notes: list[str] = field(default_factory=list)
 
 
 class _Ended(Exception):
-    """A signal asks for the end."""
+    """A signal requests the end."""
 
 
 @contextlib.contextmanager
 def _ending(done: threading.Event | None) -> Iterator[None]:
-    """SIGINT and SIGTERM set `done`, or, without one, end what is under way so that nothing is left behind."""
+    """Make SIGINT and SIGTERM set `done`. Without `done`, they abort the current work so that no process remains."""
 
     def heard(number: int, frame: object) -> None:
         if done is None:
@@ -82,10 +82,10 @@ def _ending(done: threading.Event | None) -> Iterator[None]:
 
 
 def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
-    """Trace as it was asked for.
+    """Trace as requested.
 
     Raises:
-        RegattaError: the command fails, the tracer cannot, or something was lost.
+        RegattaError: the command or the tracer fails, or calls were lost.
     """
     if wanted.pid is not None:
         return _windows(wanted, wanted.pid, tool, table)
@@ -93,7 +93,7 @@ def measure(wanted: Wanted, tool: str, table: CallTable) -> Measured:
     measured = Measured()
     with _ending(None):
         for index in range(max(pairs, 1)):
-            # The order changes, so that what drifts does not fall on one side.
+            # Alternate the order, so that drift affects both sides equally.
             for traced in ((False, True), (True, False))[index % 2]:
                 if traced or pairs:
                     _run(wanted, tool if traced else "none", table, measured)
@@ -104,7 +104,7 @@ def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> Non
     units = wanted.figures["units_from"] or wanted.units or 1.0
     figures = Figures(units, wanted.figures["elapsed_from"], wanted.figures["user_time_from"])
     if TRACER in wanted.command:
-        # In memory, by a name that the tracer can open: nothing stays, however this ends.
+        # In memory, under a name that the tracer can open, so that no file remains after a crash.
         with os.fdopen(os.memfd_create("tally.json")) as file:
             path = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
             tracing = [
@@ -122,7 +122,7 @@ def _run(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> Non
 
 
 def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
-    """Windows of a process that runs already. Where its units are counted, windows without the tracer come in turns."""
+    """Measure windows of a running process. If its units are counted, windows without the tracer alternate."""
     done = threading.Event()
     counter = wanted.figures["units_from"]
     measured = Measured()
@@ -146,7 +146,7 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
             tracer.kill()
         units = run.units if counter else wanted.units or 1.0
         if not units and measured.traces and not is_there(pid):
-            # What was traced before is as good as it was.
+            # Earlier traces remain valid.
             measured.notes.append(_ENDED.format(pid))
             break
         if not units:
@@ -169,7 +169,7 @@ def _windows(wanted: Wanted, pid: int, tool: str, table: CallTable) -> Measured:
 
 
 def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -> ApplicationVector:
-    """The vector of what was measured, with its provenance."""
+    """Return the vector of the measurements, with its provenance."""
     if not any(trace.tally.seen for trace in measured.traces):
         raise RegattaError("trace", "a system call at least", "none", "a longer --for, or more work")
     user = tuple(run.user_ns / run.units for run in measured.without if run.user_ns is not None)
@@ -183,15 +183,15 @@ def vector_of(wanted: Wanted, tool: str, table: CallTable, measured: Measured) -
 
 
 def about_of(wanted: Wanted, user_ns: tuple[float, ...] = ()) -> About:
-    """What the vector says of itself."""
+    """Return the metadata of the vector."""
     name = wanted.name or (Path(wanted.command[0]).name if wanted.command else f"process-{wanted.pid}")
     return About(name, wanted.per, wanted.benchmark, wanted.level, user_ns)
 
 
 def origin_of(wanted: Wanted, tool: str) -> dict[str, str]:
-    """What the vector says of where it comes from, as far as it is known before anything runs."""
+    """Return the provenance of the vector that is known before a run."""
     kernel = os.uname()
-    # An argument may be bytes that are no text.
+    # An argument may be bytes that are not valid text.
     command = " ".join(wanted.command).encode(errors="backslashreplace").decode()
     return {
         "made_by": "regatta trace os",
@@ -203,7 +203,7 @@ def origin_of(wanted: Wanted, tool: str) -> dict[str, str]:
 
 
 def overhead_words(measured: Measured, level: float) -> str:
-    """How much longer a unit of work takes with the tracer, in words."""
+    """Describe how much longer a unit of work takes with the tracer."""
     if not measured.without:
         return "not measured"
     n = min(len(measured.traced), len(measured.without))
