@@ -1,1 +1,1 @@
-"""Costs of primitives times their counts: predictions, rankings, what-ifs. Arithmetic on frozen values, without I/O."""
+"""Predictions from costs of primitives times their counts, rankings, what-ifs. Arithmetic on frozen values, without I/O."""

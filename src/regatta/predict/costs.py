@@ -1,6 +1,6 @@
-"""What a primitive costs at given arguments. Every cost is linear in its coefficients, whatever it is in its arguments.
+"""Cost of a primitive at given arguments. Every cost is linear in its coefficients, though not always in its arguments.
 
-That is what lets one coefficient, used with many arguments, move all of them together.
+Linearity lets the error of one coefficient, used with many arguments, move all of the costs together.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from regatta.host.errors import RegattaError
 from regatta.predict.sums import Sum, positive, spread
 from regatta.spec.vectors import ConstantCost, Cost, Count, LinearCost, PiecewiseCost, TableCost, Value
 
-#: of the terms of a cost: so far below 0 is rounding, as where a line begins at 0
+#: relative to the terms of a cost: a sum below 0 by less is rounding, as where a line begins at 0
 BELOW_ZERO = 1e-9
 
-#: (number of the coefficient in `coefficients(cost)`, what it is multiplied by)
+#: (index of the coefficient in `coefficients(cost)`, its factor)
 Weights = Sequence[tuple[int, float]]
 
 
 def coefficients(cost: Cost) -> Sequence[Value]:
-    """The uncertain numbers that a cost is made of."""
+    """Return the uncertain coefficients of a cost."""
     if isinstance(cost, ConstantCost):
         return (cost.cost,)
     if isinstance(cost, LinearCost):
@@ -35,19 +35,19 @@ def coefficients(cost: Cost) -> Sequence[Value]:
 
 
 def arguments_of(cost: Cost) -> tuple[str, ...]:
-    """The arguments that a cost asks for."""
+    """Return the names of the arguments of a cost."""
     if isinstance(cost, ConstantCost):
         return ()
     return cost.arguments if isinstance(cost, TableCost) else (cost.argument,)
 
 
 def weights(cost: Cost, arguments: Mapping[str, float], where: str = "") -> Weights:
-    """What each coefficient is multiplied by at these arguments; coefficients that do not count are left out.
+    """Return the factor of each coefficient at these arguments, without coefficients that do not apply.
 
     Args:
         cost: of one operation.
-        arguments: name to value; more than the cost asks for may be given.
-        where: whose cost it is, for the message.
+        arguments: name to value; additional arguments are ignored.
+        where: name of the cost's owner, for the message.
 
     Raises:
         RegattaError: an argument is missing or not finite.
@@ -64,7 +64,7 @@ def weights(cost: Cost, arguments: Mapping[str, float], where: str = "") -> Weig
 
 
 def weights_of_count(cost: Cost, count: Count, where: str = "") -> Weights:
-    """The weights at a count's arguments, or their mean over its distribution. Raises what `weights` raises."""
+    """Return the weights at the arguments of a count, or their mean over its distribution. Raises the errors of `weights`."""
     if not count.distribution:
         return weights(cost, count.arguments, where)
     found: dict[int, float] = {}
@@ -75,16 +75,16 @@ def weights_of_count(cost: Cost, count: Count, where: str = "") -> Weights:
 
 
 def check_not_below_zero(cost: Cost, count: Count, where: str, factor: float = 1.0) -> None:
-    """That a cost is at least 0 at a count's arguments: a line that goes on beyond a table may fall below it.
+    """Check that a cost is at least 0 at the arguments of a count: a line extrapolated beyond a table may fall below it.
 
     Args:
         cost: of one operation.
-        count: with its arguments, or its distribution, of which each part is looked at.
-        where: whose cost it is, for the message.
+        count: with its arguments, or its distribution, of which each part is checked.
+        where: name of the cost's owner, for the message.
         factor: ns in the cost's unit of time.
 
     Raises:
-        RegattaError: it is below 0 by more than rounding, or `weights` raises.
+        RegattaError: the cost is below 0 by more than rounding, or `weights` raises.
     """
     found = coefficients(cost)
     for arguments in arguments_of_count(count):
@@ -101,19 +101,19 @@ def check_not_below_zero(cost: Cost, count: Count, where: str, factor: float = 1
 
 
 def arguments_of_count(count: Count) -> list[Mapping[str, float]]:
-    """All the arguments that a count has, those of a distribution that have a share."""
+    """Return all arguments of a count; of a distribution those with a share above 0."""
     return [arguments for _, arguments in parts_of_count(count)]
 
 
 def parts_of_count(count: Count) -> list[tuple[float, Mapping[str, float]]]:
-    """Which part of a count (0 to 1) has which arguments; parts of a distribution without a share are left out."""
+    """Return each share of a count (0 to 1) with its arguments, without parts of a distribution that have no share."""
     if not count.distribution:
         return [(1.0, count.arguments)]
     return [(part.share, part.arguments) for part in count.distribution if part.share > 0.0]
 
 
 def evaluate(cost: Cost, arguments: Mapping[str, float]) -> Value:
-    """The cost of one operation at these arguments, with its interval (MOVER over the coefficients).
+    """Return the cost of one operation at these arguments, with its interval (MOVER over the coefficients).
 
     Args:
         cost: constant, line, table or pieces.
@@ -126,7 +126,7 @@ def evaluate(cost: Cost, arguments: Mapping[str, float]) -> Value:
 
 
 def combined(found: Sequence[Value], multiplied: Weights, factor: float = 1.0) -> Value:
-    """The weighted sum of coefficients, times a factor, with its interval."""
+    """Return the weighted sum of coefficients, times a factor, with its interval."""
     terms = {}
     value = 0.0
     reason = ""
@@ -150,13 +150,13 @@ def _argument(name: str, arguments: Mapping[str, float], where: str) -> float:
 
 @lru_cache(maxsize=256)
 def _grid(points: tuple[tuple[float, ...], ...]) -> tuple[list[list[float]], dict[tuple[float, ...], int]]:
-    """The axes of a table, ascending, and where each point stands in the table."""
+    """Return the ascending axes of a table, and the index of each grid point in the table."""
     axes = [sorted(set(axis)) for axis in zip(*points, strict=True)]
     return axes, {at: number for number, at in enumerate(points)}
 
 
 def _table_weights(cost: TableCost, at: tuple[float, ...]) -> Weights:
-    """Multilinear: a weight for each corner of the grid's cell, the product of those along each axis."""
+    """Interpolate multilinearly: the weight of each corner of the grid cell is the product of its weights along each axis."""
     axes, numbers = _grid(tuple(point.at for point in cost.points))
     sides: list[list[tuple[float, float]]] = []
     for axis, value in zip(axes, at, strict=True):

@@ -1,4 +1,4 @@
-"""How much of an application's measured time its vector explains."""
+"""Compute how much of an application's measured time its vector explains."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import math
 from regatta.predict.sums import ratio, uncertain
 from regatta.spec.vectors import SystemVector, Value
 
-#: a vector that explains less leaves out most of what happens, and is warned of
+#: a vector that explains less omits most of the time, and causes a warning
 LITTLE = 0.5
-#: of a system's provenance: which part of the elapsed time of its costs the processor was there for what was measured
+#: key in a system's provenance: share of the elapsed time of its costs that the measured process had the processor
 PROCESSOR_SHARE = "processor_share"
-#: below this the costs are no processor time: others, or a quota, are in them
+#: below this share the costs include time of other processes or of a quota
 _OWN = 0.9
 
 
 def shared_processor(system: SystemVector) -> str:
-    """Why a system's costs do not compare with measured processor time; "" where they do, or nothing is told of it.
+    """Return why the costs of a system do not compare with measured processor time; "" if they do or the share is unknown.
 
-    Costs are elapsed time. Under a quota, or where client and server share a processor, that is more than the processor's.
+    Costs are elapsed time. Under a quota, or where client and server share a processor, elapsed time exceeds processor time.
     """
     try:
         share = float(system.provenance.get(PROCESSOR_SHARE, ""))
@@ -32,14 +32,14 @@ def shared_processor(system: SystemVector) -> str:
 
 
 def coverage(predicted: Value, measured: Value) -> tuple[str, str]:
-    """Say which part of the measured time in the kernel a vector explains: above 1 where more is predicted than there is.
+    """Describe which part of the measured kernel time a vector explains: above 1 if the prediction exceeds the measurement.
 
     Args:
-        predicted: the part that the vector stands for (`Prediction.kernel`).
-        measured: the same time as it was measured, in the same unit.
+        predicted: the part that the vector covers (`Prediction.kernel`).
+        measured: the same time as measured, in the same unit.
 
     Returns:
-        a sentence; and why the prediction should not be trusted, "" where it explains enough.
+        a sentence; and why the prediction is unreliable, "" if it explains enough.
     """
     share = ratio(uncertain(predicted, "predicted"), uncertain(measured, "measured"))
     if not math.isfinite(share.value):

@@ -1,4 +1,4 @@
-"""Figures of predictions: rows of predicted and measured times, stacked contributions, predicted against measured."""
+"""Figures of predictions: predicted and measured times by system, stacked contributions, predicted against measured."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _PREDICTED = Look("@c0", "diamond", "solid")
 _KERNEL = Look("@c1", "diamond", "solid")
 _USER_LOOK = Look("@muted", "square", "solid")
 _OTHERS = "@c7"
-#: From here on the points of fast and slow applications would not be told apart on one line.
+#: Above this ratio, a linear axis does not separate the points of fast and slow applications.
 _LOG_FROM = 4.0
-#: entries with a colour of their own; the others are one
+#: entries with a separate color; the others share one
 _ENTRIES = HUES - 1
 
 
@@ -29,7 +29,7 @@ _ENTRIES = HUES - 1
 
 
 def ranking_figure(one: ApplicationForecast) -> Figure:
-    """A row a system: predicted and measured time, of one quantity, with their intervals."""
+    """Draw one row per system: predicted and measured time of one quantity, with their intervals."""
     what = shown_by(one)
     numbers = [number for system in one.systems for number in _both(system, what)]
     scale = scale_of(numbers)
@@ -56,7 +56,7 @@ def ranking_figure(one: ApplicationForecast) -> Figure:
 
 
 def ranking_legend(one: ApplicationForecast) -> list[LegendEntry]:
-    """What the marks mean."""
+    """Return the legend of the marks."""
     what = shown_by(one)
     measured = any(math.isfinite(measured_of(system, what).value) for system in one.systems)
     entries = [LegendEntry("predicted", _PREDICTED)]
@@ -67,7 +67,7 @@ def ranking_legend(one: ApplicationForecast) -> list[LegendEntry]:
 
 
 class EntryLooks:
-    """Gives each primitive of an application its colour: the largest ones have one, the others share one."""
+    """Assigns colors to the primitives of an application: one for each of the largest, one shared by the others."""
 
     def __init__(self, one: ApplicationForecast) -> None:
         largest: dict[str, float] = {}
@@ -85,7 +85,7 @@ class EntryLooks:
         )
 
     def legend(self) -> list[LegendEntry]:
-        """In the order of the bars' pieces."""
+        """Return the entries in the order of the pieces of the bars."""
         entries = [LegendEntry(name, look) for name, look in self._looks.items()]
         if self._others:
             entries.append(LegendEntry(f"{len(self._others)} others", Look(_OTHERS, "square", "solid")))
@@ -94,7 +94,7 @@ class EntryLooks:
         return entries
 
     def pieces(self, system: SystemForecast) -> list[tuple[str, str, float]]:
-        """Name, colour and time in ns of each piece of a system's bar."""
+        """Return name, color and time in ns of each piece of a system's bar."""
         rows = system.prediction.contributions
         found = []
         for name, look in self._looks.items():
@@ -113,7 +113,7 @@ def _sum(rows: Iterable[Contribution]) -> float:
 
 
 def contribution_figure(one: ApplicationForecast, looks: EntryLooks) -> Figure:
-    """A bar a system, stacked of what each primitive takes."""
+    """Draw one stacked bar per system, with the time of each primitive."""
     scale = scale_of(system.elapsed for system in one.systems)
     by_system = [looks.pieces(system) for system in one.systems]
     count = len(one.systems)
@@ -156,7 +156,7 @@ def contribution_figure(one: ApplicationForecast, looks: EntryLooks) -> Figure:
 
 
 def accuracy_figure(forecast: Forecast, what: Shown) -> Figure | None:
-    """Each application that is compared by a quantity, on each system, as a point; None where there is none."""
+    """Draw a point for each application and system with a measured quantity; None without points."""
     pairs = [
         (one, system, *_both(system, what))
         for one in forecast.applications
@@ -188,7 +188,7 @@ def accuracy_figure(forecast: Forecast, what: Shown) -> Figure | None:
 
 
 def accuracy_legend(forecast: Forecast) -> list[LegendEntry]:
-    """One entry an application, where there are several."""
+    """Return one entry per application, if there are several."""
     names = [one.application.name for one in forecast.applications]
     return (
         [LegendEntry(name, _application_look(at)) for at, name in enumerate(names)] if len(names) > 1 else []
@@ -235,7 +235,7 @@ _SPEED_UP_LOOKS = {
 
 
 def speed_up_figure(speed_ups: Sequence[SpeedUp]) -> Figure:
-    """A row a system: r, r' and what was measured."""
+    """Draw one row per system: r, r' and the measured speed-up."""
     traces: list[Trace] = []
     labels = []
     y = 0.0
@@ -260,7 +260,7 @@ def speed_up_figure(speed_ups: Sequence[SpeedUp]) -> Figure:
 
 
 def speed_up_legend(speed_ups: Sequence[SpeedUp]) -> list[LegendEntry]:
-    """The ways that have a number."""
+    """Return the speed-up variants that have a value."""
     there = {name for one in speed_ups for name, number in _ways(one) if math.isfinite(number.value)}
     return [LegendEntry(name, look) for name, look in _SPEED_UP_LOOKS.items() if name in there]
 
@@ -269,7 +269,7 @@ def _ways(one: SpeedUp) -> list[tuple[str, Value]]:
     return list(zip(_SPEED_UP_LOOKS, (one.kernel, one.with_user, one.own_user, one.measured), strict=True))
 
 
-# What they share
+# Shared by the figures
 
 _PLAIN = Scale(1.0, "", None)
 
@@ -305,7 +305,7 @@ def _bars(number: Value, factor: float, look: Look) -> dict[str, object] | None:
 def _time_axis(
     title: str, numbers: Iterable[Value], scale: Scale, log_from: float = LOG_FROM
 ) -> dict[str, object]:
-    """From below the least to above the largest end; logarithmic where they are far apart."""
+    """Return the axis from below the smallest to above the largest end; logarithmic if they are far apart."""
     values = [
         v * scale.factor
         for number in numbers

@@ -1,6 +1,6 @@
-"""What a prediction comes to beside what was measured: what `regatta predict` prints. Frozen values.
+"""Results of a prediction with its measurements, as printed by `regatta predict`. Frozen values.
 
-All times are in ns, for one unit of the application's work. An undefined number is NaN and its `reason` says why.
+All times are in ns, for one unit of the application's work. An undefined number is NaN, with a `reason`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal
 
 from regatta.spec.vectors import ApplicationVector, Measured, Prediction, Value
 
-#: of two systems that were measured to differ: ordered right, wrong, or not told apart by the prediction; `same`: their measured times
-#: do not differ significantly; `unknown`: that is not known; "" where they were not both measured
+#: of two systems whose measured times differ: ordered right or wrong by the prediction, or not distinguished by it (open);
+#: `same`: no significant difference; `unknown`: significance unknown; "" without both measurements
 Verdict = Literal["right", "wrong", "open", "same", "unknown", ""]
 
 NOTHING = Value(math.nan)
@@ -21,17 +21,17 @@ NOTHING = Value(math.nan)
 
 @dataclass(frozen=True)
 class Beyond:
-    """A cost that an application uses at arguments at which nobody measured it."""
+    """A cost that an application uses at arguments outside the measured range."""
 
     primitive: str
     argument: str
-    #: the least and the largest at which it was measured
+    #: the measured range
     low: float
     high: float
-    #: the least and the largest, of those outside, with which it is used
+    #: the smallest and largest argument in use outside that range
     least: float
     largest: float
-    #: what those uses take of the predicted time, in ns
+    #: part of the predicted time of these uses, in ns
     time: float
 
 
@@ -40,84 +40,84 @@ class SystemForecast:
     """An application on one system."""
 
     system: str
-    #: experiment, host, configuration ... of the system vector
+    #: experiment, host, configuration and further origin of the system vector
     provenance: Mapping[str, str]
     prediction: Prediction
-    #: kernel's part and the application's own time in user mode: what a processor that never waits needs
+    #: kernel part and the application's user time: the time on a processor that never waits
     elapsed: Value
-    #: the part of it in user mode: measured where the application was traced, and that of primitives
+    #: its user part: the user time measured where the application was traced, and that of primitives
     user: Value
-    #: None where nothing of it was measured
+    #: None without measurements
     measured: Measured | None = None
-    #: why nothing was measured, where that was looked for
+    #: why a search found no measurements
     unmeasured: str = ""
-    #: predicted / measured, of "elapsed", "kernel" and "user"; only those that both sides have
+    #: predicted / measured, by "elapsed", "kernel" and "user"; only those with both values
     ratios: Mapping[str, Value] = field(default_factory=dict)
-    #: which part of the measured time in the kernel the vector explains, as a sentence, and why that is too little
+    #: a sentence on which part of the measured kernel time the vector explains, and why that is too little
     coverage: str = ""
     warning: str = ""
-    #: costs that are used outside of what was measured
+    #: costs that are used outside of their measured range
     beyond: tuple[Beyond, ...] = ()
 
     @property
     def explained(self) -> float:
-        """Which part of the measured time in the kernel the vector explains; NaN where it was not measured."""
+        """Return the part of the measured kernel time that the vector explains; NaN without a measurement."""
         return self.ratios["kernel"].value if "kernel" in self.ratios else math.nan
 
 
 @dataclass(frozen=True)
 class PairForecast:
-    """Two systems under one application. `ratio`: predicted time on the slower over that on the faster."""
+    """Two systems with one application. `ratio`: predicted time on the slower divided by that on the faster."""
 
     faster: str
     slower: str
     ratio: Value
-    #: whether the interval of the difference leaves out 0
+    #: whether the interval of the difference excludes 0
     told_apart: bool
     measured: Value = NOTHING
     verdict: Verdict = ""
-    #: predicted ratio of the quantity that was measured, which need not be that of the ranking
+    #: predicted ratio of the measured quantity, which may differ from that of the ranking
     compared: Value = NOTHING
-    #: "kernel" or "elapsed": what `measured` and `compared` are ratios of; "" where they were not both measured
+    #: "kernel" or "elapsed": the quantity of `measured` and `compared`; "" without both measurements
     quantity: str = ""
 
     @property
     def comparable(self) -> Value:
-        """The predicted ratio that stands beside the measured one; that of the ranking where nothing does."""
+        """Return the predicted ratio to compare with the measured one; without a measurement that of the ranking."""
         return self.compared if self.quantity else self.ratio
 
 
 @dataclass(frozen=True)
 class Saving:
-    """What one primitive takes of a unit of work, all its entries together: what it could save at most."""
+    """Time of one primitive per unit of work, over all its entries: the upper bound of a saving."""
 
     primitive: str
     time: Value
     #: of the whole predicted time, 0 to 1
     share: float
-    #: the system, of those that were asked for, on which it is cheapest for this application; "" where that is this one
+    #: the requested system on which it is cheapest for this application; "" if that is this one
     best: str = ""
-    #: saved where it costs what it does there, and of the whole predicted time
+    #: saving with the cost of that system, and its share of the whole predicted time
     as_best: Value = NOTHING
     as_best_share: float = math.nan
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What the changes do on one system: the times of the primitives before and after, and what is saved."""
+    """Effect of the changes on one system: the times of the primitives before and after, and the saving."""
 
     before: Value
     after: Value
     saved: Value
     #: of the whole predicted time before, 0 to 1
     share: float
-    #: primitives that were changed and that the application does not use
+    #: changed primitives that the application does not use
     unused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Change:
-    """What was asked: a primitive's cost changed. `text`: as it was written."""
+    """A requested change of the cost of a primitive. `text`: as the user wrote it."""
 
     primitive: str
     text: str
@@ -130,37 +130,37 @@ class ApplicationForecast:
     application: ApplicationVector
     systems: tuple[SystemForecast, ...]
     pairs: tuple[PairForecast, ...] = ()
-    #: the names of those that cannot be told apart, the fastest first; a system may be in two groups
+    #: names of systems that the prediction cannot distinguish, the fastest first; a system may be in two groups
     groups: tuple[tuple[str, ...], ...] = ()
-    #: system -> its primitives, the dearest first
+    #: system -> its primitives, the most expensive first
     savings: Mapping[str, tuple[Saving, ...]] = field(default_factory=dict)
-    #: system -> what the changes do that were asked for
+    #: system -> effect of the requested changes
     effects: Mapping[str, Effect] = field(default_factory=dict)
-    #: which of the three levels holds: every pair that differs is told apart and ordered right
+    #: whether the rank level holds: every pair that differs is distinguished and ordered right
     ranked_right: bool = False
-    #: the system on which the user time was measured; "" where none of them is
+    #: the system on which the user time was measured; "" if it is not in the request
     traced_on: str = ""
-    #: systems to which the application's own time in user mode is not brought from there, because one of both does not tell what such work costs
+    #: systems to which the application's user time is not scaled, because the cost of such work is unknown on one of the two
     unscaled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SpeedUp:
-    """How many times as fast an application becomes on a system when a part of it is replaced."""
+    """Speed-up of an application on a system when a part of it is replaced."""
 
     system: str
-    #: the applications before and after: mixes, or what was replaced itself
+    #: the applications before and after: mixes, or the replaced part itself
     before: str
     after: str
-    #: (old, new) of what was replaced
+    #: (old, new) of the replaced parts
     replaced: tuple[tuple[str, str], ...]
-    #: of the kernel's times alone (r)
+    #: of the kernel times alone (r)
     kernel: Value
-    #: with the time in user mode, which stays (r')
+    #: with the user time, which is constant (r')
     with_user: Value
-    #: each side with its own measured time in user mode
+    #: each side with its measured user time
     own_user: Value
-    #: the measured time in user mode that was used
+    #: the measured user time used for r'
     user: Value
     #: of elapsed times
     measured: Value = NOTHING
@@ -168,23 +168,23 @@ class SpeedUp:
 
     @property
     def off(self) -> float:
-        """The best prediction of elapsed times over what was measured; NaN where one of both is not known."""
+        """Return the best prediction of elapsed times divided by the measurement; NaN if one of the two is unknown."""
         return self.best.value / self.measured.value if self.measured.value else math.nan
 
     @property
     def best(self) -> Value:
-        """With the user times of both sides where they are known, else with one that stays."""
+        """Return the speed-up with the user times of both sides if known, else with a constant one."""
         return self.own_user if math.isfinite(self.own_user.value) else self.with_user
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """All that was asked in one call."""
+    """All results of one request."""
 
     applications: tuple[ApplicationForecast, ...]
     level: float
     changes: tuple[Change, ...] = ()
     speed_ups: tuple[SpeedUp, ...] = ()
-    #: the answer, to be read aloud
+    #: the answer in sentences
     sentences: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -1,9 +1,9 @@
-"""Many applications on many systems at once, as `predict` would have it for each, by products of matrices.
+"""Predict many applications on many systems at once, with the results of `predict`, by matrix products.
 
-A cost is linear in its coefficients (costs.py). So the times of all applications on all systems are one product: what each
-application multiplies each coefficient by, times the coefficients of each system. The squares of the coefficients' errors
-go the same way. A count's error is multiplied by the cost of its entry, whose square is a sum over pairs of coefficients: a
-product, too. Costs of each shape (a table's grid, the breaks of pieces) have columns of their own.
+A cost is linear in its coefficients (costs.py). So the times of all applications on all systems are one product: the factors
+of each application times the coefficients of each system. The squared errors of the coefficients are computed in the same
+way. The error of a count is multiplied by the cost of its entry, whose square is a sum over pairs of coefficients: also a
+product. Costs of each shape (the grid of a table, the breaks of pieces) have separate columns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Truth = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 @dataclass(frozen=True)
 class PredictionGrid:
-    """Predicted times in ns, with their intervals: a row an application, a column a system; NaN where a cost is missing."""
+    """Predicted times in ns with intervals: one row per application, one column per system; NaN where a cost is missing."""
 
     applications: tuple[str, ...]
     systems: tuple[str, ...]
@@ -50,42 +50,42 @@ class PredictionGrid:
 
 @dataclass
 class _Family:
-    """The costs of one primitive that have one shape, and so columns in common."""
+    """The costs of one primitive with one shape, which share columns."""
 
     #: of its first coefficient
     column: int
-    #: one of them, to take weights from
+    #: one of them, for the weights
     cost: Cost
 
 
 class _Cells:
-    """The cells of a matrix that are not 0, in any order; those in one place add up."""
+    """The nonzero cells of a matrix in any order; values at the same place are added."""
 
     def __init__(self) -> None:
         self.parts: list[tuple[Whole, Whole, list[Matrix]]] = []
 
     def put(self, rows: Whole, columns: Whole, *values: Matrix) -> None:
-        """Many cells, of one or several matrices that have the same places."""
+        """Add many cells, of one or several matrices with the same places."""
         self.parts.append((rows, columns, list(values)))
 
     def matrix(self, which: int, height: int, width: int) -> Matrix:
-        """One of the values, as a full matrix."""
+        """Return one of the values as a full matrix."""
         if not self.parts:
             return np.zeros((height, width))
         places = np.concatenate([rows * width + columns for rows, columns, _ in self.parts])
         values = np.concatenate([values[which] for _, _, values in self.parts])
-        # Without any place numpy counts in whole numbers, though there are weights.
+        # Without any place, numpy returns integers despite the weights.
         return np.bincount(places, values, height * width).astype(float).reshape(height, width)
 
 
 class _Systems:
-    """The coefficients of all systems: a row a system, a column a coefficient of a primitive's costs of one shape."""
+    """The coefficients of all systems: one row per system, one column per coefficient of a primitive's costs of one shape."""
 
     def __init__(self, systems: Sequence[SystemVector]) -> None:
         #: primitive -> shape -> family
         self.families: dict[str, dict[Any, _Family]] = {}
         self.width = 0
-        #: of every system the first columns of its costs, by which one knows whether it has a primitive
+        #: per system the first columns of its costs, which identify its primitives
         self.columns: list[set[int]] = []
         rows: list[int] = []
         columns: list[int] = []
@@ -137,7 +137,7 @@ def _shape(cost: Cost) -> Any:
 
 
 def _values(numbers: Sequence[Value]) -> tuple[Matrix, Matrix, Matrix]:
-    """Values, and how far their intervals go below and above."""
+    """Return values, and the lengths of their intervals below and above."""
     value = np.array([number.value for number in numbers], dtype=float)
     low = np.array([number.low for number in numbers], dtype=float)
     high = np.array([number.high for number in numbers], dtype=float)
@@ -145,18 +145,18 @@ def _values(numbers: Sequence[Value]) -> tuple[Matrix, Matrix, Matrix]:
 
 
 class _Applications:
-    """What applications multiply coefficients by, and pairs of coefficients."""
+    """Factors of the applications for coefficients and for pairs of coefficients."""
 
     def __init__(self, applications: Sequence[ApplicationVector], systems: _Systems) -> None:
-        #: count x weight of each coefficient; and whether it is asked for at all, though it may count 0 +- something
+        #: count x weight of each coefficient; and whether it is used at all, since its count may be 0 with an error
         self.counted = _Cells()
-        #: squares of the counts' errors below and above by pairs of coefficients, and where they are not known
+        #: squared errors of the counts below and above by pairs of coefficients, and where they are unknown
         self.errors = _Cells()
         #: (first column, second column) -> column of `errors`
         self.pairs: dict[tuple[int, int], int] = {}
         #: primitive -> applications that count it
         self.needed: dict[str, set[int]] = {}
-        #: (application, system) where a cost is below 0, if only by rounding: `predict` says which it is
+        #: (application, system) with a cost below 0, perhaps by rounding only: `predict` decides
         self.crossed: set[tuple[int, int]] = set()
         counts: list[Count] = []
         rows: list[int] = []
@@ -208,10 +208,10 @@ class _Applications:
         weights: dict[int, Matrix],
         systems: _Systems,
     ) -> None:
-        """Where a line falls below 0, or goes on below 0 beyond its table, at any of a count's arguments."""
+        """Find pairs where a line falls below 0, or continues below 0 beyond its table, at any of a count's arguments."""
         values = {i: _finite(systems.value[:, family.column + i]) for i in weights}
         if _may_hide(family.cost, counts) or any((values[i] < 0.0).any() for i in weights):
-            # The mean of a distribution may be above 0 where one of its parts is not.
+            # The mean of a distribution may be above 0 though one of its parts is not.
             parts = [
                 (row, Count(count.primitive, count.count, arguments))
                 for row, count in zip(rows.tolist(), counts, strict=True)
@@ -241,7 +241,7 @@ def _asks(cost: Cost) -> bool:
 
 
 def _may_hide(cost: Cost, counts: Sequence[Count]) -> bool:
-    """Whether a part of a distribution may take a coefficient off, and so cost less than 0, which the mean does not show."""
+    """Return whether a part of a distribution may subtract a coefficient and so cost less than 0, which the mean hides."""
     if not _asks(cost) or not any(count.distribution for count in counts):
         return False
     beyond = isinstance(cost, TableCost) and cost.outside == "extend"
@@ -250,7 +250,7 @@ def _may_hide(cost: Cost, counts: Sequence[Count]) -> bool:
 
 
 def _weights(cost: Cost, counts: Sequence[Count], owners: Sequence[str]) -> dict[int, Matrix]:
-    """Coefficient -> its weight in each of the counts."""
+    """Return coefficient -> its weight in each of the counts."""
     plain = not any(count.distribution for count in counts)
     if plain and isinstance(cost, ConstantCost):
         return {0: np.ones(len(counts))}
@@ -277,10 +277,10 @@ def predict_many(
         systems: S of them.
 
     Returns:
-        times of shape [A, S], those of `predict` but for rounding.
+        times of shape [A, S], equal to those of `predict` except for rounding.
 
     Raises:
-        RegattaError: as `predict` does of any of the pairs, a cost below 0 too.
+        RegattaError: an error of `predict` for any of the pairs, including a cost below 0.
     """
     level = common_level(*applications, *systems) if applications or systems else math.nan
     check_units(applications, systems)
@@ -299,7 +299,7 @@ def _products(asked: _Applications, held: _Systems, height: int, width: int) -> 
     counted = asked.counted.matrix(0, height, held.width)
     values = _finite(held.value)
     value = counted @ values.T
-    # Where a coefficient is taken off, as beyond a table, its upper error makes the result smaller.
+    # Where a coefficient is subtracted, as beyond a table, its upper error makes the result smaller.
     added, taken = np.maximum(counted, 0.0) ** 2, np.minimum(counted, 0.0) ** 2
     sides = (held.below, held.above), (held.above, held.below)
     down, up = (added @ (_finite(one) ** 2).T + taken @ (_finite(other) ** 2).T for one, other in sides)
@@ -318,7 +318,7 @@ def _products(asked: _Applications, held: _Systems, height: int, width: int) -> 
             side += errors @ products
             if unknown.any():
                 side[unknown @ products > 0.0] = np.nan
-    # Rounding may leave less than nothing of a square.
+    # Rounding may make a square negative.
     low, high = value - np.sqrt(np.maximum(down, 0.0)), value + np.sqrt(np.maximum(up, 0.0))
     return value, np.where(low < 0.0, np.minimum(value, 0.0), low), high
 
@@ -328,13 +328,13 @@ def _finite(matrix: Matrix) -> Matrix:
 
 
 def _spoil(found: Matrix, used: Matrix, undefined: Truth) -> None:
-    """NaN where an application uses what a system has no number for."""
+    """Set NaN where an application uses an undefined number of a system."""
     if undefined.any():
         found[(used != 0.0).astype(float) @ undefined.T.astype(float) > 0.0] = np.nan
 
 
 def _lack(asked: _Applications, held: _Systems, found: tuple[Matrix, Matrix, Matrix]) -> None:
-    """NaN where a system has no cost for what an application counts."""
+    """Set NaN where a system has no cost for a primitive that an application counts."""
     for name, applications in asked.needed.items():
         columns = {family.column for family in held.families.get(name, {}).values()}
         lacking = [at for at, has in enumerate(held.columns) if has.isdisjoint(columns)]

@@ -1,4 +1,4 @@
-"""What was measured of applications on the systems of an experiment: kernel, user and elapsed time of one unit of work."""
+"""Measured kernel, user and elapsed time per unit of work of applications on the systems of an experiment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regatta.spec.vectors import Measured, SystemVector, Value
 from regatta.stats.ratios import welch_log_ratio
 from regatta.store.database import Progress, open_database
 
-#: what is measured -> the metric that says it, of one unit of work
+#: quantity -> its metric, per unit of work
 METRICS: Mapping[str, str] = {
     "elapsed": "elapsed_per_request",
     "kernel": "kernel_time",
@@ -34,27 +34,27 @@ _NS = 1e-9
 
 @dataclass(frozen=True)
 class Wanted:
-    """A benchmark as an application vector names it: `suite/benchmark`, with what was chosen where that matters."""
+    """A benchmark as named by an application vector: `suite/benchmark`, with choices where they matter."""
 
     suite: str
     name: str
     chosen: Mapping[str, str] = field(default_factory=dict)
-    #: of a mix: what is dynamic may be a part of the name as well
+    #: of a mix: the dynamic request; it may also be a part of the name
     dynamic: str = ""
-    #: "": whichever was measured
+    #: "": any measured size
     size: str = ""
 
     @classmethod
     def of(cls, benchmark: str) -> Wanted:
-        """Of `web/apache-static`, or `web/apache-cgi dynamic_percent=30`."""
+        """Parse `web/apache-static`, or `web/apache-cgi dynamic_percent=30`."""
         parts = parts_of_label(benchmark)
         return cls(parts.suite, parts.name, dict(parts.chosen), size=parts.size)
 
     @classmethod
     def mix(cls, parts: Sequence[tuple[str, float]]) -> Wanted | None:
-        """Of a mix of `SUITE/SERVER-static` and `SUITE/SERVER-KIND`, as (benchmark, weight): `SUITE/SERVER-KIND-mix dynamic_percent=N`.
+        """Return the benchmark of a mix of `SUITE/SERVER-static` and `SUITE/SERVER-KIND`, given as (benchmark, weight).
 
-        None where it is no such mix.
+        It is `SUITE/SERVER-KIND-mix dynamic_percent=N`; None for other mixes.
         """
         weights: dict[str, float] = {}
         suites, servers = set(), set()
@@ -71,7 +71,7 @@ class Wanted:
         return cls(suites.pop(), servers.pop(), {DYNAMIC_PERCENT: f"{round(percent, 6):g}"}, kinds[0])
 
     def fits(self, parts: LabelParts) -> bool:
-        """Whether a label is of it, though more may be chosen there (`adds`)."""
+        """Return whether a label matches, though it may contain additional choices (`adds`)."""
         if parts.suite != self.suite or not self.chosen.items() <= parts.chosen.items():
             return False
         if self.size not in ("", parts.size):
@@ -83,7 +83,7 @@ class Wanted:
         return self.name in (name, server) and self.dynamic == parts.chosen.get(DYNAMIC, kind)
 
     def adds(self, parts: LabelParts) -> bool:
-        """Whether a label that fits chooses what is not wanted, so that other work was measured."""
+        """Return whether a matching label has additional choices, so that other work was measured."""
         told = {*self.chosen, DYNAMIC} if self.dynamic else {*self.chosen}
         return not parts.chosen.keys() <= told
 
@@ -95,7 +95,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class MeasuredCell:
-    """The series of one cell that tell how long a unit of work takes."""
+    """The series of one cell with the time per unit of work."""
 
     benchmark: str
     host: str
@@ -103,31 +103,31 @@ class MeasuredCell:
     modifiers: str
     #: as `heap_text` writes it
     heap: str
-    #: metric -> its series, of times alone
+    #: metric -> its series, times only
     series: Mapping[str, CellAnswer]
 
     @property
     def parts(self) -> LabelParts:
-        """Of its label."""
+        """Return the parts of its label."""
         return parts_of_label(self.benchmark)
 
     def is_on(self, host: str, configuration: str, heap: str = "") -> bool:
-        """Whether it is of a system. The runtime of native programs needs no name; without `heap` any will do."""
+        """Return whether the cell is of a system. Native programs need no runtime name; without `heap`, any heap matches."""
         names = {self.configuration, self.modifiers}
         if self.modifiers in ("", NO_MODIFIERS):
             names |= {"", NO_MODIFIERS}
         return host == self.host and configuration in names and heap in ("", self.heap)
 
     def of(self, what: str) -> CellAnswer | None:
-        """The series of a key of `METRICS`."""
+        """Return the series of a key of `METRICS`."""
         return self.series.get(METRICS[what])
 
     def series_of(self, what: str) -> CellAnswer:
-        """The same where it is known to be there."""
+        """Return the series of a key that is known to exist."""
         return self.series[METRICS[what]]
 
     def interval(self, what: str) -> Value:
-        """The mean in ns."""
+        """Return the mean in ns."""
         cell = self.of(what)
         if cell is None:
             return Value(math.nan, reason=f"{self.benchmark} does not report {METRICS[what]}")
@@ -136,7 +136,7 @@ class MeasuredCell:
         return Value(one.point * factor, one.low * factor, one.high * factor, one.n, one.reason)
 
     def measured(self, system: str) -> Measured:
-        """As the model has it."""
+        """Return the measured times as the model uses them."""
         return Measured(
             system, self.interval("elapsed"), self.interval("kernel"), self.interval("user"), "ns"
         )
@@ -160,7 +160,7 @@ class MeasuredExperiment:
         self._cells = _cells_of(cell_answers(samples, facts, REGATTA))
 
     def find(self, wanted: Wanted, system: SystemVector) -> MeasuredCell | str:
-        """The cell of a benchmark on the host and in the configuration of a system vector; else why there is none."""
+        """Return the cell of a benchmark on the host and configuration of a system vector, or why it is missing."""
         host, configuration, heap = (
             system.provenance.get(key, "") for key in ("host", "configuration", "heap")
         )
@@ -187,7 +187,7 @@ class MeasuredExperiment:
         return found[0]
 
     def _other_machine(self, host: str, fingerprint: str) -> str:
-        """Why a vector of a host of that name is of another machine; "" where nothing says so."""
+        """Return why a vector with that host name belongs to another machine; "" without evidence."""
         ours, theirs = self._fingerprints.get(host, "").split("; "), fingerprint.split("; ")
         here, there = (
             "; ".join(sorted({*one} - {*other})) for one, other in ((ours, theirs), (theirs, ours))
@@ -226,7 +226,7 @@ def _cells_of(answers: Iterable[CellAnswer]) -> list[MeasuredCell]:
 
 
 def measured_ratio(a: CellAnswer, b: CellAnswer, level: float) -> Value:
-    """The measured ratio a/b of two series, by Welch on logs: nothing ties their invocations together."""
+    """Return the measured ratio a/b of two series, by Welch on logarithms: their invocations are not paired."""
     first, second = ([sample.value * UNITS[one.unit][1] for sample in one.samples] for one in (a, b))
     found = welch_log_ratio(first, second, level).interval
     return Value(found.point, found.low, found.high, found.n, found.reason)

@@ -1,4 +1,4 @@
-"""Application vectors of workloads: mixes of requests, one application in the place of another, mean requests.
+"""Application vectors of workloads: mixes of requests, replaced applications, mean requests.
 
 Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.2.3.
 """
@@ -14,10 +14,10 @@ from regatta.predict.prediction import common_level
 from regatta.predict.sums import NS, Sum, uncertain
 from regatta.spec.vectors import ApplicationVector, Count, Value
 
-#: applications and their weights, such as requests of each kind; the weights need not add up to 1
+#: applications and their weights, such as requests of each kind; the weights need not sum to 1
 Mix = Sequence[tuple[ApplicationVector, float]]
 
-#: primitives through which a response's body goes, and those that are used once a connection
+#: primitives that transfer the body of a response, and primitives that are used once per connection
 BODY = (
     "tcp_transfer", "tcp_sendfile", "pipe_read", "socket_rw", "file_read", "mmap_read",
 )  # fmt: skip
@@ -25,7 +25,7 @@ CONNECTION = ("tcp_connect",)
 
 
 def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
-    """The mix with weights that add up to 1; what has none is left out.
+    """Return the mix with weights that sum to 1, without applications of weight 0.
 
     Raises:
         RegattaError: a weight is negative or not finite, all are 0, or units of work differ.
@@ -43,7 +43,7 @@ def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
     largest = max((weight for _, weight in mix), default=0.0)
     if not largest > 0.0:
         raise RegattaError("mix", "a weight above 0", "none", "give one application a weight")
-    # By a power of two, which is exact: the sum of large weights would be beyond every number.
+    # Scaling by a power of two is exact; the sum of large weights would overflow.
     power = math.frexp(largest)[1]
     scaled = [(application, math.ldexp(weight, -power)) for application, weight in mix]
     whole = math.fsum(weight for _, weight in scaled)
@@ -51,18 +51,18 @@ def normalized(mix: Mix) -> list[tuple[ApplicationVector, float]]:
 
 
 def mixed(name: str, mix: Mix) -> ApplicationVector:
-    """The vector of the mean unit of work of a mix.
+    """Return the vector of the mean unit of work of a mix.
 
-    Counts of one primitive with the same arguments are added, their intervals by MOVER. The user time is the mean where all
-    have one, and otherwise none. Each is said to be made of as many invocations as the least of its uncertain parts; what
-    is of one invocation is uncertain, though it has no width: nobody knows how much it varies.
+    Counts of one primitive with the same arguments are added, their intervals by MOVER. The user time is the mean if all parts
+    have one, else undefined. The number of invocations of each value is the least of its uncertain parts. A value from a single
+    invocation is uncertain although its interval has no width: its variation is unknown.
 
     Args:
         name: of the new vector.
         mix: applications and weights, such as `[(static, 0.7), (cgi, 0.3)]`.
 
     Raises:
-        RegattaError: the mix is none (`normalized`), or its vectors have intervals of different levels.
+        RegattaError: the mix is invalid (`normalized`), or its vectors have intervals of different levels.
     """
     parts = normalized(mix)
     level = common_level(*(application for application, _ in parts))
@@ -93,7 +93,7 @@ def mixed(name: str, mix: Mix) -> ApplicationVector:
 
 
 def _where(parts: Mix) -> dict[str, str]:
-    """Where all of them were traced, if that is one place."""
+    """Return where all of them were traced, if that is one place."""
     first = parts[0][0].provenance
     return {
         key: first[key]
@@ -108,7 +108,7 @@ def _entry(count: Count) -> Hashable:
 
 
 def _invocations(numbers: Sequence[Value]) -> int:
-    """The least that an uncertain part is made of: an interval is no surer than that says. 0 where none tells."""
+    """Return the least number of invocations of an uncertain part, which limits the precision of an interval; 0 if unknown."""
     told = [
         (number.low == number.value == number.high and number.n > 1, number.n)
         for number in numbers
@@ -131,7 +131,7 @@ def _mean_user_time(parts: Mix) -> Value | None:
 
 
 def replaced(mix: Mix, others: Mapping[str, ApplicationVector]) -> list[tuple[ApplicationVector, float]]:
-    """The mix with applications in the place of others (`cgi=fastcgi`), with the weights that those had.
+    """Return the mix with some applications replaced (`cgi=fastcgi`), which keep their weights.
 
     Raises:
         RegattaError: the mix has no application of that name.
@@ -146,11 +146,11 @@ def replaced(mix: Mix, others: Mapping[str, ApplicationVector]) -> list[tuple[Ap
 
 
 def connections_per_request(persistent: float, requests: float) -> float:
-    """Mean TCP connections a request.
+    """Return the mean number of TCP connections per request.
 
     Args:
-        persistent: share of the requests that come through persistent connections, 0 to 1.
-        requests: requests of each persistent connection, 1 or more; the others have a connection each.
+        persistent: share of the requests on persistent connections, 0 to 1.
+        requests: requests per persistent connection, 1 or more; each other request has a separate connection.
 
     Raises:
         RegattaError: a value is outside its range.
@@ -169,19 +169,19 @@ def averaged(
     mean_bytes: float | None = None,
     connections: float | None = None,
 ) -> ApplicationVector:
-    """The vector of a workload's mean request, from that of the one request that was traced.
+    """Return the vector of a workload's mean request, from that of the one request that was traced.
 
-    An entry of `BODY` carries the response where what it moves is at least the traced size; others, such as the
-    reading of the request, stay. Counts of bytes, which have headers in them, grow by the difference of the sizes; one call of a whole body has the
-    new size as its `bytes`; where it takes several calls, as many more calls are made. Exact numbers: intervals of counts keep their
-    distances.
+    An entry of `BODY` carries the response if it moves at least the traced size; other entries, such as the reading of the
+    request, are kept. Counts of bytes, which include headers, grow by the difference of the sizes. One call for a whole body
+    gets the new size as its `bytes`; if it takes several calls, their number grows in proportion. These changes are exact:
+    intervals of counts keep their distances.
 
     Args:
         application: the vector of one request.
         name: of the new vector; the old one when "".
         traced_bytes: size of the response that was traced, above 0.
         mean_bytes: mean size of the workload's responses.
-        connections: TCP connections a request (`connections_per_request`); as traced when None.
+        connections: TCP connections per request (`connections_per_request`); as traced when None.
 
     Raises:
         RegattaError: one of the sizes is missing or not above 0, or connections are negative.

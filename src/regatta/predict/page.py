@@ -1,4 +1,4 @@
-"""The page of predictions: ranking beside what was measured, contributions, speed-ups, what would pay."""
+"""The HTML page of predictions: ranking with measurements, contributions, speed-ups, savings."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def write_predictions(forecast: Forecast, path: Path) -> None:
     """Write predictions as one self-contained HTML file.
 
     Args:
-        forecast: what was predicted.
-        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+        forecast: the predictions.
+        path: the file to write; its folder is created if missing. The write is atomic.
 
     Raises:
         StoreError: the file cannot be written.
@@ -47,7 +47,7 @@ def write_predictions(forecast: Forecast, path: Path) -> None:
 
 
 def question_of(forecast: Forecast) -> str:
-    """What the page answers."""
+    """Return the question that the page answers."""
     names = ", ".join(one.application.name for one in forecast.applications)
     changed = (
         f", with {', '.join(f'{c.primitive} {c.text}' for c in forecast.changes)}" if forecast.changes else ""
@@ -56,7 +56,7 @@ def question_of(forecast: Forecast) -> str:
 
 
 def sections_of_forecast(forecast: Forecast) -> list[Section]:
-    """The sections that have something to show."""
+    """Return the sections that have content."""
     found = [
         _ranking(forecast),
         _speed_ups(forecast),
@@ -158,7 +158,7 @@ def _speed_ups(forecast: Forecast) -> Section | None:
     )
 
 
-# What would pay
+# Savings
 
 
 def _savings(forecast: Forecast) -> Section | None:
@@ -174,7 +174,7 @@ def _savings(forecast: Forecast) -> Section | None:
     return Section("savings", "What pays", "Which primitive pays most?", words, tables=tables)
 
 
-# The vectors
+# Vectors
 
 
 def _vectors(forecast: Forecast) -> Section:

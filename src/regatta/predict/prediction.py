@@ -1,13 +1,14 @@
-"""What an application takes on a system: the sum of cost x count, with the interval that both sides' errors make.
+"""Predicted time of an application on a system: the sum of cost x count, with an interval from the errors of both vectors.
 
-Everything is reported in nanoseconds, whatever the units of the vectors, so that systems can be compared.
+All results are in nanoseconds, for any units of the vectors, so that systems can be compared.
 
 The interval is MOVER's. With the time T = sum of n_e w_ek c_k (counts n, weights w by the arguments, coefficients of costs c),
-each coefficient moves T by N_k = sum of n_e w_ek, all entries that use it together, and each count by the cost of its entry:
-low = T - sqrt(sum of (N_k (c_k - low of c_k))^2 + sum of (C_e (n_e - low of n_e))^2), high likewise. Coefficients are taken as
-independent of each other, which they are not quite. Noise within an invocation makes the two of one fitted line err in opposite directions:
-of that the interval is too wide. Where whole invocations are slow or fast, the parts of a line, and all primitives of one benchmark, err
-together: of that the interval is too narrow.
+each coefficient moves T by N_k = sum of n_e w_ek, over all entries that use it, and each count by the cost of its entry:
+low = T - sqrt(sum of (N_k (c_k - low of c_k))^2 + sum of (C_e (n_e - low of n_e))^2), high likewise.
+
+The formula assumes independent coefficients, which is an approximation. Noise within an invocation gives the two coefficients
+of a fitted line opposite errors: this makes the interval too wide. Slow or fast invocations give the coefficients of a line,
+and all primitives of one benchmark, common errors: this makes the interval too narrow.
 
 Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 3.1.1.
 """
@@ -32,19 +33,19 @@ from regatta.spec.vectors import (
     Value,
 )
 
-#: of the predicted time: as much may be of primitives of which nobody knows the user share; an interval has all that they may be
+#: of the predicted time: maximum part of primitives with an unknown user share; the interval covers all their possible shares
 LITTLE = 0.05
 _ANY_SHARE = Value(0.5, 0.0, 1.0)
 
-#: which part of a time: all of it, what the kernel takes, what is spent in user mode
+#: part of a time: all of it, the kernel's, or that in user mode
 Part = Literal["time", "kernel", "user"]
 
 
 @dataclass(frozen=True)
 class Use:
-    """An entry of an application vector beside the cost that a system has for it."""
+    """An entry of an application vector with its cost on a system."""
 
-    #: place in the application's counts
+    #: index in the application's counts
     number: int
     count: Count
     #: None: the system has no cost for it
@@ -56,22 +57,22 @@ class Use:
 
     @property
     def counts_nothing(self) -> bool:
-        """Its count is exactly 0: it is as if it were not there."""
+        """Return whether its count is exactly 0, so that the entry has no effect."""
         return self.count.count.value == 0.0 == self.count.count.low == self.count.count.high
 
     @property
     def cost(self) -> float:
-        """Of one operation, in ns; NaN where there is none."""
+        """Return the cost of one operation in ns; NaN without a cost."""
         if self.primitive is None:
             return math.nan
         return sum(self.coefficients[number].value * weight for number, weight in self.weights) * self.factor
 
 
 def uses(application: ApplicationVector, system: SystemVector) -> list[Use]:
-    """Each entry of the application beside its cost on the system.
+    """Return each entry of the application with its cost on the system.
 
     Raises:
-        RegattaError: a cost needs an argument that the entry has not, or is below 0 there.
+        RegattaError: a cost needs an argument that the entry lacks, or is below 0 there.
     """
     factor = NS[system.time_unit]
     found = []
@@ -88,7 +89,7 @@ def uses(application: ApplicationVector, system: SystemVector) -> list[Use]:
 
 
 def missing_of(found: Iterable[Use]) -> tuple[str, ...]:
-    """Primitives that count and that the system has no cost for, each once."""
+    """Return the primitives with a count but without a cost on the system, each once."""
     return tuple(
         dict.fromkeys(
             use.count.primitive for use in found if use.primitive is None and not use.counts_nothing
@@ -97,8 +98,10 @@ def missing_of(found: Iterable[Use]) -> tuple[str, ...]:
 
 
 def total(application: ApplicationVector, system: SystemVector, part: Part = "time") -> Sum:
-    """The predicted time in ns, as a sum that knows its sources: `(name, primitive, coefficient)` of the system,
-    `(name, entry)` of the application. Differences and ratios of such sums share what they have in common.
+    """Return the predicted time in ns, as a sum with its sources.
+
+    Sources are `(name, primitive, coefficient)` of the system and `(name, entry)` of the application. Differences and ratios of
+    such sums share common sources.
 
     Raises:
         RegattaError: an argument is missing.
@@ -107,9 +110,9 @@ def total(application: ApplicationVector, system: SystemVector, part: Part = "ti
 
 
 def total_of(found: Sequence[Use], application: str, system: str, part: Part = "time") -> Sum:
-    """The sum of some entries.
+    """Return the sum of some entries.
 
-    The kernel's and the user's part are not known where more than `LITTLE` of the time is of primitives without a user share.
+    The kernel and user parts are undefined if primitives without a user share take more than `LITTLE` of the time.
     """
     missing = missing_of(found)
     if missing:
@@ -127,7 +130,7 @@ def total_of(found: Sequence[Use], application: str, system: str, part: Part = "
         if part != "time" and math.isnan(share.value):
             unknown += count.value * cost
             why_unknown = why_unknown or share.reason or f"the user share of {name} is not known"
-            # One source, so that the interval holds what all of them together may be.
+            # One source, so that the interval covers their joint range.
             whose, share = ("user_share", system, ""), _ANY_SHARE
         kept = {"time": 1.0, "kernel": 1.0 - share.value, "user": share.value}[part]
         value += count.value * cost * kept
@@ -148,7 +151,7 @@ def total_of(found: Sequence[Use], application: str, system: str, part: Part = "
 
 
 def _why_unknown(number: Value) -> str:
-    """The reason of a number that is not known, or whose interval is not."""
+    """Return why a number or its interval is undefined."""
     return "" if math.isfinite(number.low) and math.isfinite(number.high) else number.reason
 
 
@@ -160,19 +163,19 @@ def _add(
 
 
 def predict(application: ApplicationVector, system: SystemVector) -> Prediction:
-    """Predict what one unit of an application's work takes on a system.
+    """Predict the time of one unit of an application's work on a system.
 
     Args:
-        application: how often it uses each primitive.
-        system: what each costs.
+        application: counts of each primitive.
+        system: cost of each primitive.
 
     Returns:
-        the prediction in ns: time, kernel's and user's part with intervals at the vectors' level, and a row for each of the
-        application's entries, in its order. Where the system lacks primitives the time is NaN, and they are in `missing`; an
-        entry that counts exactly 0 needs no cost, takes no time and has no share.
+        the prediction in ns: time, kernel and user part with intervals at the vectors' level, and a row for each of the
+        application's entries, in its order. If the system lacks primitives, the time is NaN and `missing` lists them. An
+        entry with a count of exactly 0 needs no cost, takes no time and has no share.
 
     Raises:
-        RegattaError: an argument is missing, a cost is below 0, or both vectors have intervals, of different levels.
+        RegattaError: an argument is missing, a cost is below 0, or the vectors have intervals of different levels.
     """
     found = uses(application, system)
     level = common_level(application, system)
@@ -210,7 +213,7 @@ def _contribution(use: Use, application: str, system: str, whole: float) -> Cont
 
 
 def _shown_arguments(count: Count) -> dict[str, float]:
-    """The arguments of an entry; of a distribution the means."""
+    """Return the arguments of an entry; of a distribution the means."""
     if not count.distribution:
         return dict(count.arguments)
     shares = math.fsum(part.share for part in count.distribution)
@@ -225,14 +228,14 @@ def _shown_arguments(count: Count) -> dict[str, float]:
 
 
 def check_units(applications: Iterable[ApplicationVector], systems: Iterable[SystemVector]) -> None:
-    """That a count means the same on every system: what several have a cost of is of one unit.
+    """Check that a count has the same meaning on every system: costs of a primitive must have the same unit.
 
     Args:
-        applications: whose primitives are looked at.
-        systems: that are compared.
+        applications: their primitives are checked.
+        systems: the systems to compare.
 
     Raises:
-        RegattaError: a primitive costs so much a byte on one and so much a MiB, say, on another.
+        RegattaError: a cost has different units, such as per byte on one system and per MiB on another.
     """
     used = {count.primitive for application in applications for count in application.counts}
     first: dict[str, SystemVector] = {}
@@ -248,7 +251,7 @@ def check_units(applications: Iterable[ApplicationVector], systems: Iterable[Sys
 
 
 def has_intervals(vector: ApplicationVector | SystemVector) -> bool:
-    """Whether any number of a vector is uncertain, so that its level means something."""
+    """Return whether any number of a vector is uncertain, so that its level has a meaning."""
     if isinstance(vector, ApplicationVector):
         user = [] if vector.user_time is None else [vector.user_time]
         return any(not _exact(number) for number in (*(count.count for count in vector.counts), *user))
@@ -264,10 +267,10 @@ def _exact(number: Value) -> bool:
 
 
 def common_level(*vectors: ApplicationVector | SystemVector) -> float:
-    """The level of the intervals of vectors that are used together.
+    """Return the level of the intervals of vectors that are used together.
 
     Raises:
-        RegattaError: two that have intervals have different levels.
+        RegattaError: two vectors with intervals have different levels.
     """
     if len({vector.level for vector in vectors}) == 1:
         return vectors[0].level

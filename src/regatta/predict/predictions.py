@@ -1,4 +1,4 @@
-"""Predictions beside what was measured: applications on systems, at the three levels of rank, ratio and time."""
+"""Compare predictions with measurements: applications on systems, at the three levels of rank, ratio and time."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ from regatta.predict.vector_sources import SystemSource
 from regatta.predict.words import sentences_of, warnings_of
 from regatta.spec.vectors import ApplicationVector, Measured, SystemVector, Value
 
-#: what is compared, what matters most first
+#: compared quantities, the most important first
 LEVELS = ("elapsed", "kernel", "user")
-#: names of the configuration of a machine as it is
+#: names of the configuration of an unmodified machine
 _BARE = ("", "none", "native")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """An application that is to be predicted. `parts`: of a mix, with their weights."""
+    """A requested application. `parts`: of a mix, with their weights."""
 
     vector: ApplicationVector
     parts: tuple[tuple[ApplicationVector, float], ...] = ()
 
     @property
     def mix(self) -> Mix:
-        """Its parts, or itself alone."""
+        """Return its parts, or itself alone."""
         return self.parts or as_mix(self.vector)
 
     def wanted(self, benchmark: str) -> Wanted | None:
-        """Which benchmark measures it; None where nothing says so."""
+        """Return the benchmark that measures it; None if unknown."""
         if benchmark:
             return Wanted.of(benchmark)
         if self.parts:
@@ -63,29 +63,29 @@ class Asked:
 
 @dataclass(frozen=True)
 class Replaced:
-    """A part of an application is to be replaced by another."""
+    """A request to replace a part of an application."""
 
     before: Asked
     after: Asked
 
     @property
     def names(self) -> tuple[tuple[str, str], ...]:
-        """(old, new) of what is another."""
+        """Return (old, new) of the parts that differ."""
         pairs = zip(self.before.mix, self.after.mix, strict=True)
         return tuple((old.name, new.name) for (old, _), (new, _) in pairs if old.name != new.name)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked in one call."""
+    """One request."""
 
     applications: tuple[Asked, ...]
     systems: tuple[SystemSource, ...]
-    #: further experiments in which measured times are looked for
+    #: further experiments to search for measured times
     measured: tuple[Path, ...] = ()
-    #: suite/benchmark instead of those that the applications name
+    #: suite/benchmark that overrides those of the applications
     benchmark: str = ""
-    #: primitive -> how its cost is changed
+    #: primitive -> change of its cost
     changes: Mapping[str, what_if.Change] = field(default_factory=dict)
     replaced: tuple[Replaced, ...] = ()
     optimise: bool = False
@@ -93,17 +93,17 @@ class Request:
 
 
 def forecast_of(request: Request) -> Forecast:
-    """Predict, and look up what was measured.
+    """Predict, and look up measurements.
 
     Args:
         request: at least one application and one system.
 
     Returns:
-        each application on each system, with what the measured times say of it.
+        each application on each system, compared with the measured times.
 
     Raises:
         StoreError: an experiment cannot be read.
-        RegattaError: a cost needs an argument that the application does not give, or a change names what is not there.
+        RegattaError: a cost needs an argument that the application lacks, or a change has an unknown name.
     """
     level = request.level or request.systems[0].vector.level
     request = _at_level(request, level)
@@ -113,7 +113,7 @@ def forecast_of(request: Request) -> Forecast:
 def _at_level(request: Request, level: float) -> Request:
     def asked(one: Asked) -> Asked:
         parts = tuple((at_level(part, level), weight) for part, weight in one.parts)
-        # Each part has its own number of traces, which the mix has not.
+        # Each part has a different number of traces, which the mix loses.
         return Asked(mixed(one.vector.name, parts) if parts else at_level(one.vector, level), parts)
 
     return replace(
@@ -126,7 +126,7 @@ def _at_level(request: Request, level: float) -> Request:
 
 
 def _named_apart(systems: Sequence[SystemSource]) -> tuple[SystemSource, ...]:
-    """Systems of one name get their experiment before it, or else a number behind it."""
+    """Make the names of systems unique by an experiment prefix, or else a number suffix."""
     seen: dict[str, int] = {}
     found = []
     for one in systems:
@@ -142,7 +142,7 @@ def _named_apart(systems: Sequence[SystemSource]) -> tuple[SystemSource, ...]:
 
 @dataclass(frozen=True)
 class _Held:
-    """Predictions held against what was measured. `ratios`: of the measured times of two systems, which say whether they differ."""
+    """Predictions compared with measurements. `ratios`: of the measured times of two systems, which show whether they differ."""
 
     comparison: Comparison
     ratios: Mapping[tuple[str, str], Value]
@@ -150,14 +150,14 @@ class _Held:
 
 @dataclass
 class _Forecaster:
-    """Works on one request."""
+    """Processes one request."""
 
     request: Request
     level: float
     _experiments: dict[Path, MeasuredExperiment] = field(default_factory=dict)
 
     def forecast(self) -> Forecast:
-        """All of it."""
+        """Return the complete forecast."""
         applications = tuple(map(self._application, self.request.applications))
         speed_ups = tuple(
             self._speed_up(one, source) for one in self.request.replaced for source in self.request.systems
@@ -175,7 +175,7 @@ class _Forecaster:
         cells = {source.vector.name: self._measured(asked, source) for source in self.request.systems}
         before = {source.vector.name: source.vector for source in self.request.systems}
         systems = {name: self._changed(vector) for name, vector in before.items()}
-        # What the user time has in it is of systems as they are, whatever is asked for.
+        # The user time includes costs of the unchanged systems, for any requested change.
         traced_on = {name: traced or vector for name, vector in before.items()}
         ranking = rank(application, list(systems.values()), what, traced_on)
         rows = tuple(
@@ -195,10 +195,10 @@ class _Forecaster:
         )
 
     def _traced_on(self, application: ApplicationVector) -> SystemVector | None:
-        """The system on which the application's user time was measured, where it is one of those that are asked for.
+        """Return the system on which the application's user time was measured, if it is in the request.
 
-        The same machine, by its fingerprint, in its plain configuration unless the application names another; a vector that
-        tells no fingerprint may name a host.
+        It is the same machine, by its fingerprint, in its plain configuration unless the application names another. A vector
+        without a fingerprint may name a host.
         """
         told = application.provenance
         key = "fingerprint" if told.get("fingerprint") else "host"
@@ -244,11 +244,11 @@ class _Forecaster:
             user = positive(own.plus(quantity(application, system, "user")).interval())
         measured = None
         if isinstance(cell, MeasuredCell) and not self.request.changes:
-            # What was measured is of the system as it is.
+            # The measurement is of the unchanged system.
             measured = cell.measured(system.name)
         ratios, covered, warning = {}, "", ""
         if measured is not None:
-            # What was measured of kernel and user is the processor's time alone.
+            # Measured kernel and user times are processor time only.
             unlike = Value(math.nan, reason=shared_processor(system))
             kernel = unlike if unlike.reason else prediction.kernel
             predicted = {"elapsed": elapsed, "kernel": kernel, "user": unlike if unlike.reason else user}
@@ -267,7 +267,7 @@ class _Forecaster:
         traced_on: TracedOn,
         cells: Mapping[str, MeasuredCell | str],
     ) -> _Held | None:
-        """The predictions held against what was measured; None where that is of fewer than two systems."""
+        """Return the predictions compared with measurements; None with measurements of fewer than two systems."""
         known = {name: cell for name, cell in cells.items() if isinstance(cell, MeasuredCell)}
         what: Compared = "kernel"
         if application.user_time is not None and all(cell.of("elapsed") for cell in known.values()):
@@ -358,14 +358,14 @@ class _Forecaster:
         system = self._changed(source.vector)
         user = None
         if isinstance(before, MeasuredCell) and before.of("user") is not None:
-            # Of the workload as it runs there, which is better than the mean of its parts where they were traced.
+            # Of the workload as measured there, which is better than the mean of its parts from their traces.
             user = before.interval("user")
         shared = shared_processor(system)
         if shared:
             user = Value(math.nan, reason=shared)
 
         def traced(application: ApplicationVector) -> SystemVector:
-            # What the user time has in it is of systems as they are, whatever is asked for.
+            # The user time includes costs of the unchanged systems, for any requested change.
             return self._traced_on(application) or source.vector
 
         found = speedup(one.before.mix, one.after.mix, system, user, traced)
@@ -388,7 +388,7 @@ class _Forecaster:
 def _ratios(
     predicted: Mapping[str, Value], measured: Measured, application: ApplicationVector
 ) -> dict[str, Value]:
-    """Predicted over measured, where both are; without a measured time in user mode nothing but the kernel's compares."""
+    """Return predicted divided by measured, where both exist; without a user time only for the kernel."""
     found = {}
     for what in LEVELS if application.user_time is not None else ("kernel",):
         real: Value = getattr(measured, what)

@@ -1,4 +1,4 @@
-"""How many rounds a target takes, by the spread in what is recorded already."""
+"""Estimate the number of rounds that reach a target, from the spread of existing records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regatta.planner.plan import HostPlan
 from regatta.planner.stopping import block_groups, t_quantiles
 from regatta.store.folder import Folder
 
-#: where a spec has no target
+#: if a spec has no target
 _TARGET_PERCENT = 1.0
 #: quantiles for more degrees of freedom than this differ in the third digit
 _MOST_DF = 200
@@ -24,17 +24,17 @@ _ALL_ROUNDS = 1 << 31
 
 
 def propose_rounds(experiment: Experiment, plans: Mapping[str, HostPlan], folder: Folder) -> dict[str, Any]:
-    """Propose how many rounds to run.
+    """Propose a number of rounds.
 
     Args:
-        experiment: its target, or 1 % where its number of rounds is fixed.
+        experiment: its target, or 1 % if its number of rounds is fixed.
         plans: host -> plan.
-        folder: of the experiment. Records count whatever plan asked for them, as long as their cells are the same.
+        folder: of the experiment. Records of any plan count if their cells are the same.
 
     Returns:
-        `target_percent`; `comparisons`: host, `a` and `b` (labels; `b` is null where a cell is alone in its group), `parameters`,
-        `n` blocks so far, `sd` of their differences of logs, `reached_percent` (half-width now) and `rounds` in all, null where
-        fewer than 3 blocks tell of the spread; `rounds`: the most that one of them takes, null when nothing is known; `words`.
+        `target_percent`; `comparisons`: host, `a` and `b` (labels; `b` is null if a cell is alone in its group), `parameters`,
+        `n` blocks so far, `sd` of their differences of logs, `reached_percent` (half-width now) and `rounds` in total, null with
+        fewer than 3 blocks; `rounds`: the maximum over comparisons, null if unknown; `words`.
 
     Raises:
         OSError: a journal cannot be read.

@@ -1,4 +1,4 @@
-"""Where a cost is used at arguments at which nobody measured it: a line or a table goes on there by assumption alone."""
+"""Find costs that are used outside of their measured range: there, a line or a table is extrapolated."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from regatta.spec.vectors import ApplicationVector, PrimitiveCost, SystemVector,
 
 
 def measured_ranges(primitive: PrimitiveCost) -> Mapping[str, tuple[float, float]]:
-    """Argument -> the least and the largest at which it was measured; arguments of which nobody tells are left out.
+    """Return argument -> its measured range, without arguments of unknown range.
 
-    Those of a table are told by its points.
+    The range of a table follows from its points.
     """
     cost = primitive.cost
     if not isinstance(cost, TableCost):
@@ -23,11 +23,11 @@ def measured_ranges(primitive: PrimitiveCost) -> Mapping[str, tuple[float, float
 
 
 def beyond(application: ApplicationVector, system: SystemVector) -> tuple[Beyond, ...]:
-    """The uses of costs outside of what was measured, one for each primitive and argument, the largest time first.
+    """Return the uses of costs outside of the measured range, one per primitive and argument, the largest time first.
 
     Args:
-        application: its vector; of a distribution each part is looked at.
-        system: what it runs on. Ranges that its vector does not tell hold everything.
+        application: its vector; of a distribution each part is checked.
+        system: its vector. An argument without a range is unlimited.
 
     Raises:
         RegattaError: an argument is missing.

@@ -1,12 +1,12 @@
-"""Systems in the order of an application's predicted time, which of them the prediction cannot tell apart, and whether they are ordered right.
+"""Rank systems by an application's predicted time, with groups that cannot be distinguished, and check the order.
 
-Two systems are told apart when the interval of the *difference* of their times does not hold 0. Whether their two intervals overlap is another
-and worse question: both times are made with the same counts, whose errors move both the same way and so cancel but for the difference of the
-costs; and even of independent intervals two may overlap though the difference is clear (half the squares' sum against the sum). Where the
-intervals do not overlap the systems are told apart; the other way round does not hold.
+Two systems are distinguished if the interval of the *difference* of their times excludes 0. Overlap of their two intervals is
+a different and weaker criterion. Both times use the same counts, whose errors move both in the same direction and so cancel,
+except for the difference of the costs. Even independent intervals may overlap though the difference is clear (square root of
+the sum of squares against the sum). Systems whose intervals do not overlap are distinguished; the converse is false.
 
-A pair that differs significantly as measured is ordered `right` or `wrong` where the prediction tells it apart, and is `open` where it cannot.
-An open pair is not a right one, whichever way its values happen to lie.
+A pair with a significant measured difference is ordered `right` or `wrong` if the prediction distinguishes it, else it is
+`open`. An open pair never counts as right, whatever the order of its values.
 
 Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 3.3.
 """
@@ -33,7 +33,7 @@ class Pair:
 
     first: str
     second: str
-    #: whether the interval of the difference leaves out 0
+    #: whether the interval of the difference excludes 0
     told_apart: bool
 
 
@@ -42,11 +42,11 @@ class Ranking:
     """Systems by predicted time, the fastest first; those that lack primitives come last."""
 
     systems: tuple[str, ...]
-    #: system -> its predicted time in ns, not finite where primitives are lacking
+    #: system -> its predicted time in ns, not finite if primitives are missing
     times: Mapping[str, Sum]
-    #: of all systems that have a time, in their order
+    #: all systems with a time, in their order
     pairs: tuple[Pair, ...]
-    #: systems that follow each other and of which no two can be told apart; a system may be in two groups
+    #: consecutive systems that cannot be distinguished pairwise; a system may be in two groups
     groups: tuple[tuple[str, ...], ...]
 
 
@@ -56,16 +56,16 @@ def rank(
     what: Quantity = "time",
     traced_on: TracedOn | None = None,
 ) -> Ranking:
-    """Order systems by the predicted time of an application.
+    """Rank systems by the predicted time of an application.
 
     Args:
         application: its vector.
-        systems: one at least, each with a name of its own.
-        what: the time that is compared: of the primitives, of their part in the kernel, or elapsed with the user time.
+        systems: at least one, with unique names.
+        what: the compared time: of the primitives, of their part in the kernel, or elapsed with the user time.
         traced_on: with `elapsed`, where the user time was measured.
 
     Raises:
-        RegattaError: no system, two with one name, or what `predict` refuses.
+        RegattaError: no system, a duplicate name, or an error of `predict`.
     """
     _check([system.name for system in systems])
     common_level(application, *systems)
@@ -94,7 +94,7 @@ def _last_if_unknown(value: float) -> float:
 
 
 def _groups(names: Sequence[str], alike: set[tuple[str, str]]) -> tuple[tuple[str, ...], ...]:
-    """The longest runs in which all are alike, as compact letters mark them."""
+    """Return the longest runs in which all are alike, as a compact letter display marks them."""
     found: list[tuple[str, ...]] = []
     covered = 0
     for start in range(len(names)):
@@ -107,7 +107,7 @@ def _groups(names: Sequence[str], alike: set[tuple[str, str]]) -> tuple[tuple[st
     return tuple(found)
 
 
-# Beside what was measured
+# Comparison with measurements
 
 #: the times that are both predicted and measured
 Compared = Literal["kernel", "elapsed"]
@@ -115,17 +115,17 @@ Compared = Literal["kernel", "elapsed"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How well an application's systems are ordered."""
+    """Quality of the order of an application's systems."""
 
     quantity: Compared
     #: system -> its predicted time, in ns
     times: Mapping[str, Sum]
-    #: of each two systems that were measured
+    #: for each pair of measured systems
     verdicts: Mapping[frozenset[str], Verdict]
 
     @property
     def ranked_right(self) -> bool:
-        """Whether every pair that differs significantly is told apart, and ordered right, and there is one."""
+        """Return whether at least one pair differs significantly, and all such pairs are distinguished and ordered right."""
         judged = [verdict for verdict in self.verdicts.values() if verdict in ("right", "wrong", "open")]
         return bool(judged) and set(judged) == {"right"}
 
@@ -142,15 +142,15 @@ def compared(
 
     Args:
         application: its vector.
-        systems: those that were not measured are left out.
+        systems: those without a measurement are omitted.
         measured: system -> its time for the same unit of work, in ns.
         what: time in the kernel, or elapsed with the user time.
-        differ: of pairs of names, whether their measured times differ significantly, where a better test than that of the intervals was
-            made (of blocks); of the others the interval of the ratio says it.
+        differ: pair of names -> whether their measured times differ significantly, from a better test than the intervals (of
+            blocks). For other pairs the interval of the ratio decides.
         traced_on: with `elapsed`, where the user time was measured.
 
     Raises:
-        RegattaError: what `rank` refuses.
+        RegattaError: an error of `rank`.
     """
     real = {
         name: uncertain(time, ("measured", name))
@@ -174,7 +174,7 @@ def compared(
 
 
 def _verdict(predicted: Value, measured: Value, differs: bool | None) -> Verdict:
-    """Of the ratios of the second system's times to the first's."""
+    """Return the verdict on the ratios of the second system's time to the first's."""
     if differs is None:
         if math.isnan(measured.low):
             return "unknown"

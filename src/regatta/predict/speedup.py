@@ -1,7 +1,7 @@
-"""How many times as fast a workload becomes when one application takes the place of another.
+"""Predict the speed-up of a workload when one application replaces another.
 
 Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, section 6.3.3.3:
-r = s1 / s2 of the predicted times in the kernel, and r' = (s1 + u) / (s2 + u) with the user time u, which stays what it was.
+r = s1 / s2 of the predicted kernel times, and r' = (s1 + u) / (s2 + u) with the constant user time u.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from regatta.predict.sums import Sum, positive, ratio
 from regatta.predict.times import Quantity, own_user_time, quantity, user_time
 from regatta.spec.vectors import ApplicationVector, SystemVector, Value
 
-#: an application -> the system on which its user time was measured; None: the one that is predicted for
+#: an application -> the system on which its user time was measured; None: the system of the prediction
 TracedWhere = Callable[[ApplicationVector], SystemVector | None]
 
 
 @dataclass(frozen=True)
 class Speedup:
-    """A predicted speed-up on one system, in three ways."""
+    """A predicted speed-up on one system, in three variants."""
 
-    #: u: user time of one unit of work before, in ns: measured there, or brought there from where the applications were traced
+    #: u: user time per unit of work before, in ns: measured there, or scaled from where the applications were traced
     user: Value
-    #: r = s1 / s2 of the predicted times in the kernel
+    #: r = s1 / s2 of the predicted kernel times
     kernel: Value
-    #: r' = (s1 + u) / (s2 + u): the user time stays, as the thesis has it
+    #: r' = (s1 + u) / (s2 + u): with constant user time, as in the thesis
     user_stays: Value
-    #: each workload with the user time of its own applications, (s1 + u1) / (s2 + u2): of the predicted elapsed times
+    #: (s1 + u1) / (s2 + u2), of the predicted elapsed times: each workload with the user time of its applications
     own_user: Value
 
 
@@ -42,21 +42,21 @@ def speedup(
 ) -> Speedup:
     """Predict the speed-up from one workload to another on a system.
 
-    Costs that both have, and counts of applications in both mixes, act on both sides of the ratio; so does u.
+    Common costs, and counts of applications in both mixes, affect both sides of the ratio; so does u.
 
     Args:
-        before: applications and weights as they are, such as `[(static, 0.7), (cgi, 0.3)]`.
-        after: the same with others in their place (`mixing.replaced`).
-        system: what they run on. Neither formula holds between two systems: their user times differ.
-        user: user time of one unit of work before, in ns, as measured there; when None the mean of the applications', each
-            brought from where it was measured.
+        before: current applications and weights, such as `[(static, 0.7), (cgi, 0.3)]`.
+        after: the mix with replacements (`mixing.replaced`).
+        system: the system for both. Neither formula holds between two systems: their user times differ.
+        user: user time per unit of work before, in ns, as measured there; when None the mean over the applications, each
+            scaled from where it was measured.
         traced: where each application's user time was measured.
 
     Returns:
-        the speed-ups; what needs the user time is NaN with a reason where that was not measured.
+        the speed-ups. Without a measured user time, those that need it are NaN with a reason.
 
     Raises:
-        RegattaError: a mix is none, or what `predict` refuses.
+        RegattaError: a mix is invalid, or an error of `predict`.
     """
     first, second = normalized(before), normalized(after)
     common_level(system, *(application for application, _ in (*first, *second)))
@@ -91,5 +91,5 @@ def _user(mix: Mix, system: SystemVector, user: Value | None, traced: TracedWher
 
 
 def as_mix(application: ApplicationVector) -> Mix:
-    """One application alone."""
+    """Return a mix of one application."""
     return [(application, 1.0)]

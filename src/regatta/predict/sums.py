@@ -1,4 +1,4 @@
-"""A sum that knows which uncertain numbers it is made of, so that its interval, differences and ratios share errors rightly.
+"""A sum that tracks its uncertain sources, so that its interval, differences and ratios account for shared errors.
 
 Source: G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
 Statistics in Medicine 27 (2008) 1693-1702 (MOVER: the method of variance estimates recovery); for ratios A. Donner and
@@ -17,10 +17,10 @@ from scipy.optimize import brentq
 
 from regatta.spec.vectors import TimeUnit, Value
 
-#: nanoseconds in each unit of time: everything is computed, and reported, in ns
+#: nanoseconds per unit of time: computations and reports use ns
 NS: dict[TimeUnit, float] = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
-#: of what is divided by: an interval that begins so little above 0 begins there, but for rounding
+#: relative to the divisor: the start of an interval this close above 0 is rounding
 _ROUNDING = 1e-12
 
 #: why a difference or ratio has no upper limit
@@ -29,25 +29,25 @@ UNBOUNDED = "the interval of what is divided by holds 0"
 
 @dataclass(frozen=True)
 class Sum:
-    """A value, and how it moves with each uncertain number in it.
+    """A value, and its sensitivity to each uncertain source.
 
-    `terms`: source -> (slope, below, above). The slope is the derivative by that number; its own interval reaches from
-    `below` under its value to `above` over it. A number that stands in several places has one term, whose slope is the
-    sum of theirs: its error moves all of them together. Exact numbers have none.
+    `terms`: source -> (slope, below, above). The slope is the derivative by that source, whose interval reaches from
+    `below` under its value to `above` over it. A source that occurs several times has one term, whose slope is the sum:
+    its error moves all occurrences together. Exact numbers have no term.
     """
 
     value: float
     terms: dict[Hashable, tuple[float, float, float]] = field(default_factory=dict)
-    #: why the value, or else the interval, is undefined
+    #: why the value or its interval is undefined
     reason: str = ""
 
     def times(self, factor: float) -> Sum:
-        """The sum, multiplied by an exact number."""
+        """Return the sum multiplied by an exact number."""
         terms = {at: (slope * factor, below, above) for at, (slope, below, above) in self.terms.items()}
         return Sum(self.value * factor, terms, self.reason)
 
     def plus(self, other: Sum) -> Sum:
-        """Both together; sources that both have move both."""
+        """Return the total of two sums; common sources move both."""
         terms = dict(self.terms)
         for at, term in other.terms.items():
             mine = terms.get(at)
@@ -55,11 +55,11 @@ class Sum:
         return Sum(self.value + other.value, terms, self.reason or other.reason)
 
     def minus(self, other: Sum) -> Sum:
-        """The difference."""
+        """Return the difference."""
         return self.plus(other.times(-1.0))
 
     def interval(self) -> Value:
-        """The MOVER interval: on each side the root of the sum of the squares of what every source alone would do."""
+        """Return the MOVER interval: on each side the square root of the sum of squares of the effect of each source."""
         low = high = 0.0
         for slope, below, above in self.terms.values():
             if slope == 0.0:
@@ -73,33 +73,33 @@ class Sum:
 
 
 def _slope_by(source: tuple[float, float, float], term: tuple[float, float, float]) -> float:
-    """The slope of a term by a source that may be another multiple of the same number, as a changed cost is of the cost."""
+    """Return the slope of a term by a source that may be a multiple of the same number, such as a changed cost."""
     width = source[1] + source[2]
     return term[0] * ((term[1] + term[2]) / width if width > 0.0 else 1.0)
 
 
 def uncertain(value: Value, source: Hashable, factor: float = 1.0) -> Sum:
-    """One number, times an exact factor, as a sum."""
+    """Return one number, times an exact factor, as a sum."""
     return Sum(value.value * factor, spread(value, source, factor), value.reason)
 
 
 def spread(value: Value, source: Hashable, slope: float) -> dict[Hashable, tuple[float, float, float]]:
-    """The term of one number: none where it is exact or moves nothing."""
+    """Return the term of one number: none if it is exact or has no effect."""
     below, above = value.value - value.low, value.high - value.value
     return {} if slope == 0.0 or (below == 0.0 and above == 0.0) else {source: (slope, below, above)}
 
 
 def positive(found: Value) -> Value:
-    """The interval of what cannot be below 0: it ends there."""
+    """Return the interval of a non-negative quantity, cut at 0."""
     low = max(found.low, min(found.value, 0.0)) if math.isfinite(found.low) else found.low
     return Value(found.value, low, found.high, found.n, found.reason)
 
 
 def ratio(above: Sum, under: Sum) -> Value:
-    """`above / under` with the interval of all r for which that of `above - r under` holds 0.
+    """Return `above / under` with the interval of all r for which that of `above - r under` contains 0.
 
-    Sources that both have act on the difference. So the ratio's interval holds 1 exactly where that of the difference
-    holds 0. The high end is NaN where the interval of `under` holds 0.
+    Common sources act on the difference. So the interval of the ratio contains 1 exactly if that of the difference
+    contains 0. The high end is NaN if the interval of `under` contains 0.
     """
     if not (math.isfinite(above.value) and math.isfinite(under.value)):
         return Value(math.nan, reason=above.reason or under.reason or "no value")
@@ -129,7 +129,7 @@ def _root(function: Callable[[float], float], low: float, high: float) -> float:
 
 
 def _ends(above: Sum, under: Sum) -> Callable[[float], tuple[float, float]]:
-    """The function of r that gives the ends of the interval of `above - r under`."""
+    """Return the function of r that gives the ends of the interval of `above - r under`."""
     known = {**under.terms, **above.terms}
     at = list(known)
     a = np.array([above.terms[source][0] if source in above.terms else 0.0 for source in at])

@@ -1,4 +1,4 @@
-"""The system vectors of an experiment: what each primitive costs on each host under each configuration."""
+"""Compute the system vectors of an experiment: the cost of each primitive on each host under each configuration."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from regatta.store.database import Progress, open_database
 #: the runtime of compiled programs
 NATIVE = "native"
 MEDIAN = "median"
-#: a line that misses by more is told
+#: a line with a larger relative residual is reported
 FAR = 0.1
 _NS = 1e9
-#: metrics of one operation, of which the second is the first without what others had of the processor
+#: metrics of one operation; the second excludes the processor time of other processes
 _ELAPSED, _CPU = "latency", "cpu_time"
 _UNIT_BYTES = {"byte": 1.0, "MiB": 1024.0**2}
 
@@ -47,7 +47,7 @@ group by all order by all
 
 @dataclass(frozen=True)
 class SystemKey:
-    """What tells systems apart: a host, a configuration, and the heap where one is set."""
+    """Identity of a system: a host, a configuration, and the heap if one is set."""
 
     host: str
     runtime: str = NATIVE
@@ -59,31 +59,31 @@ class SystemKey:
 
     @classmethod
     def of(cls, cell: PlannedCell) -> SystemKey:
-        """The system that a cell was measured on."""
+        """Return the system on which a cell was measured."""
         heap = heap_text(cell.place.heap.factor, cell.place.heap.mib)
         return cls(cell.place.host, cell.place.runtime, cell.place.collector, cell.place.modifiers, heap)
 
     @property
     def name(self) -> str:
-        """The host, then what is not as usual: runtime, collector, modifiers, heap."""
+        """Return the host, then the parts that differ from the default: runtime, collector, modifiers, heap."""
         runtime = "" if self.runtime == NATIVE else self.runtime
         modifiers = "" if self.modifiers == NO_MODIFIERS else self.modifiers
         return "-".join(part for part in (self.host, runtime, self.collector, modifiers, self.heap) if part)
 
     @property
     def whole_name(self) -> str:
-        """The host, the whole configuration and the heap."""
+        """Return the host, the whole configuration and the heap."""
         return " ".join(part for part in (self.host, self.configuration, self.heap) if part)
 
     @property
     def configuration(self) -> str:
-        """Runtime, collector and modifiers as one name."""
+        """Return runtime, collector and modifiers as one name."""
         return configuration_name(self.runtime, self.collector, self.modifiers)
 
 
 @dataclass(frozen=True)
 class _Series:
-    """One series of a cell: the repetitions of each invocation, made into one number each."""
+    """One series of a cell: one number per invocation, from its repetitions."""
 
     label: str
     suite: str
@@ -101,23 +101,23 @@ def system_vectors(
     summary: str = MEDIAN,
     progress: Progress | None = None,
 ) -> tuple[list[SystemVector], list[str]]:
-    """Make the system vectors of an experiment from its records.
+    """Compute the system vectors of an experiment from its records.
 
-    A system is a host with one configuration and heap (`SystemKey`); `system_names` says what it is called. A primitive whose
-    series is not there is left out, and the reason is told. Costs are in ns.
+    A system is a host with one configuration and heap (`SystemKey`); `system_names` gives its name. A primitive without its
+    series is omitted, and the reason is reported. Costs are in ns.
 
     Args:
         experiment_dir: `results/<experiment>`, planned and measured.
         table: from `regatta.spec.primitives.read_primitives`.
         summary: of the repetitions of one invocation: `median`, `mean`, or `trimmed:10` (10 % dropped at each end).
-        progress: told about the making of the database.
+        progress: receives the progress of the database build.
 
     Returns:
-        Systems that have at least one primitive, in the order of the plan, and sentences about what was left out and about
-        lines that miss what was measured by more than 10 %.
+        Systems that have at least one primitive, in the order of the plan, and sentences about omitted primitives and about
+        lines with residuals above 10 %.
 
     Raises:
-        SpecError: there is no such summary.
+        SpecError: unknown summary.
         StoreError: the folder holds no plan, or cannot be read.
     """
     summarise = summary_named(summary)
@@ -144,22 +144,22 @@ def system_vectors(
 
 
 def system_names(systems: Sequence[SystemKey]) -> list[str]:
-    """What the systems of an experiment are called, each by another name.
+    """Return unique names for the systems of an experiment.
 
-    Host `n1` with modifier `quiet` and host `n1-quiet` with none would both be `n1-quiet`: such have their whole configuration.
+    Host `n1` with modifier `quiet` and host `n1-quiet` without modifiers would both be `n1-quiet`: these get their whole names.
     """
     times = Counter(one.name for one in systems)
     return [one.name if times[one.name] == 1 else one.whole_name for one in systems]
 
 
 def summary_named(name: str) -> Callable[[Sequence[float]], float]:
-    """What makes one number of an invocation's repetitions.
+    """Return the function that summarizes the repetitions of an invocation.
 
     Args:
         name: `median`, `mean` or `trimmed:N`.
 
     Raises:
-        SpecError: it is none of them.
+        SpecError: unknown summary.
     """
     plain: dict[str, Callable[[Sequence[float]], float]] = {
         MEDIAN: lambda values: float(np.median(values)),
@@ -179,7 +179,7 @@ def summary_named(name: str) -> Callable[[Sequence[float]], float]:
 
 
 def _wanted(cells: Sequence[PlannedCell], table: PrimitiveTable) -> dict[int, tuple[str, str]]:
-    """Cell number -> suite and benchmark, of cells that primitives are made from."""
+    """Return cell number -> suite and benchmark, for cells that primitives use."""
     used = {(rule.series.suite, rule.series.benchmark) for rule in table.primitives.values()}
     labels = {cell.number: parts_of_label(cell.place.benchmark) for cell in cells}
     named = {number: (parts.suite, parts.name) for number, parts in labels.items()}
@@ -192,7 +192,7 @@ def _read(
     warmup: int,
     summarise: Callable[[Sequence[float]], float],
 ) -> dict[int, list[_Series]]:
-    """By cell number."""
+    """Return the series by cell number."""
     labels = dict(connection.execute("select cell, benchmark from planned").fetchall())
     found: dict[int, dict[tuple[str, str, str], _Series]] = {}
     rows = connection.execute(_VALUES, {"warmup": warmup, "cells": list(wanted)}).fetchall()
@@ -207,7 +207,7 @@ def _read(
 
 
 class _System:
-    """One system while its primitives are made."""
+    """One system while its primitives are computed."""
 
     def __init__(self, name: str, table: PrimitiveTable, level: float) -> None:
         self.name = name
@@ -216,13 +216,13 @@ class _System:
         self.told: list[str] = []
         #: primitive -> fit, of lines
         self.fits: dict[str, Fit] = {}
-        #: processor time over elapsed time of the costs, where series tell both; NaN where none does
+        #: processor time / elapsed time of the costs, where series have both; else NaN
         self.processor_share = math.nan
         self._table = table
         self._level = level
 
     def add(self, series: Sequence[_Series]) -> None:
-        """Make every primitive whose series are there."""
+        """Compute every primitive whose series exist."""
         self.processor_share = _processor_share(series)
         for name, rule in self._table.primitives.items():
             try:
@@ -244,7 +244,7 @@ class _System:
                     )
 
     def _invocations(self, rule: PrimitiveRule, series: Sequence[_Series]) -> list[Points]:
-        """The points of each invocation that has all of them."""
+        """Return the points of each invocation that has all of them."""
         where, chosen = _chosen(rule.series, rule.series, series)
         points: dict[str, dict[tuple[float, ...], float]] = {}
         seen: dict[tuple[float, ...], str] = {}
@@ -284,7 +284,7 @@ class _System:
 
 
 def _processor_share(series: Sequence[_Series]) -> float:
-    """The median over invocations of what a process used of its processor over what its operations took."""
+    """Return the median over invocations of the processor time of a process divided by the time of its operations."""
     found: list[float] = []
     taken = {
         (each.label, *sorted(each.parameters.items())): each for each in series if each.metric == _ELAPSED
@@ -300,7 +300,7 @@ def _processor_share(series: Sequence[_Series]) -> float:
 def _chosen(
     of: ChosenSeries, choice: ChosenSeries | ShareChoice, series: Sequence[_Series]
 ) -> tuple[str, list[_Series]]:
-    """Where a problem would be, and the series of a benchmark that were meant."""
+    """Return the place of a problem, and the chosen series of a benchmark."""
     wanted = " ".join(f"{key}={value}" for key, value in choice.parameters.items())
     where = " ".join(filter(None, (f"{of.suite}/{of.benchmark}", choice.metric, wanted)))
     own = [each for each in series if (each.suite, each.benchmark) == (of.suite, of.benchmark)]
@@ -318,7 +318,7 @@ def _chosen(
 
 
 def _at(where: str, rule: PrimitiveRule, series: _Series) -> tuple[float, ...]:
-    """The values of the cost's arguments; what is neither an argument nor chosen tells series apart that should not be."""
+    """Return the values of the cost's arguments. Other unchosen parameters would make the series ambiguous."""
     values = []
     for name in rule.cost.arguments:
         value = series.parameters.get(name)
@@ -334,7 +334,7 @@ def _text(series: _Series) -> str:
 
 
 def _cost_ns(where: str, value: float, unit: str, wanted: PrimitiveUnit) -> float:
-    """A time as it is; a bandwidth or a rate as the time that one unit takes."""
+    """Return a time unchanged; convert a bandwidth or a rate to the time per unit."""
     dimension, factor = UNITS.get(unit, ("", 1.0))
     base = value * factor
     cost = math.nan
@@ -353,7 +353,7 @@ def _cost_ns(where: str, value: float, unit: str, wanted: PrimitiveUnit) -> floa
 def _provenance(
     facts: Facts, key: SystemKey, platform: str, summary: str, table: PrimitiveTable, system: _System
 ) -> dict[str, str]:
-    """What the vector says of where it comes from; every value is one line of text."""
+    """Return the provenance of the vector; every value is one line of text."""
     fits = "; ".join(f"{name} {found.worst:.1%} at {found.worst_at:g}" for name, found in system.fits.items())
     given = {
         "experiment": facts.name,

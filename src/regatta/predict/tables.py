@@ -1,4 +1,4 @@
-"""The tables of predictions, for the page and a terminal: ranking, entries, pairs, speed-ups, what would pay."""
+"""Tables of predictions, for the page and a terminal: ranking, entries, pairs, speed-ups, savings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from regatta.predict.words import estimate_of
 from regatta.spec.vectors import Contribution, Value
 
 EXPLAINED = "explained of kernel time"
-#: columns of intervals that a narrow terminal leaves out
+#: columns of intervals that a narrow terminal omits
 INTERVALS = ("kernel interval", "measured interval")
 CONTRIBUTIONS = ("entry", "with", "cost", "count", "time", "interval", "share", "stands for, by which rule")
 PAIRS = (
@@ -49,13 +49,13 @@ SAVINGS = (
 )
 
 
-# Which time of an application is shown: both sides of a comparison, and their ratio, are of one quantity
+# The displayed time of an application: both sides of a comparison, and their ratio, use one quantity
 
-#: `elapsed`: with the application's own time in user mode; `primitives`: what these alone take; `kernel`: their part in the kernel
+#: `elapsed`: with the application's user time; `primitives`: these alone; `kernel`: their part in the kernel
 Shown = Literal["elapsed", "kernel", "primitives"]
-#: those that can be measured
+#: quantities that can be measured
 COMPARED: tuple[Shown, ...] = ("elapsed", "kernel")
-#: as axes and titles say it
+#: text in axes and titles
 WORDS: Mapping[Shown, str] = {
     "elapsed": "elapsed time",
     "kernel": "kernel time",
@@ -64,31 +64,31 @@ WORDS: Mapping[Shown, str] = {
 
 
 def ranked_by(one: ApplicationForecast) -> Shown:
-    """The time by which systems are in order."""
+    """Return the time by which systems are ranked."""
     return "primitives" if one.application.user_time is None else "elapsed"
 
 
 def compared_by(one: ApplicationForecast) -> Shown:
-    """The time that is held against what was measured: elapsed where every side of every system has it, else the kernel's."""
+    """Return the time to compare with measurements: elapsed if every side of every system has it, else the kernel's."""
     measured = [system.measured for system in one.systems if system.measured is not None]
     whole = all(math.isfinite(each.elapsed.value) for each in measured)
     return "elapsed" if ranked_by(one) == "elapsed" and whole else "kernel"
 
 
 def shown_by(one: ApplicationForecast) -> Shown:
-    """The time of a figure of both sides; the one that ranks where nothing was measured."""
+    """Return the time of a figure of both sides; without measurements the ranking time."""
     return compared_by(one) if any(system.measured is not None for system in one.systems) else ranked_by(one)
 
 
 def predicted_of(system: SystemForecast, what: Shown) -> Value:
-    """A predicted time."""
+    """Return a predicted time."""
     if what == "elapsed":
         return system.elapsed
     return system.prediction.kernel if what == "kernel" else system.prediction.time
 
 
 def measured_of(system: SystemForecast, what: Shown) -> Value:
-    """The same as it was measured; NaN where it was not."""
+    """Return a measured time; NaN without a measurement."""
     if system.measured is None or what == "primitives":
         return Value(math.nan)
     return system.measured.elapsed if what == "elapsed" else system.measured.kernel
@@ -98,12 +98,12 @@ def measured_of(system: SystemForecast, what: Shown) -> Value:
 
 
 def group_words(one: ApplicationForecast) -> list[str]:
-    """`cannot be told apart: a, b`, for each group of several."""
+    """Return `cannot be told apart: a, b`, for each group of several."""
     return [f"cannot be told apart: {', '.join(group)}" for group in one.groups if len(group) > 1]
 
 
 def ranking_table(one: ApplicationForecast, title: str) -> Table:
-    """Systems, the fastest first, and what was measured of the quantity that the columns name."""
+    """List systems, the fastest first, with the measurement of the quantity that the columns name."""
     ranked, what = ranked_by(one), compared_by(one)
     numbers = [
         number
@@ -140,7 +140,7 @@ def ranking_table(one: ApplicationForecast, title: str) -> Table:
 
 
 def _without_empty(table: Table) -> Table:
-    """The same without the columns that say nothing."""
+    """Return the table without empty columns."""
     return table.of_columns(at for at in range(len(table.columns)) if any(row[at] for row in table.rows))
 
 
@@ -148,7 +148,7 @@ def _without_empty(table: Table) -> Table:
 
 
 def contribution_table(title: str, system: SystemForecast) -> Table:
-    """The rows of one system, the largest first, and their total."""
+    """List the rows of one system, the largest first, and their total."""
     prediction = system.prediction
     scale = scale_of(row.time for row in prediction.contributions)
     rows = [
@@ -165,17 +165,17 @@ def contribution_table(title: str, system: SystemForecast) -> Table:
 
 
 def by_share(rows: Iterable[Contribution]) -> list[Contribution]:
-    """The largest time first; what is undefined last."""
+    """Sort by time, the largest first; undefined times last."""
     return sorted(rows, key=lambda row: (math.isnan(row.time.value), -row.time.value))
 
 
 def arguments_text(arguments: Mapping[str, float]) -> str:
-    """`bytes 14,712`."""
+    """Format arguments, as `bytes 14,712`."""
     return ", ".join(f"{name} {show_brief(value, 6)}" for name, value in arguments.items())
 
 
 def cost_text(row: Contribution, scale: Scale) -> str:
-    """The cost of one operation or unit; its unit where that is not an operation."""
+    """Format the cost of one operation or unit, with its unit if that is not an operation."""
     if not math.isfinite(row.cost.value):
         return ABSENT
     value = row.cost.value * scale.factor
@@ -184,7 +184,7 @@ def cost_text(row: Contribution, scale: Scale) -> str:
 
 
 def stands_for_text(row: Contribution) -> str:
-    """`getpid, times (the null call)`; "" for an entry that was counted itself."""
+    """Format `getpid, times (the null call)`; "" for an entry that was itself counted."""
     calls = ", ".join(row.stands_for)
     return f"{calls} ({row.rule})" if calls and row.rule else calls or row.rule
 
@@ -193,7 +193,7 @@ def stands_for_text(row: Contribution) -> str:
 
 
 def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
-    """Systems two by two: the predicted ratio, the measured one, whether they are ordered right."""
+    """List pairs of systems: the predicted ratio, the measured one, and whether the order is right."""
     rows = [
         (
             one.application.name, pair.faster, pair.slower, pair.quantity or ranked_by(one),
@@ -211,7 +211,7 @@ def pairs_table(applications: Iterable[ApplicationForecast]) -> Table:
 
 
 def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
-    """What replacements bring on each system, by each way to say it."""
+    """List the speed-ups by replacements on each system, in each variant."""
     rows = [
         (
             one.system, ", ".join(f"{old} → {new}" for old, new in one.replaced), show_ratio(one.kernel.value),
@@ -223,11 +223,11 @@ def speed_ups_table(speed_ups: Iterable[SpeedUp], title: str = "") -> Table:
     return Table(title, SPEED_UPS, rows, frozenset(range(2, len(SPEED_UPS))))
 
 
-# What would pay
+# Savings
 
 
 def savings_table(savings: Sequence[Saving], title: str) -> Table:
-    """What each primitive would save on one system, the one that pays most first."""
+    """List the possible saving by each primitive on one system, the largest first."""
     scale = scale_of(saving.time for saving in savings)
     rows = [
         (
@@ -243,5 +243,5 @@ def savings_table(savings: Sequence[Saving], title: str) -> Table:
 
 
 def scale_of(numbers: Iterable[Value]) -> Scale:
-    """One unit of time and one number of decimals for all of them, in ns."""
+    """Choose one unit of time and one number of decimals for all numbers, in ns."""
     return choose_scale([estimate_of(number) for number in numbers], "ns")

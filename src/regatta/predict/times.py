@@ -1,4 +1,4 @@
-"""The times of an application that vectors tell: of its primitives, or with its own user time, as sums that share errors."""
+"""Times of an application from vectors, of its primitives or with its user time, as sums that share errors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from regatta.predict.prediction import total
 from regatta.predict.sums import NS, Sum, spread, uncertain
 from regatta.spec.vectors import ApplicationVector, ConstantCost, SystemVector, Value
 
-#: `time`: of the primitives; `kernel`, `user`: their parts; `elapsed`: with the application's own time in user mode
+#: `time`: of the primitives; `kernel`, `user`: their parts; `elapsed`: with the application's user time
 Quantity = Literal["time", "kernel", "user", "elapsed"]
-#: for each system's name the one on which an application's user time was measured; what is not in it is that system itself
+#: name of a system -> the system on which an application's user time was measured; default: that system itself
 TracedOn = Mapping[str, SystemVector]
-#: the primitive of a system vector by which an application's own work in user mode is brought from one system to another
+#: the primitive of a system vector that scales an application's user time from one system to another
 USER_WORK = "user_work"
 
 
@@ -24,11 +24,11 @@ def quantity(
     what: Quantity = "time",
     traced_on: TracedOn | None = None,
 ) -> Sum:
-    """A predicted time for one unit of an application's work, in ns.
+    """Return a predicted time per unit of an application's work, in ns.
 
     Args:
         application: its vector.
-        system: what it runs on.
+        system: its vector.
         what: which time. `elapsed` needs the application's measured user time.
         traced_on: where the user time was measured.
 
@@ -41,7 +41,7 @@ def quantity(
 
 
 def user_time(application: ApplicationVector) -> Sum:
-    """The measured user time in ns; NaN with a reason where it was not measured."""
+    """Return the measured user time in ns; NaN with a reason if it was not measured."""
     if application.user_time is None:
         return Sum(math.nan, reason=f"the user time of {application.name} was not measured")
     return uncertain(application.user_time, ("user_time", application.name), NS[application.time_unit])
@@ -50,12 +50,12 @@ def user_time(application: ApplicationVector) -> Sum:
 def own_user_time(
     application: ApplicationVector, system: SystemVector, traced_on: TracedOn | None = None
 ) -> Sum:
-    """The user time on a system that is not its primitives', in ns.
+    """Return the user time on a system without that of its primitives, in ns.
 
-    It is what was measured less the primitives' user part there, at least 0, times what `user_work` costs on the system
-    over what it costs there, so that a slower processor, or a part of one, is in it. Where one of both does not have that
-    cost the time is taken to be the same on all systems (`brings_user_time` says so). The interval of the product is that of
-    its differential.
+    It is the measured user time minus the primitives' user part there, at least 0, times the ratio of the `user_work` costs of
+    the two systems. The ratio accounts for a slower processor, or a share of one. If one of the two lacks that cost, the time
+    is assumed to be the same on all systems (`brings_user_time` returns it). The interval of the product is that of its
+    differential.
     """
     there = (traced_on or {}).get(system.name, system)
     found = _at_least_0(
@@ -66,7 +66,7 @@ def own_user_time(
     if costs is None:
         return found
     here_cost, there_cost = costs
-    # A system that was changed, and itself as it was, have the error of this cost in common.
+    # A changed system and its original share the error of this cost.
     scaled = found.times(here_cost.value / there_cost.value)
     by_here = spread(here_cost, ("cost", system.name, USER_WORK, 0), found.value / there_cost.value)
     by_there = spread(there_cost, ("cost", there.name, USER_WORK, 0), -scaled.value / there_cost.value)
@@ -74,7 +74,7 @@ def own_user_time(
 
 
 def _at_least_0(found: Sum, source: Hashable) -> Sum:
-    """The sum, or 0 with what its interval has above 0, where it is below 0."""
+    """Return the sum; if it is below 0, return 0 with the part of its interval above 0."""
     if not found.value < 0.0:
         return found
     high = found.interval().high
@@ -84,12 +84,12 @@ def _at_least_0(found: Sum, source: Hashable) -> Sum:
 
 
 def brings_user_time(system: SystemVector, there: SystemVector) -> bool:
-    """Whether both have the cost by which an application's own work in user mode is brought from one to the other."""
+    """Return whether both have the cost that scales an application's user time from one to the other."""
     return _user_work_of(system, there) is not None
 
 
 def _user_work_of(system: SystemVector, there: SystemVector) -> tuple[Value, Value] | None:
-    """What `user_work` costs on each, in ns; None where they cannot be compared by it."""
+    """Return the `user_work` costs of both in ns; None if they are not comparable."""
     here_cost, there_cost = _user_work(system), _user_work(there)
     if here_cost is None or there_cost is None or there_cost.value <= 0.0:
         return None
@@ -97,7 +97,7 @@ def _user_work_of(system: SystemVector, there: SystemVector) -> tuple[Value, Val
 
 
 def _user_work(system: SystemVector) -> Value | None:
-    """In ns."""
+    """Return the `user_work` cost in ns."""
     primitive = system.primitives.get(USER_WORK)
     if primitive is None or not isinstance(primitive.cost, ConstantCost):
         return None

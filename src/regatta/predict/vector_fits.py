@@ -1,4 +1,4 @@
-"""From the numbers of each invocation to the cost of one primitive, with the interval over invocations."""
+"""Fit the cost of one primitive to the values of each invocation, with the interval over invocations."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Points = Mapping[tuple[float, ...], float]
 
 
 class NoCost(RegattaError):
-    """There is no such cost in what was measured, and why."""
+    """The measurements do not determine the cost; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A cost, and how far the lines miss what was measured (mean over invocations)."""
+    """A cost, and the residuals of its lines (mean over invocations)."""
 
     cost: Cost
-    #: largest relative residual, 0.1 for 10 %; NaN where there is no line
+    #: largest relative residual, 0.1 for 10 %; NaN without a line
     worst: float = math.nan
-    #: at which argument
+    #: argument of that residual
     worst_at: float = math.nan
-    #: argument of the cost -> the least and the largest at which every invocation measured it
+    #: argument of the cost -> the range in which every invocation measured it
     measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def interval_of(values: Sequence[float], level: float, most: float = math.inf, least: float = 0.0) -> Value:
-    """Mean of one value an invocation with Student's interval, kept within what the quantity can be."""
+    """Return the mean of one value per invocation with Student's interval, clipped to the range of the quantity."""
     found = mean_interval(values, level)
     plain = Value(found.point, found.low, found.high, found.n, found.reason)
     if math.isnan(plain.low):
@@ -44,15 +44,15 @@ def interval_of(values: Sequence[float], level: float, most: float = math.inf, l
 
 
 def fit(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
-    """The cost that a rule makes of the invocations' points.
+    """Return the cost that a rule computes from the points of the invocations.
 
     Args:
-        rule: what the points become.
+        rule: the kind of cost.
         invocations: the points of each, at least one; all in one unit of time.
         level: of the intervals.
 
     Raises:
-        NoCost: the points are too few for it.
+        NoCost: too few points.
     """
     if rule.kind == "constant":
         return Fit(ConstantCost(interval_of([points[()] for points in invocations], level)))
@@ -71,13 +71,13 @@ def fit(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
 
 
 def _range(rule: CostSpec, invocations: Sequence[Points]) -> dict[str, tuple[float, float]]:
-    """Of the one argument of a line or of pieces."""
+    """Return the range of the one argument of a line or of pieces."""
     sizes = set.intersection(*({at for (at,) in points} for points in invocations))
     return {rule.arguments[0]: (min(sizes), max(sizes))} if sizes else {}
 
 
 def _line(points: Points, begin: float = 0.0) -> Line:
-    """The line of one invocation, at least 0 from `begin` on."""
+    """Return the line of one invocation, at least 0 from `begin` on."""
     sizes = [at[0] for at in points]
     if len(points) < 2:
         shown = ", ".join(f"{size:g}" for size in sizes) or "none"
@@ -87,7 +87,7 @@ def _line(points: Points, begin: float = 0.0) -> Line:
 
 
 def _worst(invocations: Sequence[Points], lines: Sequence[Line]) -> tuple[float, float]:
-    """The largest relative residual of the mean over invocations, and where it is."""
+    """Return the largest relative residual of the mean over invocations, and its argument."""
     missed: dict[float, list[float]] = {}
     for points, line in zip(invocations, lines, strict=True):
         for (size,), cost in points.items():
@@ -112,7 +112,7 @@ def _table(rule: CostSpec, invocations: Sequence[Points], level: float) -> Table
 
 
 def _pieces(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
-    """A line for each piece; a break's own point belongs to both sides. A later piece may meet 0 below 0, where it does not hold."""
+    """Fit a line to each piece. A break's point belongs to both sides. A later piece may have an intercept below 0, outside of it."""
     breaks = tuple(map(float, rule.breaks))
     edges = [0.0, *breaks, math.inf]
     pieces: list[tuple[Value, Value]] = []

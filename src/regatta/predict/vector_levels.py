@@ -1,4 +1,4 @@
-"""Vectors whose intervals are brought to another level of confidence."""
+"""Convert the intervals of vectors to another level of confidence."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from scipy.special import ndtri, stdtrit
 
 from regatta.spec.vectors import ApplicationVector, PiecewiseCost, PrimitiveCost, SystemVector, Value
 
-#: costs, counts and times are at least 0, a part is at most 1; where a later piece's line would meet 0 may be anywhere
+#: costs, counts and times are at least 0, a share is at most 1; the intercept of a later piece is unlimited
 _AMOUNT, _PART, _ANY = (0.0, math.inf), (0.0, 1.0), (-math.inf, math.inf)
 
 V = TypeVar("V", ApplicationVector, SystemVector)
 
 
 def at_level(vector: V, level: float) -> V:
-    """The same vector with intervals of another level.
+    """Return the vector with intervals of another level.
 
-    Each side of an interval is as many times as long as Student's quantile is at the new level (with n - 1 degrees of
-    freedom where n is told, else the normal distribution's): exact for intervals that were made so, close for medians'.
-    Costs, counts and times end at 0, parts at 0 and 1. An end that was there stays: where it would be without, nobody knows.
+    The length of each side scales with Student's quantile at the new level (with n - 1 degrees of freedom if n is known, else
+    that of the normal distribution). This is exact for intervals computed in that way, and approximate for those of medians.
+    Costs, counts and times are clipped at 0, shares at 0 and 1. An end that was clipped stays: its original is unknown.
 
     Args:
-        vector: whose intervals have its own level.
+        vector: its intervals have the vector's level.
         level: from 0.5 to 0.9999, as that of the vector.
     """
     if vector.level == level:

@@ -1,4 +1,4 @@
-"""Where vectors come from by the names that people type: files, folders, registries of the home, experiments."""
+"""Find vectors by name on the command line: files, folders, registries of the home, experiments."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from regatta.spec.vector_files import read_vector
 from regatta.spec.vectors import ApplicationVector, SystemVector
 
 SYSTEMS, APPLICATIONS = Path("configs") / "systems", Path("configs") / "applications"
-#: of an experiment's folder
+#: in the folder of an experiment
 VECTORS = "vectors"
 _SUFFIX = ".yml"
 
 
 @dataclass(frozen=True)
 class SystemSource:
-    """A system vector, and the experiment it was measured in, where its folder is at hand."""
+    """A system vector, and the experiment in which it was measured, if its folder exists."""
 
     vector: SystemVector
     experiment: Path | None = None
 
 
 class Sources:
-    """Looks vectors up. Every problem is kept, so that all are told at once (`check`)."""
+    """Looks up vectors. Collects every problem, to report all at once (`check`)."""
 
     def __init__(
         self, home: Path | None, results: Path, summary: str = "median", primitives: str = OS
@@ -41,8 +41,8 @@ class Sources:
         Args:
             home: the clone; None: only files and experiments are found.
             results: the folder of all experiments.
-            summary: how system vectors are made of records (`regatta vector system`).
-            primitives: the file of the table of primitives that they are made by, or its name in `configs/primitives`.
+            summary: how system vectors are computed from records (`regatta vector system`).
+            primitives: the file of the table of primitives for system vectors, or its name in `configs/primitives`.
         """
         self._home = home
         self._results = results
@@ -50,29 +50,33 @@ class Sources:
         self._table_name = primitives
         self.problems: list[Problem] = []
         self.notes: list[str] = []
-        #: names of primitives that notes may be about
+        #: names of primitives that may have notes
         self.primitives: set[str] = set()
 
     def check(self) -> None:
-        """Raises SpecError: something was not found, or is wrong."""
+        """Raise the collected problems.
+
+        Raises:
+            SpecError: a vector is missing or wrong.
+        """
         if self.problems:
             raise SpecError(self.problems)
 
     def refuse(self, where: str, expected: str, got: str, fix: str = "") -> None:
-        """Keep a problem."""
+        """Add a problem."""
         self.problems.append(Problem(where, expected, got, fix))
 
     @cached_property
     def table(self) -> PrimitiveTable:
-        """The table of primitives.
+        """Return the table of primitives.
 
         Raises:
-            SpecError: there is none, or it is wrong.
+            SpecError: the table is missing or wrong.
         """
         return read_primitives(find_primitives(self._table_name, self._home))
 
     def application(self, name: str, where: str = "APP") -> ApplicationVector | None:
-        """An application vector by its file, or by its name in the registry; None where there is none (a problem)."""
+        """Return an application vector by its file or its name in the registry; None if missing (a problem)."""
         path = self._file(name, APPLICATIONS)
         if path is None:
             expected = "the file of an application vector, or a name in configs/applications"
@@ -86,7 +90,7 @@ class Sources:
         return None
 
     def systems(self, name: str) -> list[SystemSource]:
-        """All systems that a name stands for: one of a file, those of a folder, those of an experiment."""
+        """Return all systems of a name: that of a file, those of a folder, those of an experiment."""
         path = self._file(name, SYSTEMS)
         if path is not None:
             return self._of_files([path])
@@ -105,7 +109,7 @@ class Sources:
         return []
 
     def experiment(self, name: str, where: str) -> Path | None:
-        """The folder of an experiment by its name or path; None where there is none (a problem)."""
+        """Return the folder of an experiment by its name or path; None if missing (a problem)."""
         found = self._experiment(name)
         if found is None:
             self._unknown(where, "an experiment's name or folder", name, self._experiments())
@@ -133,7 +137,7 @@ class Sources:
         try:
             vectors, told = system_vectors(folder, self.table, self._summary)
         except SpecError as error:
-            # Several experiments lack the same table.
+            # Several experiments can lack the same table.
             self.problems += [problem for problem in error.problems if problem not in self.problems]
             return []
         if not vectors:
@@ -188,9 +192,9 @@ class Sources:
 
 
 def vectors_folder(experiment: Path, primitives: str) -> Path:
-    """Where an experiment's system vectors lie: `vectors`, and those of another table than `os` in a folder of its name there.
+    """Return the folder of an experiment's system vectors: `vectors`, with a subfolder per table for tables other than `os`.
 
-    A table in a file of the user's own is named by its contents, too: vectors of two tables are never taken for each other.
+    The name of a user's table includes a hash of its contents, so that vectors of two tables are never confused.
     """
     if primitives == OS:
         return experiment / VECTORS
@@ -200,13 +204,13 @@ def vectors_folder(experiment: Path, primitives: str) -> Path:
 
 
 def no_primitive(experiment: Path, table: PrimitiveTable) -> Problem:
-    """The problem of an experiment that no system vector can be made of."""
+    """Return the problem of an experiment without any system vector."""
     expected = "records from which the cost of a primitive can be made"
     return Problem(str(experiment), expected, "none", f"measure the benchmarks that {table.source} names")
 
 
 def _experiment_of(path: Path) -> Path | None:
-    """The experiment in whose folder a vector lies."""
+    """Return the experiment whose folder contains a vector."""
     folder = path.resolve().parent
     own = folder if folder.name == VECTORS else folder.parent
     return own.parent if own.name == VECTORS and (own.parent / "plan").is_dir() else None

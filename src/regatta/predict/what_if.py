@@ -1,4 +1,4 @@
-"""What if a primitive took half the time? Changed system vectors, what the change saves an application, and what pays most."""
+"""What-ifs, such as a primitive in half the time: changed system vectors, savings of an application, and the largest savings."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _EXAMPLES = "a change such as 0.5x, -10%, +10% or 12us"
 
 @dataclass(frozen=True)
 class Change:
-    """A changed cost: a factor of what it was, or a time an operation (or unit) that is taken as exact."""
+    """A changed cost: a factor, or an exact time per operation (or unit)."""
 
-    #: NaN where `time_ns` says it
+    #: NaN if `time_ns` is set
     factor: float = math.nan
     time_ns: float = math.nan
-    #: as it was written
+    #: as the user wrote it
     text: str = ""
 
 
 def parse_change(text: str, where: str = "change") -> Change:
-    """Read `0.5x` (times), `-10%` or `+10%` (less, more), `12us` (so long, whatever the arguments).
+    """Parse `0.5x` (factor), `-10%` or `+10%` (less, more), `12us` (a time for any arguments).
 
     Raises:
-        RegattaError: it is none of these.
+        RegattaError: the text has another form.
     """
     found = _TEXT.fullmatch(text.strip())
     if found is None:
@@ -64,7 +64,7 @@ def parse_change(text: str, where: str = "change") -> Change:
 
 
 def changed(system: SystemVector, changes: Mapping[str, Change], name: str = "") -> SystemVector:
-    """A system with some costs changed; a cost as a time is the same for all arguments.
+    """Return a system with some costs changed; a cost given as a time is the same for all arguments.
 
     Args:
         system: as measured.
@@ -98,7 +98,7 @@ def _changed(primitive: PrimitiveCost, change: Change, factor_ns: float) -> Prim
 
 
 def scaled(cost: Cost, factor: float) -> Cost:
-    """A cost times an exact number of at least 0, with its intervals."""
+    """Return a cost times an exact number of at least 0, with its intervals."""
 
     def times(number: Value) -> Value:
         return replace(
@@ -120,14 +120,14 @@ def effect(
     changes: Mapping[str, Change],
     traced_on: TracedOn | None = None,
 ) -> Effect:
-    """What changed costs do to an application.
+    """Compute the effect of changed costs on an application.
 
-    Errors of what stays, and of counts, are on both sides and act on the difference alone; so does that of a cost that is
-    multiplied. A cost that is given as a time is exact.
+    Errors of unchanged costs and of counts are on both sides and affect the difference only; so does that of a cost with a
+    factor. A cost given as a time is exact.
 
     Args:
         application: its vector.
-        system: what it runs on, as it is.
+        system: the unchanged system.
         changes: primitive to change.
         traced_on: where the application's user time was measured.
 
@@ -164,32 +164,32 @@ def effect(
 
 
 def _summed(parts: Sequence[Sum]) -> Sum:
-    """All of them together."""
+    """Return the total of the parts."""
     found = Sum(0.0)
     for part in parts:
         found = found.plus(part)
     return found
 
 
-# Which primitive pays most
+# Largest savings
 
 
 def optimise(
     application: ApplicationVector, system: SystemVector, whole: float, others: Sequence[SystemVector] = ()
 ) -> tuple[Saving, ...]:
-    """Rank the primitives of an application by what they cost it, the dearest first.
+    """Rank the primitives of an application by their time, the most expensive first.
 
     Args:
         application: its vector.
         system: the one to improve.
-        whole: the predicted time there of which savings are shares, in ns, above 0.
-        others: systems to learn from.
+        whole: the whole predicted time there in ns, above 0; savings are shares of it.
+        others: systems to compare with.
 
     Returns:
-        a row a primitive that the system has.
+        one row per primitive that the system has.
 
     Raises:
-        RegattaError: as `predict` does.
+        RegattaError: an error of `predict`.
     """
     common_level(application, system, *others)
     check_units([application], [system, *others])
@@ -215,6 +215,6 @@ def optimise(
 def _time_of(
     found: Sequence[Use], application: ApplicationVector, system: SystemVector, primitive: str
 ) -> Sum:
-    """All entries of one primitive; NaN where the system has it not."""
+    """Return the time of all entries of one primitive; NaN if the system lacks it."""
     of_it = [use for use in found if use.count.primitive == primitive]
     return total_of(of_it, application.name, system.name)

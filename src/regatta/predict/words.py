@@ -1,4 +1,4 @@
-"""Predictions as sentences: who is fastest, who cannot be told apart, how good it is, what to be careful with."""
+"""Predictions as sentences: the fastest system, groups that cannot be distinguished, accuracy, warnings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from regatta.predict.times import USER_WORK
 from regatta.spec.vectors import Value
 from regatta.stats.estimate import Interval
 
-#: beyond this part of the measured time in the kernel, a vector counts something twice, or with costs that the application does not pay
+#: beyond this ratio to the measured kernel time, a vector double-counts, or has costs that the application does not pay
 MUCH = 1.5
-#: problems of one kind that are told one by one
+#: problems of one kind that are listed one by one
 _TOLD = 4
 _JUDGED: tuple[Verdict, ...] = ("right", "wrong", "open")
 
 
 def sentences_of(forecast: Forecast) -> tuple[str, ...]:
-    """The answer."""
-    # What was asked most closely comes first.
+    """Return the answer."""
+    # The most specific question comes first.
     found = [_speed_up(one) for one in forecast.speed_ups]
     for one in forecast.applications:
         found += _ranking(one, forecast)
@@ -42,19 +42,19 @@ def sentences_of(forecast: Forecast) -> tuple[str, ...]:
 
 
 def estimate_of(number: Value) -> Interval:
-    """An interval of a vector as estimates are."""
+    """Return an interval of a vector as an estimate."""
     return Interval(number.n, number.value, number.low, number.high, math.nan, "", number.reason)
 
 
 def time_text(number: Value) -> str:
-    """`628.7 µs (601.2 to 655.0)`; an exact one without its ends."""
+    """Format `628.7 µs (601.2 to 655.0)`; an exact time without its ends."""
     if number.low == number.value == number.high or (math.isnan(number.low) and math.isfinite(number.value)):
         return show_quantity(number.value, "ns", 4)
     return measured(estimate_of(number), "ns")
 
 
 def ratio_text(number: Value) -> str:
-    """`7.25 (6.9 to 7.6)`."""
+    """Format `7.25 (6.9 to 7.6)`."""
     if math.isnan(number.value):
         return f"not known ({number.reason})" if number.reason else "not known"
     if number.low == number.value == number.high or math.isnan(number.low):
@@ -138,7 +138,7 @@ def _changes(one: ApplicationForecast, forecast: Forecast) -> list[str]:
 
 
 def _accuracy(one: ApplicationForecast) -> list[str]:
-    """Rank, ratio, time: each harder than the one before."""
+    """Describe rank, ratio and time: each is harder than the previous one."""
     told = []
     verdicts: Counter[Verdict] = Counter(pair.verdict for pair in one.pairs if pair.verdict)
     if verdicts:
@@ -161,7 +161,7 @@ def _accuracy(one: ApplicationForecast) -> list[str]:
 
 
 def _ratio_off(pair: PairForecast) -> float:
-    """Predicted over measured ratio of one quantity; NaN where one of them is not known."""
+    """Return predicted / measured ratio of one quantity; NaN if one of them is unknown."""
     known = pair.verdict and pair.measured.value > 0.0
     return pair.comparable.value / pair.measured.value if known else math.nan
 
@@ -181,7 +181,7 @@ def _rank_words(verdicts: Counter[Verdict]) -> str:
 
 
 def _off(ratios: Iterable[float]) -> str:
-    """`7.0 % below`, `from 12 % below to 3.1 % above`."""
+    """Format `7.0 % below`, `from 12 % below to 3.1 % above`."""
     percent = sorted(100.0 * (ratio - 1.0) for ratio in ratios)
 
     def text(value: float) -> str:
@@ -192,7 +192,7 @@ def _off(ratios: Iterable[float]) -> str:
 
 
 def _saving(one: ApplicationForecast) -> list[str]:
-    """The systems on which the same primitive pays most are told together."""
+    """Describe the largest savings; systems with the same primitive share a sentence."""
     best: dict[str, list[tuple[str, float]]] = {}
     for system in one.systems:
         if savings := one.savings.get(system.system, ()):
@@ -234,11 +234,11 @@ def _speed_up(one: SpeedUp) -> str:
     return text
 
 
-# What to be careful with
+# Warnings
 
 
 def warnings_of(forecast: Forecast) -> tuple[str, ...]:
-    """What the reader must know, each once."""
+    """Return the warnings, each once."""
     found = [words for one in forecast.applications for words in _warnings(one)]
     found += [
         f"no measured speed-up on {one.system}: {one.unmeasured}"
@@ -267,7 +267,7 @@ def _warnings(one: ApplicationForecast) -> Iterator[str]:
     yield from _of_user_time(one)
     once = [count.count.n == 1 and math.isfinite(count.count.low) for count in one.application.counts]
     if any(once):
-        # Of a mix, those that an application of one trace has in it.
+        # Of a mix, those counts that come from an application with a single trace.
         which = "the counts" if all(once) else "some counts"
         yield f"{which} of {name} are of one trace: how much they vary is in no interval"
     user = one.application.user_time
@@ -286,7 +286,7 @@ def _warnings(one: ApplicationForecast) -> Iterator[str]:
 
 
 def _of_user_time(one: ApplicationForecast) -> Iterator[str]:
-    """Where the application's own time in user mode is not known, or not brought to a system."""
+    """Yield warnings where the application's user time is unknown, or not scaled to a system."""
     name = one.application.name
     if one.application.user_time is None:
         yield f"the user time of {name} was not measured: times are those of its primitives alone"
@@ -302,7 +302,7 @@ def _of_user_time(one: ApplicationForecast) -> Iterator[str]:
 
 
 def _beyond(one: ApplicationForecast) -> list[str]:
-    """Costs that are used outside of what was measured, where that is more than little of the time."""
+    """Describe costs outside of the measured range that take more than a small part of the time."""
     found: dict[tuple[str, str], list[tuple[SystemForecast, Beyond]]] = {}
     for system in one.systems:
         for use in system.beyond:
