@@ -1,4 +1,4 @@
-"""Specs and suites before they are files, and the files: written whole, with what could not be carried over at their head."""
+"""Specs and suites before they are files, and the files: written atomically, headed by the list of parts that were not imported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regatta.imports.ledger import Item
 from regatta.spec.flow import flow_yaml
 
 _WIDTH = 120
-#: a list of scalars up to so many characters stands on one line
+#: a list of scalars up to this number of characters is written on one line
 _ONE_LINE = 160
 _ORDER = (
     "name", "question", "platforms", "define", "runtimes", "collectors", "modifiers", "modifier_sets", "heap", "suites",
@@ -29,7 +29,7 @@ _ORDER = (
 
 @dataclass
 class SuiteDraft:
-    """One suite file; `body` is what its YAML says."""
+    """One suite file; `body` is its YAML content."""
 
     name: str
     body: dict[str, Any]
@@ -37,7 +37,7 @@ class SuiteDraft:
 
     @property
     def file(self) -> str:
-        """Its name beside the specs."""
+        """Return its file name in the folder of the specs."""
         return f"{self.name}.suite.yml"
 
 
@@ -52,22 +52,22 @@ class SpecDraft:
 
     @property
     def file(self) -> str:
-        """Its name."""
+        """Return its file name."""
         return f"{self.name}.yml"
 
 
 @dataclass
 class Imported:
-    """What an import gives: the specs, the main one first, and the list."""
+    """The result of an import: the specs, the main one first, and the list."""
 
-    #: the input, as the user named it, and the tool it is of
+    #: the input, as named by the user, and its tool
     source: str
     tool: str
     specs: list[SpecDraft]
     items: list[Item]
 
     def files(self) -> dict[str, str]:
-        """File name to text."""
+        """Return file name to text."""
         found = {}
         for index, spec in enumerate(self.specs):
             body = {**spec.body, "suites": [suite.file for suite in spec.suites]}
@@ -90,15 +90,15 @@ class Imported:
 
 
 def write_files(files: dict[str, str], folder: Path, force: bool) -> None:
-    """Write the files of an import, each whole or not at all.
+    """Write the files of an import, each atomically.
 
     Args:
         files: name to text.
-        folder: made if it is not there.
-        force: whether files that are there already are replaced.
+        folder: created if missing.
+        force: whether existing files are replaced.
 
     Raises:
-        SpecError: there are such files, and `force` is not given.
+        SpecError: files exist, and `force` is not given.
         OSError: the folder cannot be written.
     """
     there = sorted(name for name in files if os.path.lexists(folder / name))
@@ -113,9 +113,9 @@ def write_files(files: dict[str, str], folder: Path, force: bool) -> None:
 
 
 def to_yaml(body: dict[str, Any]) -> str:
-    """Plain values as a person would write them: a list of scalars on one line, the rest in blocks."""
+    """Write plain values in readable YAML: a list of scalars on one line, the rest in blocks."""
     yaml = YAML()
-    # A pattern that is folded is hard to read, and to change.
+    # A folded pattern is hard to read and to change.
     yaml.width = 1_000_000
     yaml.indent(mapping=2, sequence=4, offset=2)
     stream = io.StringIO()
@@ -141,14 +141,14 @@ def _flow(value: Any) -> Any:
 
 
 def _quoted(value: Any) -> Any:
-    """Text that YAML 1.1 or a reader could take for something else goes into quotes."""
+    """Quote text that YAML 1.1 or a reader could misinterpret."""
     return (
         DoubleQuotedScalarString(value) if isinstance(value, str) and flow_yaml(value)[:1] == '"' else value
     )
 
 
 def _in_order(body: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a spec in the order of the reference, those left empty not at all."""
+    """Return the keys of a spec in the order of the reference, without empty ones."""
     return {key: body[key] for key in _ORDER if body.get(key) not in (None, {}, "")}
 
 

@@ -1,4 +1,4 @@
-"""What became of every key of an input: carried, or listed with the place, the reason and what to do."""
+"""Account for every key of an input: imported, or listed with the place, the reason and a fix."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from regatta.spec.problems import shown
 from regatta.spec.yaml_lines import Document, KeyPath, dotted_path
 
 Kind = Literal["left out", "changed"]
-#: what to do about files that a command only names
+#: fix for files that a command only names
 _KEEP_APART = (
     "name it as one of the suite's `files` (docs/adapters.md), or after a change use another `--results`"
 )
 
-#: path -> why a key that nothing asked for is not carried, and what to do
+#: path -> why an unread key is not imported, and a fix
 Explain = Callable[[KeyPath], tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing that is not here as it was there."""
+    """One difference between the input and the import."""
 
     file: str
     line: int
-    #: dotted path of the key; empty: the file as a whole
+    #: dotted path of the key; empty: the whole file
     key: str
-    #: `left out`: nothing does it. `changed`: it is done otherwise.
+    #: `left out`: no equivalent. `changed`: done differently.
     kind: Kind
     why: str
     fix: str
@@ -40,7 +40,7 @@ class Item:
 
 
 class Ledger:
-    """Keeps account of one document."""
+    """Accounts for one document."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -52,28 +52,28 @@ class Ledger:
         self.doubtful: dict[KeyPath, tuple[str, str]] = {}
 
     def carry(self, *paths: KeyPath) -> None:
-        """Note that a value, with all that is in it, is in what is written."""
+        """Mark a value and its contents as imported."""
         self.carried.update(paths)
 
     def look(self, path: KeyPath) -> None:
-        """Note that a mapping or list was looked into: what nobody asks for in it is listed key by key."""
+        """Mark a mapping or list as read: its unread keys are listed one by one."""
         self.looked.add(path)
 
     def leave(self, path: KeyPath, why: str, fix: str = "", key: str = "") -> None:
-        """List a value, with all that is in it, as not carried; `key` is what to call it where it is not its path."""
+        """List a value and its contents as not imported; `key` is its name if that differs from its path."""
         self.listed.add(path)
         self._add("left out", path, why, fix, key)
 
     def doubt(self, path: KeyPath, why: str, fix: str = "") -> None:
-        """List a value at the end, unless it is carried for something else."""
+        """List a value at the end, unless it is imported for another purpose."""
         self.doubtful[path] = (why, fix)
 
     def change(self, path: KeyPath, why: str, fix: str = "", key: str = "") -> None:
-        """List a value that is carried in another form; whether it is carried, and what is in it, `carry` says."""
+        """List a value as imported in another form. `carry` decides whether it and its contents count as imported."""
         self._add("changed", path, why, fix, key)
 
     def unidentified(self, path: KeyPath, places: Iterable[str]) -> None:
-        """List files and folders that a command names: with other contents its cells would be called the same."""
+        """List files and folders that a command names: their contents are not part of the identity of a cell."""
         for place in places:
             self._add(
                 "changed",
@@ -90,15 +90,15 @@ class Ledger:
             self.items.append(item)
 
     def problem(self, path: KeyPath, expected: str, got: Any, fix: str = "") -> None:
-        """Note what is wrong with the input."""
+        """Add a problem of the input."""
         found = Problem(self.document.where(path), expected, shown(got), fix)
         if found not in self.problems:
             self.problems.append(found)
 
     def close(self, explain: Explain) -> list[Item]:
-        """List what nobody asked for, and give all items in the order of the input.
+        """List unread keys, and return all items in the order of the input.
 
-        A part of which nothing was asked is listed once, as a whole.
+        A part without any read key is listed once, as a whole.
         """
         for path, (why, fix) in self.doubtful.items():
             if not any(carried[: len(path)] == path for carried in self.carried):

@@ -1,4 +1,4 @@
-"""Names that Regatta takes, made of names that others took."""
+"""Derive valid names for Regatta from names of other tools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 64
 
 
 def clean(text: str, plus: bool = True) -> str:
-    """The nearest name: other characters become `-`, and it begins with a letter or digit; `x` where nothing is left."""
+    """Return the nearest valid name: other characters become `-`, and it starts with a letter or digit; `x` if it would be empty."""
     kept = re.sub(r"[^A-Za-z0-9._+-]+" if plus else r"[^A-Za-z0-9._-]+", "-", text)
     kept = re.sub(r"\.\.+", ".", re.sub(r"--+", "-", kept))
     kept = re.sub(r"^[^A-Za-z0-9]+", "", kept)[:_LONGEST].rstrip("-")
@@ -21,14 +21,14 @@ def clean(text: str, plus: bool = True) -> str:
 
 
 class Names:
-    """Names of one kind, each given once."""
+    """Unique names of one kind."""
 
     def __init__(self, taken: Iterable[str] = (), plus: bool = True) -> None:
         self.taken = set(taken)
         self.plus = plus
 
     def free(self, text: str) -> str:
-        """The nearest name that is not taken yet; from now on it is."""
+        """Return the nearest free name, and reserve it."""
         base = clean(text, self.plus)
         name, number = base, 2
         while name in self.taken:
@@ -39,7 +39,7 @@ class Names:
         return name
 
     def give(self, ledger: Ledger, path: KeyPath, what: str, text: str) -> str:
-        """As `free`; says so where the name is another one."""
+        """Return a free name as `free` does, and record a change of the name."""
         name = self.free(text)
         if name != text:
             ledger.change(path, f"{what} `{text}` is called `{name}` here")

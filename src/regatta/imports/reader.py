@@ -1,4 +1,4 @@
-"""Typed looks into an input: a value of another type is a problem, and the rest is looked through all the same."""
+"""Typed access to an input. A value of a wrong type is recorded as a problem, and reading continues."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from regatta.imports.ledger import Item, Ledger
 from regatta.spec.problems import unknown
 from regatta.spec.yaml_lines import Document, KeyPath, as_text
 
-#: the longest limit of a spec; both tools have none when none is set
+#: the longest limit of a spec; without a setting, neither tool has a limit
 _NO_LIMIT_S = 604_800
 
 
 class Reader:
-    """Looks into one document and keeps its ledger."""
+    """Reads one document and keeps its ledger."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.ledger = Ledger(document)
 
     def at(self, path: KeyPath) -> Any:
-        """The value at a path; None where there is none."""
+        """Return the value at a path; None if it is missing."""
         value = self.document.value
         for part in path:
             if isinstance(value, dict):
@@ -34,11 +34,11 @@ class Reader:
         return value
 
     def has(self, path: KeyPath) -> bool:
-        """Whether something other than null stands there."""
+        """Return whether a path has a value other than null."""
         return self.at(path) is not None
 
     def mapping(self, path: KeyPath, required: str = "") -> dict[str, Any]:
-        """A mapping, empty where there is none; `required`: what is missing then."""
+        """Return a mapping, empty if missing; `required`: the expected content, for the problem."""
         value = self.at(path)
         if isinstance(value, dict) and (value or not required):
             return value
@@ -47,7 +47,7 @@ class Reader:
         return {}
 
     def entries(self, path: KeyPath, required: str = "") -> list[tuple[KeyPath, Any]]:
-        """The entries of a list with their paths; none where there is no list."""
+        """Return the entries of a list with their paths; none if the list is missing."""
         value = self.at(path)
         if isinstance(value, list) and (value or not required):
             return [((*path, index), entry) for index, entry in enumerate(value)]
@@ -56,16 +56,16 @@ class Reader:
         return []
 
     def text(self, path: KeyPath, required: str = "") -> str | None:
-        """Text, or a number as it is written; `required`: an example of what is missing."""
+        """Return text, or a number as written; `required`: an example for the problem."""
         value = self.at(path)
-        # Both tools are Python, which writes True and False.
+        # Both tools use Python, which writes True and False.
         text = str(value) if isinstance(value, bool) else as_text(value)
         if text is None and (required or value is not None):
             self.ledger.problem(path, "text", value, required)
         return text
 
     def whole(self, path: KeyPath, least: int, fix: str = "") -> int | None:
-        """A whole number of at least `least`; in quotes too, because both tools convert it."""
+        """Return an integer of at least `least`. Quoted numbers count, because both tools convert them."""
         value = self.at(path)
         if value is None:
             return None
@@ -82,7 +82,7 @@ class Reader:
         return number
 
     def number(self, path: KeyPath, above: float) -> float | None:
-        """A number above `above`."""
+        """Return a number greater than `above`."""
         value = self.at(path)
         if value is None:
             return None
@@ -92,7 +92,7 @@ class Reader:
         return float(value)
 
     def one_of(self, path: KeyPath, what: str, name: str, known: Any) -> bool:
-        """Whether a name is known; a problem where it is not."""
+        """Return whether a name is known; an unknown name is a problem."""
         if name in known:
             return True
         problem = unknown(self.document.where(path), what, name, known)
@@ -101,13 +101,13 @@ class Reader:
         return False
 
     def leave(self, path: KeyPath, keys: Mapping[str, tuple[str, str]]) -> None:
-        """List the keys of a mapping that Regatta has nothing like: key -> why, and what to do."""
+        """List the keys of a mapping without an equivalent in Regatta: key -> reason and fix."""
         for key, (why, fix) in keys.items():
             if self.has((*path, key)):
                 self.ledger.leave((*path, key), why, fix)
 
     def limit_s(self, limits: Sequence[tuple[KeyPath | None, int | None]]) -> int:
-        """One time limit for a spec, the longest of its benchmarks': (where it is said, seconds or none)."""
+        """Return one time limit for a spec, the longest of its benchmarks, from (place, seconds or None)."""
         longest = max(limit or _NO_LIMIT_S for _, limit in limits)
         for path, limit in limits:
             if path and (limit or _NO_LIMIT_S) == longest:
@@ -118,7 +118,7 @@ class Reader:
         return min(_NO_LIMIT_S, longest)
 
     def nothing(self, path: KeyPath, expected: str, items: Sequence[Item]) -> SpecError:
-        """The error of an input of which nothing can be carried, with what is in the way."""
+        """Return the error of an input without any importable part, with the obstacles."""
         first = Problem(self.document.where(path), expected, "none", "see what follows")
         rest = (
             Problem(f"{i.file}:{i.line}:{i.key}", "something that Regatta has", i.why, i.fix) for i in items
@@ -126,7 +126,7 @@ class Reader:
         return SpecError([first, *rest])
 
     def refuse(self) -> None:
-        """End here when something was wrong.
+        """Stop if there are problems.
 
         Raises:
             SpecError: with every problem.

@@ -1,6 +1,6 @@
-"""A ReBench configuration becomes specs: one an experiment, and one more wherever benchmarks differ in their repetitions.
+"""Import a ReBench configuration: one spec per experiment, and more if its benchmarks differ in their repetitions.
 
-An executor is the beginning of its benchmarks' commands, so that each pair of suite and executor is a suite here.
+An executor is the start of its benchmarks' commands, so each pair of suite and executor becomes a suite.
 Source of the format: ReBench's documentation and rebench-schema.yml (1.3).
 """
 
@@ -45,7 +45,7 @@ class _Experiment:
 
 
 def import_rebench(path: Path, home: Path) -> Imported:
-    """Read a ReBench configuration.
+    """Import a ReBench configuration.
 
     Args:
         path: the file.
@@ -55,7 +55,7 @@ def import_rebench(path: Path, home: Path) -> Imported:
         the specs, that of the default experiment first.
 
     Raises:
-        SpecError: the file is wrong, or nothing in it can be carried.
+        SpecError: the file is wrong, or no part of it can be imported.
     """
     document = read_yaml_1_1(path)
     if not isinstance(document.value, dict):
@@ -94,7 +94,7 @@ class _Importer:
         return Imported(str(self.path), "ReBench", self.specs, items)
 
     def experiments(self) -> Iterator[_Experiment]:
-        """All of them, the default one first."""
+        """Yield the experiments, the default one first."""
         table = self.reader.mapping(("experiments",), "experiments")
         default = self.reader.text(("default_experiment",)) or "all"
         self.ledger.carry(("default_experiment",))
@@ -106,7 +106,7 @@ class _Importer:
                 yield _Experiment(name, path)
 
     def add(self, experiment: _Experiment) -> None:
-        """The specs of one experiment."""
+        """Add the specs of one experiment."""
         reader, path = self.reader, experiment.path
         reader.leave(path, _EXPERIMENT)
         action = reader.text((*path, "action")) or "benchmark"
@@ -131,7 +131,7 @@ class _Importer:
             self.add_spec(experiment, repetitions, members, len(groups) > 1)
 
     def repetitions(self, chosen: Chosen, settings: Settings, several: bool) -> None:
-        """Carry the numbers of repetitions that count for a benchmark; `several`: its output tells of iterations."""
+        """Import the repetitions of a benchmark; `several`: its output reports iterations."""
         text = self.maker.line(chosen, settings).text
         for key, path in settings.places.items():
             if key == "invocations" or (key in ("iterations", "warmup") and (several or f"%({key})" in text)):
@@ -148,7 +148,7 @@ class _Importer:
         members: list[tuple[Chosen, Settings]],
         several: bool,
     ) -> None:
-        """One spec: benchmarks of one experiment that are repeated alike."""
+        """Add one spec: the benchmarks of one experiment with the same repetitions."""
         name = clean(self.path.stem)
         if self.specs:
             name = f"{name}-{experiment.name}"
@@ -176,7 +176,7 @@ class _Importer:
                     "timeout_s": self.reader.limit_s(
                         [(one.places.get("max_invocation_time"), one.timeout_s) for _, one in members]
                     ),
-                    # ReBench reads all that a program prints.
+                    # ReBench reads the complete output.
                     "output_kib": _OUTPUT_KIB,
                 },
                 suites,
@@ -185,7 +185,7 @@ class _Importer:
         )
 
     def chosen(self, experiment: _Experiment) -> Iterator[tuple[Chosen, Settings]]:
-        """Every benchmark of an experiment with its executor and what counts for it."""
+        """Yield every benchmark of an experiment with its executor and its settings."""
         reader = self.reader
         executions = reader.entries(
             (*experiment.path, "executions"), "executors, such as `executions: [name]`"
@@ -227,7 +227,7 @@ class _Importer:
     def benchmarks(
         self, suite: str, executor: str, within: list[KeyPath]
     ) -> Iterator[tuple[Chosen, Settings]]:
-        """The benchmarks of one suite on one executor."""
+        """Yield the benchmarks of one suite on one executor."""
         at: KeyPath = ("benchmark_suites", suite)
         for path, entry in self.reader.entries(
             (*at, "benchmarks"), "benchmarks, such as `benchmarks: [Name]`"
@@ -246,7 +246,7 @@ class _Importer:
             yield Chosen(suite, executor, name, own if details is not None else None, path), settings
 
     def anchors(self) -> None:
-        """Keys with a dot are for anchors: what an alias brought to its place is carried from there."""
+        """Mark keys with a dot as anchors: their content is imported from the place of the alias."""
         used = {self.reader.document.marks.get(path) for path in self.ledger.carried | self.ledger.listed}
         for key in self.reader.document.value:
             if key.startswith("."):
@@ -256,7 +256,7 @@ class _Importer:
 
 
 def _named(entry: Any) -> tuple[str | None, dict[str, Any] | None]:
-    """`name`, or `{name: details}`."""
+    """Parse `name`, or `{name: details}`."""
     if isinstance(entry, dict):
         if len(entry) != 1:
             return None, None

@@ -1,6 +1,6 @@
-"""ReBench's gauge adapters as adapters of ours: the same lines, read by a pattern of equal meaning.
+"""Map ReBench's gauge adapters to Regatta's adapters: the same lines, read by an equivalent pattern.
 
-ReBench discards a run of which a line shows an error. A pattern does so too: its first alternative matches such a line
+ReBench discards a run if a line shows an error. A pattern does the same: its first alternative matches such a line
 without a number, which the adapter `regex` reports as a failure, quoting the line.
 """
 
@@ -18,22 +18,22 @@ _FIX = "correct `adapter` and `adapter_options` in the suite file"
 
 @dataclass(frozen=True)
 class Gauge:
-    """How a benchmark's output is read: keys of a benchmark in a suite, and what is otherwise than in ReBench."""
+    """Adapter of a benchmark: keys of a benchmark in a suite, and the differences from ReBench."""
 
     keys: dict[str, Any] = field(default_factory=dict)
-    #: (why, what to do)
+    #: (reason, fix)
     notes: tuple[tuple[str, str], ...] = ()
 
     @property
     def lines(self) -> bool:
-        """Whether lines are read, of which there may be several an invocation."""
+        """Return whether lines are read, of which an invocation may have several."""
         return self.keys.get("adapter") == "regex"
 
 
 def _lines(
     pattern: str, errors: tuple[str, ...], unit: str, metric: str, *notes: tuple[str, str], unless: str = ""
 ) -> Gauge:
-    """Lines of standard output and standard error, which ReBench reads as one."""
+    """Return a gauge for lines of standard output and standard error, which ReBench reads as one."""
     harmless = f"(?!{unless})" if unless else ""
     both = f"^{harmless}.*(?:{'|'.join(errors)}).*$|{pattern}" if errors else pattern
     options = {"pattern": both, "unit": unit, "metric": metric, "stderr": True}
@@ -41,7 +41,7 @@ def _lines(
 
 
 _ERRORS = ("Error", "Segmentation fault", "Bus error")
-#: units that ReBench's `\w+` and ours have in common
+#: units common to ReBench's `\w+` and Regatta
 _UNIT = "|".join(sorted((unit for unit in UNITS if unit.isalnum()), key=lambda unit: (-len(unit), unit)))
 
 _TABLE = {
@@ -89,7 +89,7 @@ _TABLE = {
             "must say so",
             "`better: higher` in the suite file for throughput",
         ),
-        # The head of JMH's table of results has a column `Error`.
+        # The header of JMH's table of results has a column `Error`.
         unless=r"Benchmark\b.*\bUnits",
     ),
     "multivariate": _lines(
@@ -104,9 +104,9 @@ _TABLE = {
 
 
 def gauge_of(name: str) -> Gauge:
-    """What reads the output of ReBench's adapter of that name; its names count without their case.
+    """Return the adapter for a ReBench adapter; names are case-insensitive.
 
-    One that is not known (a class in a Python file of the user's, or `Perf`) becomes `process` with a note.
+    An unknown one (a class in a user's Python file, or `Perf`) becomes `process` with a note.
     """
     found = _TABLE.get(name.lower())
     if found is not None:

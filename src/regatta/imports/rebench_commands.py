@@ -1,4 +1,4 @@
-"""ReBench's command lines as commands of ours: words instead of a shell's text, parameters instead of `%(input)s`."""
+"""Convert ReBench's command lines to commands: words instead of shell text, parameters instead of `%(input)s`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from regatta.imports.rebench_settings import DIMENSIONS, Dimension
 from regatta.imports.words import assignments, braces_doubled, shell_syntax, split
 
-#: stand for a placeholder while a command is split: characters of Unicode's private use, which no file has for anything
+#: placeholders while a command is split: private-use characters of Unicode, which no file uses
 _OPEN, _CLOSE = "\ue000", "\ue001"
-#: more combinations of values than this in one benchmark are no spec
+#: limit of combinations of values of one benchmark in a spec
 MAX_COMBINATIONS = 1000
 
 
 class NotACommand(ValueError):
-    """A command that cannot be carried; `expected` is set where the file itself is wrong."""
+    """A command that cannot be imported; `expected` is set if the file itself is wrong."""
 
     def __init__(self, why: str, fix: str = "", expected: str = "") -> None:
         super().__init__(why)
@@ -28,31 +28,31 @@ class NotACommand(ValueError):
 
 @dataclass(frozen=True)
 class Line:
-    """One command line of ReBench's: text with `%(name)s`, where it runs, and what is fixed."""
+    """One command line of ReBench: text with `%(name)s`, its working directory, and its fixed values."""
 
     text: str
-    #: text with `%(name)s` too
+    #: also text with `%(name)s`
     location: str
     fixed: Mapping[str, Any]
     dimensions: Mapping[str, Dimension]
 
     def used(self) -> list[str]:
-        """The dimensions of which the command says something."""
+        """Return the dimensions that the command uses."""
         whole = self.text + self.location
         return [key for key, (name, _) in DIMENSIONS.items() if f"%({name})" in whole]
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """Every combination of the values used, as parameter to value; the last varies fastest."""
+        """Yield every combination of the used values, as parameter to value; the last varies fastest."""
         used = self.used()
         names = [DIMENSIONS[key][0] for key in used]
         for values in itertools.product(*(self.dimensions[key].values for key in used)):
             yield dict(zip(names, values, strict=True))
 
     def words(self, values: Mapping[str, Any]) -> list[str]:
-        """The command for some values, as a shell would see it.
+        """Return the words of the command for given values, as a shell would split it.
 
         Raises:
-            NotACommand: a placeholder is not known, or only a shell can run it.
+            NotACommand: a placeholder is unknown, or the command needs a shell.
         """
         given = {**dict(DIMENSIONS.values()), **self.fixed, **values}
         text = self.filled(self.text, given)
@@ -72,7 +72,7 @@ class Line:
         return ["env", f"--chdir={folder}", *found] if folder else found
 
     def filled(self, text: str, values: Mapping[str, Any]) -> str:
-        """Text with its placeholders replaced; twice, as ReBench does for `%(invocation)s`."""
+        """Return text with its placeholders replaced; twice, as ReBench does for `%(invocation)s`."""
         try:
             once = text % {**values, "invocation": "%(invocation)s"}
             return once % {"invocation": 1}
@@ -83,7 +83,7 @@ class Line:
             raise NotACommand(f"{text} ({error})", "`%(name)s`", "Python's %-formatting of names") from error
 
     def template(self) -> list[str] | None:
-        """The command with a parameter for each value that varies; None where no template gives every combination.
+        """Return the command with a parameter for each value that varies; None if no template gives every combination.
 
         Raises:
             NotACommand: see `words`.
@@ -110,5 +110,5 @@ class Line:
 
 
 def base_folder(path: str, base: Path) -> str:
-    """A folder that a configuration names, from `base` on; a home folder stays for the shell to find."""
+    """Return a folder of a configuration, relative to `base`. A home folder is left for the shell to expand."""
     return path if path.startswith("~") else str(base / path)

@@ -1,6 +1,6 @@
-"""What ReBench's layers say of one benchmark: machine, runs, experiment, execution, executor, suite, benchmark; the last wins.
+"""Settings of one benchmark from ReBench's layers: machine, runs, experiment, execution, executor, suite, benchmark; the last wins.
 
-A number with `!` is important: it wins over what is nearer to the benchmark and has none.
+A number with `!` is important: it overrides unmarked numbers of layers closer to the benchmark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from regatta.spec.yaml_lines import KeyPath, as_plain, as_text
 
 _COUNT = re.compile(r"([0-9]{1,9})(!?)")
 
-#: keys of any layer that Regatta has nothing like, why, and what to do
+#: keys of any layer without an equivalent in Regatta, the reason, and a fix
 FOREIGN = {
     "min_iteration_time": ("ReBench only warns of shorter iterations", "look at the answer's intervals"),
     "ignore_timeouts": (
@@ -32,7 +32,7 @@ FOREIGN = {
     ),
 }
 
-#: dimension -> the placeholder that has its value, and the value where no layer names one
+#: dimension -> the placeholder of its value, and the default value
 DIMENSIONS = {
     "input_sizes": ("input", ""),
     "cores": ("cores", 1),
@@ -43,7 +43,7 @@ DIMENSIONS = {
 
 @dataclass(frozen=True)
 class Dimension:
-    """The values of one variable, as ReBench puts them into a command."""
+    """The values of one variable, as ReBench inserts them into a command."""
 
     path: KeyPath | None
     values: tuple[Any, ...]
@@ -51,7 +51,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Settings:
-    """What counts for one benchmark."""
+    """The settings of one benchmark."""
 
     invocations: int
     iterations: int
@@ -60,12 +60,12 @@ class Settings:
     timeout_s: int | None
     environment: dict[str, str]
     dimensions: dict[str, Dimension]
-    #: key -> where what counts of it is said
+    #: key -> place of its effective value
     places: dict[str, KeyPath]
 
 
 class Layers:
-    """Looks one benchmark's settings up; `layers` are paths of mappings, the last wins."""
+    """Resolves the settings of one benchmark; `layers` are paths of mappings, the last wins."""
 
     def __init__(self, reader: Reader, layers: Sequence[KeyPath]) -> None:
         self.reader = reader
@@ -75,7 +75,7 @@ class Layers:
             reader.leave(layer, FOREIGN)
 
     def settings(self) -> Settings:
-        """All of them; repetitions and the time limit are carried where they are used."""
+        """Return all settings; repetitions and the time limit are marked as imported at their use."""
         timeout = self.last("max_invocation_time")
         limit = self.reader.whole(timeout, -1) if timeout else None
         if timeout:
@@ -91,13 +91,13 @@ class Layers:
         )
 
     def last(self, key: str) -> KeyPath | None:
-        """Where the nearest layer has a key."""
+        """Return the place of a key in the nearest layer."""
         return next(
             ((*layer, key) for layer in reversed(self.layers) if self.reader.has((*layer, key))), None
         )
 
     def count(self, key: str, default: int, least: int) -> int:
-        """A number that may be important."""
+        """Return a number that may be important."""
         found: tuple[KeyPath, int, bool] | None = None
         for layer in self.layers:
             path = (*layer, key)
@@ -117,7 +117,7 @@ class Layers:
         return found[1]
 
     def environment(self) -> dict[str, str]:
-        """The variables of the nearest layer that names any: they are not merged."""
+        """Return the variables of the nearest layer with any: layers are not merged."""
         path = self.last("env")
         found = {}
         for name in self.reader.mapping(path) if path else ():
@@ -137,7 +137,7 @@ class Layers:
         return found
 
     def dimension(self, key: str, default: Any) -> Dimension:
-        """The values of a variable, each once."""
+        """Return the distinct values of a variable."""
         path = self.last(key)
         entries = self.reader.entries(path, f"a list of values, such as `{key}: [1, 10]`") if path else []
         values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""ReBench's suites on an executor become suite files, and what an experiment runs of them its `benchmarks`."""
+"""Convert ReBench's suites on an executor to suite files, and the selection of an experiment to `benchmarks`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUILD = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """One benchmark of an experiment. `own`: where its details are, if it has any; `path`: its entry."""
+    """One benchmark of an experiment. `own`: the place of its details, if any; `path`: its entry."""
 
     suite: str
     executor: str
@@ -37,18 +37,18 @@ class Chosen:
 
     @property
     def suite_path(self) -> KeyPath:
-        """Where its suite is."""
+        """Return the path of its suite."""
         return ("benchmark_suites", self.suite)
 
     @property
     def executor_path(self) -> KeyPath:
-        """Where its executor is."""
+        """Return the path of its executor."""
         return ("executors", self.executor)
 
 
 @dataclass
 class _Made:
-    """One benchmark of ours: its body, and the parameters that are crossed."""
+    """One converted benchmark: its body, and its crossed parameters."""
 
     name: str
     body: dict[str, Any]
@@ -56,7 +56,7 @@ class _Made:
 
 
 class Maker:
-    """Makes suites. `base`: the folder that relative paths start from."""
+    """Makes suites. `base`: the folder of relative paths."""
 
     def __init__(self, reader: Reader, base: Path, home: Path) -> None:
         self.reader = reader
@@ -68,7 +68,7 @@ class Maker:
     def suites(
         self, members: Sequence[tuple[Chosen, Settings]], spec: str
     ) -> tuple[list[SuiteDraft], list[dict[str, Any]]]:
-        """The suites of one spec, and its `benchmarks`."""
+        """Return the suites of one spec, and its `benchmarks`."""
         pairs: dict[tuple[str, str], list[tuple[Chosen, Settings]]] = {}
         for chosen, settings in members:
             pairs.setdefault((chosen.suite, chosen.executor), []).append((chosen, settings))
@@ -82,7 +82,7 @@ class Maker:
         return drafts, choices
 
     def draft(self, suite: str, executor: str, made: list[_Made], spec: str) -> SuiteDraft:
-        """The suite of a pair; the one that another spec has already, when it is the same."""
+        """Return the suite of a pair; the identical one of another spec if it exists."""
         single = len(self.reader.mapping(("executors",))) == 1
         text = suite if single else f"{suite}-{executor}"
         described = [self.description(("benchmark_suites", suite)), self.description(("executors", executor))]
@@ -103,7 +103,7 @@ class Maker:
         return draft
 
     def description(self, path: KeyPath) -> str:
-        """What an experiment, a suite or an executor says of itself."""
+        """Return the description of an experiment, a suite or an executor."""
         for key in ("description", "desc"):
             text = self.reader.text((*path, key))
             if text:
@@ -112,11 +112,11 @@ class Maker:
         return ""
 
     def gauge(self, suite: str) -> Gauge:
-        """What reads the output of a suite's benchmarks."""
+        """Return the adapter of a suite's benchmarks."""
         path: KeyPath = ("benchmark_suites", suite, "gauge_adapter")
         value = self.reader.at(path)
         if isinstance(value, dict) and len(value) == 1:
-            # A class of the user's is not the adapter of ReBench's that has its name.
+            # A user's class can have the name of an adapter of ReBench, but is a different one.
             found = gauge_of(f"{next(iter(value))} of {next(iter(value.values()))}")
         else:
             found = gauge_of(self.reader.text(path, "gauge_adapter: RebenchLog") or "")
@@ -126,7 +126,7 @@ class Maker:
         return found
 
     def benchmarks(self, those: Sequence[tuple[Chosen, Settings]]) -> list[_Made]:
-        """The benchmarks of one suite on one executor."""
+        """Return the benchmarks of one suite on one executor."""
         first = those[0][0]
         for path in (first.suite_path, first.executor_path):
             if self.reader.has((*path, "build")):
@@ -149,7 +149,7 @@ class Maker:
         return made
 
     def made(self, chosen: Chosen, settings: Settings, names: Names, before: list[_Made]) -> list[_Made]:
-        """What one benchmark becomes: one, or one for each combination where a template cannot give all of them."""
+        """Convert one benchmark: to one, or to one per combination if a template cannot give all of them."""
         line = self.line(chosen, settings)
         gauge = self.gauge(chosen.suite)
         words = line.template()
@@ -186,7 +186,7 @@ class Maker:
         return kept
 
     def unidentified(self, chosen: Chosen, command: Sequence[str]) -> None:
-        """List the program of a command, where it is a path behind `env`, and the archives that a JVM gets."""
+        """List the program of a command, if it is a path after `env`, and the archives of a JVM."""
         first = _first(command)
         program = command[first]
         if first and not program.startswith("{program."):
@@ -196,7 +196,7 @@ class Maker:
                 self.ledger.unidentified((*chosen.suite_path, "command"), word.split(":"))
 
     def line(self, chosen: Chosen, settings: Settings) -> Line:
-        """The command line that ReBench would make, from what its executor, its suite and itself say."""
+        """Return the command line of ReBench, from the executor, the suite and the benchmark."""
         reader = self.reader
         executor, suite = chosen.executor_path, chosen.suite_path
         folder = reader.text((*executor, "path")) or ""
@@ -224,12 +224,12 @@ class Maker:
         return Line(text, self.from_base(location), fixed, settings.dimensions)
 
     def from_base(self, path: str, quoted: bool = False) -> str:
-        """A path from the configuration's folder on, as text in which `%(name)s` of the path itself are replaced."""
+        """Return a path relative to the configuration's folder, as text in which `%(name)s` of the path itself are replaced."""
         whole = base_folder(path, Path(str(self.base).replace("%", "%%%%")))
         return shlex.quote(whole) if quoted else whole
 
     def note(self, chosen: Chosen, line: Line, dimensions: dict[str, Dimension]) -> None:
-        """What is otherwise than in ReBench for one command."""
+        """Record the differences from ReBench for one command."""
         used = line.used()
         for key, dimension in dimensions.items():
             if dimension.path is None:
@@ -246,7 +246,7 @@ class Maker:
 
 
 def _with_program(words: list[str], settings: Settings) -> list[str]:
-    """Let what is found on PATH be part of what is measured, unless the benchmark has a PATH of its own."""
+    """Make programs found on PATH part of the measurement, unless the benchmark sets PATH."""
     first = _first(words)
     if "PATH" not in settings.environment and _PROGRAM.fullmatch(words[first]):
         words = [*words[:first], f"{{program.{words[first]}}}", *words[first + 1 :]]
@@ -254,13 +254,13 @@ def _with_program(words: list[str], settings: Settings) -> list[str]:
 
 
 def _first(words: Sequence[str]) -> int:
-    """Which word is the program, after `env --chdir=...` and variables."""
+    """Return the index of the program, after `env --chdir=...` and variables."""
     first = 2 if words[0] == "env" else 0
     return first + assignments(words[first:])
 
 
 def _choices(suite: str, made: list[_Made]) -> list[dict[str, Any]]:
-    """Entries of `benchmarks`: one for all benchmarks with the same parameters."""
+    """Return the entries of `benchmarks`: one for all benchmarks with the same parameters."""
     alike: list[tuple[dict[str, list[Any]], list[str]]] = []
     for one in made:
         for crossed, names in alike:

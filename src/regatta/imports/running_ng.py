@@ -1,4 +1,4 @@
-"""A running-ng configuration becomes specs: one for each number of iterations that its benchmarks have.
+"""Import a running-ng configuration: one spec for each number of iterations of its benchmarks.
 
 Source of the format: running-ng's reference (suites, runtimes, modifiers, `runbms`).
 """
@@ -37,19 +37,19 @@ _UNUSED = {
 
 
 def import_running_ng(path: Path, home: Path, heaps: int = 8, package_data: Path | None = None) -> Imported:
-    """Read a running-ng configuration with what it includes.
+    """Import a running-ng configuration with its includes.
 
     Args:
         path: the file.
         home: folder with `configs/`, whose names are taken.
-        heaps: the N of `runbms`, at least 2: so many steps of heap size.
-        package_data: what `$RUNNING_NG_PACKAGE_DATA` stands for; None: nothing.
+        heaps: the N of `runbms`, at least 2: the number of steps of heap size.
+        package_data: value of `$RUNNING_NG_PACKAGE_DATA`; None: unset.
 
     Returns:
         the specs, the one with the first benchmark first.
 
     Raises:
-        SpecError: a file is wrong, or nothing in it can be carried.
+        SpecError: a file is wrong, or no part of it can be imported.
     """
     document = read_configuration(path, package_data)
     return _Importer(Reader(document), path, home, heaps).imported()
@@ -90,7 +90,7 @@ class _Importer:
         return Imported(str(self.path), "running-ng", specs, items)
 
     def configs(self) -> list[Config]:
-        """The entries of `configs` that can be carried."""
+        """Return the entries of `configs` that can be imported."""
         modifiers = Modifiers(self.reader)
         found = []
         for path, entry in self.reader.entries(("configs",), 'configs, such as `["jdk-21|ms|s"]`'):
@@ -113,7 +113,7 @@ class _Importer:
         return found
 
     def spec(self, those: list[Wanted], crossing: Crossing, index: int) -> SpecDraft:
-        """One spec of benchmarks that have as many iterations."""
+        """Return one spec of benchmarks with the same number of iterations."""
         name = clean(self.path.stem)
         if index:
             name = clean(f"{name}-{index + 1}")
@@ -145,7 +145,7 @@ class _Importer:
     def suite(
         self, suite: str, members: Sequence[Wanted], crossing: Crossing, suffix: str
     ) -> tuple[SuiteDraft, list[dict[str, Any]]]:
-        """The suite file of the benchmarks of one suite, and the entries that choose them."""
+        """Return the suite file of one suite's benchmarks, and the entries that select them."""
         text = f"{suite}-{suffix}" if suffix else suite
         suite_name = self.suite_names.give(self.ledger, ("suites", suite), "the suite", text)
         names = Names(["all"])
@@ -165,7 +165,7 @@ class _Importer:
         ]
 
     def invocations(self) -> int:
-        """How often; running-ng's own base says 10."""
+        """Return the number of invocations; running-ng's base configuration has 10."""
         path: KeyPath = ("invocations",)
         if not self.reader.has(path):
             self.ledger.change(
@@ -176,7 +176,7 @@ class _Importer:
         return self.reader.whole(path, 1, "10") or 1
 
     def factors(self) -> list[float]:
-        """Heap factors as `runbms` spreads them: finer near the least heap.
+        """Return the heap factors of `runbms`, with smaller steps near the minheap.
 
         With N steps, the n-th of 0 to N lies at n + spread / (N - 1) * (n^2 - n) / 2, scaled so that 0 is 1 and N the range.
         """

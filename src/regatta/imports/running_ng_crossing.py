@@ -1,4 +1,4 @@
-"""running-ng lists its configs one by one; a spec crosses runtimes, collectors, sets of modifiers and heaps, and excludes the rest."""
+"""Convert running-ng's list of configs: a spec crosses runtimes, collectors, sets of modifiers and heaps, and excludes the rest."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from regatta.spec.registries import Registries
 from regatta.spec.yaml_lines import KeyPath
 
 _AROUND = ("JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "ProgramArg", "Wrapper")
-#: what running-ng gives every OpenJDK of release 9 and later, for its probes
+#: option that running-ng passes to every OpenJDK of release 9 and later, for its probes
 _EXPORTS = "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED"
 _OTHER = "put it into a file of its own, and import that"
 
-#: runtime, collector, modifiers, heap: the parts that an entry of `exclude` may do with, the plainest first
+#: indices of runtime, collector, modifiers, heap: the combinations that may suffice for an entry of `exclude`, the simplest first
 _FEW = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (0, 1, 2), (0, 1, 3))
 
 
 @dataclass(frozen=True)
 class Point:
-    """One config as a spec has it; `heap_mib` is None where the spec's heap counts."""
+    """One config in the terms of a spec; `heap_mib` is None if the spec's heap applies."""
 
     runtime: str
     collector: str | None
@@ -37,7 +37,7 @@ class Point:
 
 
 class Crossing:
-    """The configs of one file, and what they come to."""
+    """The configs of one file, and their conversion."""
 
     def __init__(self, reader: Reader, registries: Registries, configs: Sequence[Config], base: Path) -> None:
         self.reader = reader
@@ -52,12 +52,12 @@ class Crossing:
         self.defined: dict[str, list[str]] = {}
         self.modifiers: dict[str, tuple[str, dict[str, Any]]] = {}
         self.sets: dict[frozenset[str], tuple[str, ...]] = {}
-        #: our name -> running-ng's modifiers that it is made of
+        #: new name -> the modifiers of running-ng that it combines
         self.made_of: dict[str, list[Applied]] = {}
-        #: what the head of a spec says of its runtimes
+        #: comments on runtimes at the head of a spec
         self.told: list[str] = []
         self.arounds = {"java": Around(), "native": Around()}
-        #: entry of `benchmarks` -> what its suite and itself are called
+        #: entry of `benchmarks` -> names of its suite and of itself
         self.called: dict[KeyPath, tuple[str, str]] = {}
         kinds = {
             "java": self.alike(configs, "OpenJDK", "java"),
@@ -73,7 +73,7 @@ class Crossing:
         }
 
     def alike(self, configs: Sequence[Config], runtime: str, kind: str) -> list[Config]:
-        """The configs of one type of runtime that put the same things around the program as the first does."""
+        """Return the configs of one type of runtime with the same wrapping of the program as the first."""
         those = [c for c in configs if self.reader.at(("runtimes", c.runtime, "type")) == runtime]
         kept = [c for c in those if c.of(*_AROUND) == those[0].of(*_AROUND)]
         for config in those:
@@ -86,7 +86,7 @@ class Crossing:
         return kept
 
     def with_heaps(self, configs: list[Config]) -> list[Config]:
-        """Where some configs say how large their heap is, those that do not are left out: a spec has one kind of heap."""
+        """Omit configs without a heap size if some have one: a spec has one kind of heap."""
         sized = [config for config in configs if self.heap_of(config) is not None]
         for config in configs if sized else ():
             if config not in sized:
@@ -97,7 +97,7 @@ class Crossing:
         return sized or configs
 
     def heap_of(self, config: Config) -> int | None:
-        """The heap that a config's own flags ask for."""
+        """Return the heap that a config's flags set."""
         least, most, _ = heap_of([word for one in config.of("JVMArg") for word in one.words])
         if least is not None and least != most:
             got = "none" if most is None else f"{most} MiB"
@@ -111,7 +111,7 @@ class Crossing:
         return most
 
     def java(self, config: Config) -> Point:
-        """A config on a JVM."""
+        """Convert a config on a JVM."""
         flags = config.of("JVMArg", "EnvVar")
         choosing = [one for one in flags if one.chooses_collector]
         names = [self.modifier(one) for one in flags if one not in choosing]
@@ -121,7 +121,7 @@ class Crossing:
         )  # fmt: skip
 
     def native(self, config: Config) -> Point:
-        """A config that runs programs as they are: flags of a JVM do nothing to them."""
+        """Convert a config for native programs, on which flags of a JVM have no effect."""
         self.ledger.carry(("runtimes", config.runtime, "type"))
         for one in config.of("JVMArg"):
             why = f"flags of a JVM, and `{config.text}` runs programs that have none"
@@ -132,7 +132,7 @@ class Crossing:
         return Point("native", None, self.set_of(config, [name for name in names if name]), None, config.path)
 
     def unique(self, points: Sequence[Point]) -> list[Point]:
-        """Each point once."""
+        """Return each point once."""
         found: dict[tuple[object, ...], Point] = {}
         for point in points:
             key = (point.runtime, point.collector, point.modifiers, point.heap_mib)
@@ -144,7 +144,7 @@ class Crossing:
         return list(found.values())
 
     def runtime(self, name: str) -> str:
-        """What a JVM is called here."""
+        """Return the new name of a JVM."""
         if name not in self.runtimes:
             at: KeyPath = ("runtimes", name)
             self.ledger.carry((*at, "type"), (*at, "home"), (*at, "release"))
@@ -171,7 +171,7 @@ class Crossing:
         return self.runtimes[name][0]
 
     def collector(self, choosing: Sequence[Applied], config: Config) -> str:
-        """The collector that some modifiers choose; the registry's own where the flags are the same."""
+        """Return the collector that some modifiers select; that of the registry if the flags are the same."""
         flags = tuple(heap_of([word for one in choosing for word in one.words])[2])
         if flags not in self.collectors:
             known = [name for name, known in self.registries.collectors.items() if known.flags == flags]
@@ -194,7 +194,7 @@ class Crossing:
         return name
 
     def modifier(self, applied: Applied) -> str:
-        """What a modifier is called here; empty where its flags were a heap's alone."""
+        """Return the new name of a modifier; empty if it only had heap flags."""
         if applied.name not in self.modifiers:
             flags = heap_of(applied.words)[2]
             body: dict[str, Any] = {"flags": flags} if flags else {}
@@ -208,7 +208,7 @@ class Crossing:
         return self.modifiers[applied.name][0]
 
     def set_of(self, config: Config, names: list[str]) -> tuple[str, ...]:
-        """A set of modifiers: one order for the same names."""
+        """Return a set of modifiers: the same order for the same names."""
         once = tuple(dict.fromkeys(names))
         found = self.sets.setdefault(frozenset(once), once)
         if found != once:
@@ -218,16 +218,16 @@ class Crossing:
         return found
 
     def runs(self, wanted: Wanted) -> bool:
-        """Whether a config has a runtime for a benchmark."""
+        """Return whether a config has a runtime for a benchmark."""
         return bool(self.points[wanted.kind])
 
     def heap(self) -> dict[str, Any]:
-        """The sizes that the configs name; empty where they name none."""
+        """Return the heap sizes of the configs; empty without any."""
         sizes = {point.heap_mib for point in self.points["java"] if point.heap_mib is not None}
         return {"sizes_mib": sorted(sizes)} if sizes else {}
 
     def keys(self, those: Sequence[Wanted]) -> dict[str, Any]:
-        """The keys of a spec that say what its benchmarks run on."""
+        """Return the keys of a spec that select where its benchmarks run."""
         kinds = [kind for kind in ("java", "native") if any(one.kind == kind for one in those)]
         points = [point for kind in kinds for point in self.points[kind]]
         java = [point for point in points if point.runtime != "native"]
@@ -256,7 +256,7 @@ class Crossing:
     def excluded(
         self, points: Sequence[Point], runtimes: list[str], collectors: list[str], sets: list[tuple[str, ...]]
     ) -> list[dict[str, Any]]:
-        """What the crossing has and no config names, in as few entries as are plain to read."""
+        """Return `exclude` entries for crossed points without a config, as few as are easy to read."""
         heaps: list[int | None] = list(self.heap().get("sizes_mib", [None]))
         keys = ("runtime", "collector", "modifiers", "heap_mib")
         there = [(p.runtime, p.collector, p.modifiers, p.heap_mib) for p in points]
@@ -278,7 +278,7 @@ class Crossing:
     def spared(
         self, those: Sequence[Wanted], collectors: list[str], sets: list[tuple[str, ...]]
     ) -> list[dict[str, Any]]:
-        """The cells of benchmarks that a modifier of the configuration is not for."""
+        """Return `exclude` entries for benchmarks that a modifier excludes."""
         found: list[dict[str, Any]] = []
         choices = [("collector", name, [name]) for name in collectors] + [
             ("modifiers", list(s), list(s)) for s in sets
@@ -308,5 +308,5 @@ class Crossing:
 
 
 def _in(one: Sequence[object], parts: Sequence[int], there: Sequence[Sequence[object]]) -> bool:
-    """Whether something that is wanted is like another in some of its parts."""
+    """Return whether a wanted point equals another in some of its parts."""
     return any(all(other[i] == one[i] for i in parts) for other in there)

@@ -1,7 +1,7 @@
-"""A running-ng configuration with what it includes, every value with its place.
+"""Read a running-ng configuration with its includes, with the place of every value.
 
-Lists of several files are joined, mappings take over whole entries of later files, and anything else may stand in one file
-only; `overrides` change what is included, by paths with dots.
+Lists of several files are joined. In mappings, later files replace whole entries. Any other value may be in one file only.
+`overrides` change included values, by paths with dots.
 Source of the rules: running-ng's reference on configuration files.
 """
 
@@ -22,11 +22,11 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 def read_configuration(path: Path, package_data: Path | None) -> Document:
-    """Read a configuration and what it includes.
+    """Read a configuration and its includes.
 
     Args:
         path: the file.
-        package_data: what `$RUNNING_NG_PACKAGE_DATA` stands for; None: nothing.
+        package_data: value of `$RUNNING_NG_PACKAGE_DATA`; None: unset.
 
     Raises:
         SpecError: a file is wrong or missing.
@@ -72,7 +72,7 @@ class _Reader:
         return base
 
     def found(self, own: Document, at: KeyPath, entry: Any, path: Path, name: str) -> tuple[Path, str]:
-        """The file that an entry of `includes` means, and what to call it."""
+        """Return the file of an entry of `includes`, and its name in messages."""
         text = as_text(entry)
         if not text or "\0" in text:
             raise _wrong(own, at, "a path", entry)
@@ -97,7 +97,7 @@ class _Reader:
         return other, expanded if absolute else os.path.normpath(Path(name).parent / expanded)
 
     def override(self, base: Document, own: Document) -> None:
-        """Put the values of `overrides` into what is included."""
+        """Apply `overrides` to the included values."""
         overrides = own.value.get("overrides")
         if overrides is None:
             return
@@ -136,7 +136,7 @@ def _wrong(document: Document, path: KeyPath, expected: str, got: Any, fix: str 
 
 
 def _combine(under: Document, over: Document) -> None:
-    """Lay the keys of `over` on those of `under`."""
+    """Merge the keys of `over` into those of `under`."""
     for key, value in over.value.items():
         below = under.value.get(key)
         at: KeyPath = (key,)
@@ -157,7 +157,7 @@ def _combine(under: Document, over: Document) -> None:
 
 
 def _place(under: Document, at: KeyPath, over: Document, source: KeyPath, value: Any) -> None:
-    """Give a value and all in it the places that they have in another document."""
+    """Copy the places of a value and its contents from another document."""
     for old in [path for path in under.marks if path[: len(at)] == at]:
         del under.marks[old]
     for inner in paths_in(value):

@@ -1,4 +1,4 @@
-"""running-ng's configs: `runtime|modifier|modifier-value`, resolved into what each changes."""
+"""Resolve running-ng's configs, `runtime|modifier|modifier-value`, into the changes of each."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from regatta.spec.yaml_lines import KeyPath
 _COLLECTOR = re.compile(
     r"-XX:\+Use(Serial|Parallel|ParallelOld|ParNew|ConcMarkSweep|G1|Z|Shenandoah|Epsilon)GC"
 )
-#: `-ms` is what the launcher of HotSpot reads as `-Xms`
+#: the launcher of HotSpot reads `-ms` as `-Xms`
 _HEAP = re.compile(r"(?:-X?(m[sx])|-XX:(Initial|Max)HeapSize=)([0-9]{1,15})([kKmMgGtT]?)")
-#: what a JVM finds a heap by when it is given none, and what may not be above the heap that it is given
+#: flags by which a JVM chooses a default heap, or which must not exceed the given heap
 _HEAP_BY = re.compile(r"-XX:(?:MinHeapSize|MaxRAM|(?:Initial|Min|Max)RAM(?:Percentage|Fraction))=.*", re.S)
 _MIB = {"": 2.0**-20, "k": 2.0**-10, "m": 1.0, "g": 2.0**10, "t": 2.0**20}
 _MAX_SETS = 16
 
-#: types of which Regatta has nothing, why, and whether a config without it would be another one
+#: types without an equivalent in Regatta, the reason, and whether a config without it would be a different one
 _FOREIGN = {
     "JSArg": ("it is for JavaScript runtimes, which Regatta has none of", True),
     "JuliaArg": ("it is for Julia, which Regatta does not run", True),
@@ -36,23 +36,23 @@ _WORDS = ("JVMArg", "JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend",
 
 @dataclass(frozen=True)
 class Applied:
-    """One modifier with its values, as a config names it."""
+    """One modifier with its values in a config."""
 
     name: str
     kind: str
     path: KeyPath
     words: tuple[str, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
-    #: suite, benchmark that it is not for, and where that is said
+    #: suite and benchmark that it excludes, and the place of that entry
     excludes: tuple[tuple[str, str, KeyPath], ...] = ()
 
     @property
     def chooses_collector(self) -> bool:
-        """Whether its flags choose a garbage collector."""
+        """Return whether its flags select a garbage collector."""
         return self.kind == "JVMArg" and any(_COLLECTOR.fullmatch(word) for word in self.words)
 
     def spares(self, suite: str, benchmark: str) -> bool:
-        """Whether it is not for a benchmark."""
+        """Return whether it excludes a benchmark."""
         return any((suite, benchmark) == given[:2] for given in self.excludes)
 
 
@@ -64,13 +64,13 @@ class Config:
     text: str
     runtime: str
     applied: list[Applied] = field(default_factory=list)
-    #: what is carried with it
+    #: places that are imported with it
     uses: list[KeyPath] = field(default_factory=list)
-    #: why it cannot be carried, and what to do; empty: it can
+    #: why it cannot be imported, and a fix; empty: it can
     refused: tuple[str, str] = ("", "")
 
     def of(self, *kinds: str) -> list[Applied]:
-        """Its modifiers of some types."""
+        """Return its modifiers of some types."""
         return [one for one in self.applied if one.kind in kinds]
 
 
@@ -82,7 +82,7 @@ class Modifiers:
         self.ledger = reader.ledger
 
     def config(self, path: KeyPath, text: str) -> Config:
-        """One entry of `configs`, whose names are all looked up."""
+        """Resolve one entry of `configs`, with a lookup of all its names."""
         parts = [part.strip() for part in text.split("|")]
         config = Config(path, text, parts[0])
         self.reader.one_of(path, "a runtime", parts[0], self.reader.mapping(("runtimes",), "runtimes"))
@@ -91,7 +91,7 @@ class Modifiers:
         return config
 
     def add(self, config: Config, names: Sequence[str], depth: int) -> None:
-        """The modifiers of a config or of a set; nothing counts after an empty name, as in running-ng."""
+        """Add the modifiers of a config or of a set; an empty name ends the list, as in running-ng."""
         table = self.reader.mapping(("modifiers",))
         for index, whole in enumerate(names):
             if not whole.strip():
@@ -108,7 +108,7 @@ class Modifiers:
             self.one(config, ("modifiers", name), whole.strip(), values, depth)
 
     def one(self, config: Config, path: KeyPath, name: str, values: list[str], depth: int) -> None:
-        """One modifier, or the members of a set."""
+        """Add one modifier, or the members of a set."""
         kind = self.reader.text((*path, "type"), "type: JVMArg") or ""
         self.ledger.look(path)
         if kind in _FOREIGN:
@@ -157,7 +157,7 @@ class Modifiers:
             config.applied.append(applied)
 
     def filled(self, path: KeyPath, values: list[str]) -> str:
-        """Text with `{0}`, `{1}` replaced by the values of a config; as it stands where there are none, or too few."""
+        """Return text with `{0}`, `{1}` replaced by the values of a config; unchanged if values are missing."""
         text = self.reader.text(path, f"{path[-1]}: ...") or ""
         if not values:
             return text
@@ -181,7 +181,7 @@ class Modifiers:
         return made
 
     def words(self, path: KeyPath, value: str) -> tuple[str, ...]:
-        """Text as a shell splits it, variables of this environment replaced, as running-ng does."""
+        """Return text split as by a shell, with environment variables replaced, as in running-ng."""
         try:
             given = shlex.split(value)
         except ValueError as error:
@@ -190,7 +190,7 @@ class Modifiers:
         return tuple(expanded(self.reader, path, word) for word in given)
 
     def excludes(self, path: KeyPath) -> tuple[tuple[str, str, KeyPath], ...]:
-        """The benchmarks that a modifier is not for."""
+        """Return the benchmarks that a modifier excludes."""
         found = []
         for suite in self.reader.mapping((*path, "excludes")):
             for at, _ in self.reader.entries((*path, "excludes", suite)):
@@ -200,7 +200,7 @@ class Modifiers:
 
 
 def expanded(reader: Reader, path: KeyPath, text: str) -> str:
-    """Text with variables of this environment replaced; says so."""
+    """Return text with environment variables replaced, and record the change."""
     made = os.path.expandvars(text)
     if made != text:
         reader.ledger.change(
@@ -214,7 +214,7 @@ def expanded(reader: Reader, path: KeyPath, text: str) -> str:
 
 
 def heap_of(words: Sequence[str]) -> tuple[int | None, int | None, list[str]]:
-    """The heap that flags begin with and the one that they allow, in MiB, rounded up; and the words that say nothing of a heap."""
+    """Return the initial and the maximum heap of flags, in MiB, rounded up; and the words without heap flags."""
     found: dict[str, int] = {}
     rest = []
     for word in words:
@@ -228,5 +228,5 @@ def heap_of(words: Sequence[str]) -> tuple[int | None, int | None, list[str]]:
 
 
 def without_effect(words: Sequence[str]) -> list[str]:
-    """The words that say by what a JVM finds a heap: nothing where every heap has a size."""
+    """Return the words that choose a default heap: they have no effect if every heap has a size."""
     return [word for word in words if _HEAP_BY.fullmatch(word)]

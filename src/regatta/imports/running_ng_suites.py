@@ -1,4 +1,4 @@
-"""running-ng's benchmark suites become suite files."""
+"""Convert running-ng's benchmark suites to suite files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from regatta.imports.running_ng_modifiers import Applied, expanded
 from regatta.imports.words import braces_doubled
 from regatta.spec.yaml_lines import KeyPath
 
-#: DaCapo's own: it stops when 3 iterations vary by less than 3 per cent, and after 20 at the latest
+#: DaCapo's default: it stops when 3 iterations vary by less than 3 percent, and after 20 at the latest
 _CONVERGE = {"method": "cov", "count": 20, "window": 3, "threshold_percent": 3}
 _JAVA = ("DaCapo", "SPECjbb2015", "SPECjvm98")
 _MINHEAP = (
     "Regatta measures the least heap itself, on the machine and with the runtimes and collectors of the spec",
     "`regatta minheap SPEC`",
 )
-#: keys of a suite that are not carried
+#: keys of a suite that are not imported
 _FOREIGN = {
     "minheap": _MINHEAP,
     "minheap_values": _MINHEAP,
@@ -32,16 +32,16 @@ _JUST_ONCE = {"method": "fixed", "count": 1}
 
 @dataclass(frozen=True)
 class Wanted:
-    """One benchmark that a configuration chooses."""
+    """One benchmark that a configuration selects."""
 
     suite: str
-    #: as results call it, and as the suite does
+    #: names in results and in the suite
     name: str
     program: str
     path: KeyPath
     kind: Literal["java", "native"]
     type: str
-    #: of a spec, because all benchmarks of a spec have one
+    #: of a spec, because all benchmarks of a spec share it
     iterations: dict[str, Any]
     timeout_s: int | None
     timeout_path: KeyPath | None
@@ -50,12 +50,12 @@ class Wanted:
 
 @dataclass
 class Around:
-    """What the modifiers of all configs put around a benchmark's program."""
+    """Wrapping of a benchmark's program by the modifiers of all configs."""
 
     applied: list[Applied] = field(default_factory=list)
 
     def words(self, wanted: Wanted, *kinds: str) -> list[str]:
-        """The words of the modifiers of some types that are for the benchmark."""
+        """Return the words of the modifiers of some types that apply to the benchmark."""
         return [
             word
             for one in self.applied
@@ -64,7 +64,7 @@ class Around:
         ]
 
     def class_path(self, wanted: Wanted, *own: str) -> list[str]:
-        """`-cp` and the class path around the suite's own; nothing where it is empty. What is prepended last comes first."""
+        """Return `-cp` and the class path around that of the suite; nothing if it is empty. The last prepended entry comes first."""
         before: list[str] = []
         for one in self.applied:
             if one.kind == "JVMClasspathPrepend" and not one.spares(wanted.suite, wanted.name):
@@ -74,7 +74,7 @@ class Around:
 
 
 class Suites:
-    """Reads suites and makes benchmarks of them. `base`: the folder that relative paths start from."""
+    """Reads suites and converts them to benchmarks. `base`: the folder of relative paths."""
 
     def __init__(self, reader: Reader, base: Path) -> None:
         self.reader = reader
@@ -82,7 +82,7 @@ class Suites:
         self.base = base
 
     def wanted(self) -> list[Wanted]:
-        """The benchmarks that are chosen, less those that Regatta has nothing for."""
+        """Return the selected benchmarks, without those that have no equivalent in Regatta."""
         found = []
         for suite in self.reader.mapping(
             ("benchmarks",), "benchmarks by suite, such as `benchmarks: {dacapochopin: [fop]}`"
@@ -112,7 +112,7 @@ class Suites:
         return found
 
     def one(self, suite: str, kind: str, entry: KeyPath, value: Any) -> Wanted | None:
-        """One entry of `benchmarks`."""
+        """Convert one entry of `benchmarks`."""
         path: KeyPath = ("suites", suite)
         name = program = ""
         own: KeyPath | None = None
@@ -134,7 +134,7 @@ class Suites:
         )  # fmt: skip
 
     def nearest(self, own: KeyPath | None, suite: KeyPath, key: str) -> KeyPath | None:
-        """Where a benchmark, or else its suite, has a key; carried from there, but for a time limit."""
+        """Return the place of a key in a benchmark, or else in its suite; marked as imported, except for a time limit."""
         for path in ((*own, key) if own else None, (*suite, key)):
             if path and self.reader.has(path):
                 self.ledger.carry(*([path] if key != "timeout" else []))
@@ -142,7 +142,7 @@ class Suites:
         return None
 
     def iterations(self, own: KeyPath | None, suite: KeyPath, kind: str) -> dict[str, Any]:
-        """What `timing_iteration` means: the last of so many iterations counts."""
+        """Convert `timing_iteration`: it is the number of iterations, of which the last counts."""
         if kind not in ("DaCapo", "SPECjvm98"):
             return _JUST_ONCE
         path = self.nearest(own, suite, "timing_iteration")
@@ -162,7 +162,7 @@ class Suites:
         return {"method": "fixed", "count": count} | ({"warmup": count - 1} if count > 1 else {})
 
     def body(self, wanted: Wanted, around: Around) -> dict[str, Any]:
-        """One benchmark of a suite file."""
+        """Return one benchmark of a suite file."""
         wrapper = [*self.wrapper(wanted), *around.words(wanted, "Wrapper")]
         arguments = around.words(wanted, "ProgramArg")
         make = {
@@ -183,7 +183,7 @@ class Suites:
         return body
 
     def unidentified(self, wanted: Wanted, around: Around, wrapped: bool) -> None:
-        """List the files that a benchmark's command names; the program that it begins with is identified."""
+        """List the files that a benchmark's command names, except its program, which is identified."""
         path: KeyPath = ("suites", wanted.suite, "path")
         if wanted.kind == "native":
             path = ("suites", wanted.suite, "programs", wanted.program, "path")
@@ -262,14 +262,14 @@ class Suites:
         return {"command": [braces_doubled(program), *map(braces_doubled, arguments)], "adapter": "process"}
 
     def wrapper(self, wanted: Wanted) -> list[str]:
-        """What stands before the runtime: one for all benchmarks of a suite, or one for each."""
+        """Return the wrapper in front of the runtime: one for all benchmarks of a suite, or one for each."""
         path: KeyPath = ("suites", wanted.suite, "wrapper")
         if isinstance(self.reader.at(path), dict):
             path = (*path, wanted.program)
         return self.split(path) if self.reader.has(path) else []
 
     def split(self, path: KeyPath) -> list[str]:
-        """Text as words."""
+        """Split text into words."""
         text = self.reader.text(path) or ""
         self.ledger.carry(path)
         try:
@@ -279,7 +279,7 @@ class Suites:
             return []
 
     def path(self, path: KeyPath, example: str) -> str:
-        """A path; a relative one is from the configuration's folder on."""
+        """Return a path; a relative one is relative to the configuration's folder."""
         text = expanded(self.reader, path, self.reader.text(path, example) or "")
         self.ledger.carry(path)
         if text and not text.startswith("/"):
@@ -289,7 +289,7 @@ class Suites:
         return os.path.normpath(self.base / text)
 
     def minheaps(self, those: Sequence[Wanted]) -> str:
-        """What running-ng has for the least heaps, for people to read."""
+        """Return running-ng's minheaps, as a comment for users."""
         path: KeyPath = ("suites", those[0].suite)
         chosen = self.reader.text((*path, "minheap"))
         table = self.reader.at((*path, "minheap_values", chosen)) if chosen else None

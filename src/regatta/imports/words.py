@@ -1,4 +1,4 @@
-"""Command lines as a POSIX shell reads them, split without a shell; what only a shell can do is found and told."""
+"""Split command lines as a POSIX shell does, without a shell; syntax that needs a shell is detected."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 import shlex
 from collections.abc import Sequence
 
-#: what is more than words and quotes
+#: characters other than words and quotes
 _SPECIAL = set("|&;<>()$`*?[\n#")
 _SPECIAL_IN_QUOTES = set("$`")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 def shell_syntax(text: str) -> str:
-    """The first character that a shell would act on; empty where splitting and unquoting is all there is to do."""
+    """Return the first character that a shell would interpret; empty if splitting and unquoting suffice."""
     quote = ""
     escaped = False
     before = " "
@@ -37,7 +37,7 @@ def shell_syntax(text: str) -> str:
 
 
 def split(text: str) -> list[str]:
-    """The words of a command line, quotes removed and `~` made the home folder.
+    """Return the words of a command line, with quotes removed and `~` expanded.
 
     Raises:
         ValueError: a quote is not closed.
@@ -46,12 +46,12 @@ def split(text: str) -> list[str]:
 
 
 def at_home(word: str) -> str:
-    """A path, or several with `:` between them, with `~` made the home folder."""
+    """Return a path, or several separated by `:`, with `~` expanded."""
     return ":".join(os.path.expanduser(part) for part in word.split(":")) if "~" in word else word
 
 
 def assignments(words: Sequence[str]) -> int:
-    """How many `NAME=value` stand before the program."""
+    """Return the number of `NAME=value` words before the program."""
     count = 0
     while count < len(words) and _ASSIGNMENT.match(words[count]):
         count += 1
@@ -59,5 +59,5 @@ def assignments(words: Sequence[str]) -> int:
 
 
 def braces_doubled(text: str) -> str:
-    """Text as a template that means itself."""
+    """Escape text for a template, so that it is literal."""
     return text.replace("{", "{{").replace("}", "}}")

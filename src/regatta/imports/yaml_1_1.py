@@ -1,7 +1,7 @@
-"""What a plain scalar means in YAML 1.1, which both tools read: `010` is 8, `1e3` is text, `yes` is true.
+"""Plain scalars of YAML 1.1, which both tools read: `010` is 8, `1e3` is text, `yes` is true.
 
-A number has no text of its own here: what the tools put into a command is the number as Python writes it.
-PyYAML says what a scalar means, because both tools read with its safe loader.
+Numbers do not keep their text: both tools insert numbers into commands as Python formats them.
+PyYAML resolves scalars, because both tools use its safe loader.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _MAXIMUM_DIGITS = 100
 
 
 def read_yaml_1_1(path: Path, name: str | None = None, budget: Budget | None = None) -> Document:
-    """Read a file of another tool: YAML 1.1, `<<` included. Raises what `read_yaml` raises."""
+    """Read a file of another tool: YAML 1.1, including `<<`. Raises the errors of `read_yaml`."""
     return read_yaml(path, name, merge_keys=True, resolve=resolve_plain_1_1, budget=budget)
 
 
 def resolve_plain_1_1(text: str) -> str | int | float | bool | None:
-    """What a plain scalar means.
+    """Return the value of a plain scalar.
 
     Raises:
-        ValueError: a date, `=`, or a number that none can be made of; nothing in these files is meant to be one.
+        ValueError: a date, `=`, or an invalid number; these files have no such values.
     """
     tag = _PYYAML.resolve(yaml.ScalarNode, text, (True, False))
     kind = tag.rpartition(":")[2]
