@@ -1,4 +1,4 @@
-"""Print the help of all commands as Markdown, for the check of its English."""
+"""Print the help of all commands as Markdown, to check its English with Vale."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""What the wheel holds beside the package: hatchling calls this when it builds one."""
+"""Build hook of hatchling that adds the files of the clone to the wheel."""
 
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# What a clone has at its root goes with the installed package, so that `pip install .` works on its own.
+# Parts of the clone that the installed package needs, so that `pip install .` is self-contained.
 HOME = ("Snakefile", "workflows", "configs", "benchmarks", "playbooks", "docker", "dashboards")
 
-# hatchling takes a forced folder whole, and what a clone has built in it is not for others.
+# hatchling includes complete folders; build artifacts in them do not belong in a wheel.
 BUILT = {"target", "build", "__pycache__"}
 
 
 class CloneInWheel(BuildHookInterface):
-    """Put the clone's own files into `regatta/_home`; not for an editable install, which has the clone itself."""
+    """Put the files of the clone into `regatta/_home`, except for an editable install, which uses the clone."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "standard":

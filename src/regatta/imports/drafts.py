@@ -1,4 +1,4 @@
-"""Specs and suites before they are files, and the files: written atomically, headed by the list of parts that were not imported."""
+"""Specs and suites before they are files, and the files: written atomically, headed by the list of parts not imported."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _LONGEST = 64
 
 
 def clean(text: str, plus: bool = True) -> str:
-    """Return the nearest valid name: other characters become `-`, and it starts with a letter or digit; `x` if it would be empty."""
+    """Return the nearest valid name: a letter or digit first, other characters as `-`; `x` if it would be empty."""
     kept = re.sub(r"[^A-Za-z0-9._+-]+" if plus else r"[^A-Za-z0-9._-]+", "-", text)
     kept = re.sub(r"\.\.+", ".", re.sub(r"--+", "-", kept))
     kept = re.sub(r"^[^A-Za-z0-9]+", "", kept)[:_LONGEST].rstrip("-")

@@ -1,5 +1,6 @@
-"""Settings of one benchmark from ReBench's layers: machine, runs, experiment, execution, executor, suite, benchmark; the last wins.
+"""Resolve a benchmark's settings from ReBench's layers.
 
+The layers are machine, runs, experiment, execution, executor, suite, benchmark; the last wins.
 A number with `!` is important: it overrides unmarked numbers of layers closer to the benchmark.
 """
 

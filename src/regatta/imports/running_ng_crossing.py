@@ -1,4 +1,4 @@
-"""Convert running-ng's list of configs: a spec crosses runtimes, collectors, sets of modifiers and heaps, and excludes the rest."""
+"""Convert running-ng's list of configs to a spec, which crosses runtimes, collectors, modifiers and heaps, with excludes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AROUND = ("JVMClasspath", "JVMClasspathAppend", "JVMClasspathPrepend", "Program
 _EXPORTS = "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED"
 _OTHER = "put it into a file of its own, and import that"
 
-#: indices of runtime, collector, modifiers, heap: the combinations that may suffice for an entry of `exclude`, the simplest first
+#: indices of runtime, collector, modifiers, heap: combinations that may suffice for an entry of `exclude`, the simplest first
 _FEW = ((0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (0, 1, 2), (0, 1, 3))
 
 

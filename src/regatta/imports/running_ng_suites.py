@@ -64,7 +64,7 @@ class Around:
         ]
 
     def class_path(self, wanted: Wanted, *own: str) -> list[str]:
-        """Return `-cp` and the class path around that of the suite; nothing if it is empty. The last prepended entry comes first."""
+        """Return `-cp` and the class path around the suite's; nothing if it is empty. The last prepended entry comes first."""
         before: list[str] = []
         for one in self.applied:
             if one.kind == "JVMClasspathPrepend" and not one.spares(wanted.suite, wanted.name):

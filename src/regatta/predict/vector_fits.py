@@ -112,7 +112,7 @@ def _table(rule: CostSpec, invocations: Sequence[Points], level: float) -> Table
 
 
 def _pieces(rule: CostSpec, invocations: Sequence[Points], level: float) -> Fit:
-    """Fit a line to each piece. A break's point belongs to both sides. A later piece may have an intercept below 0, outside of it."""
+    """Fit a line to each piece. A break's point belongs to both sides. A later piece may have an intercept below 0."""
     breaks = tuple(map(float, rule.breaks))
     edges = [0.0, *breaks, math.inf]
     pieces: list[tuple[Value, Value]] = []

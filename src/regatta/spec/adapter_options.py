@@ -1,4 +1,4 @@
-"""Options of the adapters: which each has, and what they may be. One that is not known would count for nothing."""
+"""Options of the adapters, and their valid values. An unknown option would have no effect."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def check_adapter(
 
     Args:
         document: places of the suite's values.
-        path: where the benchmark stands.
+        path: of the benchmark.
         spec: the benchmark.
-        add: is given every problem.
+        add: receives every problem.
     """
     if spec.adapter not in KNOWN_ADAPTERS:
         add(unknown(document.where((*path, "adapter")), "an adapter", spec.adapter, KNOWN_ADAPTERS))
@@ -62,7 +62,7 @@ def _check_file(
     elif not isinstance(file, str) or not NAME.fullmatch(file):
         add(Problem(where, _FILE, shown(file), f"`file: {spec.adapter}.json`"))
     elif file in spec.arrange:
-        # What lies there before the start would be taken for the result of a program that writes none.
+        # An existing file would be mistaken for the result of a program that writes none.
         expected = "a name other than that of the file which the adapter reads"
         add(
             Problem(

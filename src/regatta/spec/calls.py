@@ -1,6 +1,6 @@
-"""The table of system calls, `configs/primitives/os-calls.yml`: as which primitives a program's calls are counted.
+"""The table of system calls, `configs/primitives/os-calls.yml`: it maps a program's calls to primitives.
 
-Also the values that traces are made of: the kinds of calls (`Seen`) and how many there were of each (`Tally`).
+Also the values of traces: the kinds of calls (`Seen`) and their counts (`Tally`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from regatta.spec.fields import MAX_ITEMS, Line, Name, Names, Strict, listed, on
 from regatta.spec.problems import check, shown_path
 from regatta.spec.yaml_lines import Document, read_yaml
 
-#: what a descriptor names; "memory": mmap without one; "none": the call's first argument is no descriptor
+#: type of a descriptor; "memory": mmap without one; "none": the call's first argument is no descriptor
 Kind = Literal[
     "none",
     "file",
@@ -33,11 +33,11 @@ Kind = Literal[
     "memory",
     "unknown",
 ]
-#: how a call ended: an error, 0, or anything else
+#: result of a call: an error, 0, or any other value
 Ending = Literal["failed", "zero", "some"]
-#: "loader": after execve, until the program's own first call
+#: "loader": after execve, until the program's first call
 Phase = Literal["program", "loader"]
-#: of a write on a TCP connection: the first after a read, or one more
+#: of a write on a TCP connection: the first after a read, or a further one
 Turn = Literal["none", "reply", "further"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -45,54 +45,54 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 PHASES: tuple[Phase, ...] = get_args(Phase)
 TURNS: tuple[Turn, ...] = get_args(Turn)
 
-#: made of several calls by following each process; their bytes are the KiB of anonymous memory of the forking process
+#: combined from several calls by following each process; bytes: KiB of anonymous memory of the forking process
 FORK_EXEC = "fork+exec"
 FORK_ALONE = "fork-alone"
 EXEC_ALONE = "exec-alone"
 THREAD = "thread"
-#: each mapping of a process that forks; each page fault of a forked process until it executes a program. Of forks that copy memory;
-#: their bytes are the number of those forks
+#: each mapping of a process that forks; each page fault of a forked process until it executes a program. Only for forks that copy
+#: memory; bytes: the number of those forks
 FORK_MAPPING = "fork-mapping"
 FORK_FAULT = "fork-fault"
 PER_FORK = (FORK_MAPPING, FORK_FAULT)
 PROCESS_CALLS = (FORK_EXEC, FORK_ALONE, EXEC_ALONE, THREAD, *PER_FORK)
-#: the calls that these are made of; where they succeed they are not counted beside them
+#: the calls behind those above; successful ones are not counted separately
 FORK_CALLS = frozenset({"clone", "clone3", "fork", "vfork"})
 EXEC_CALLS = frozenset({"execve", "execveat"})
-#: their result is a connection that is new
+#: calls that return a new connection
 ACCEPT_CALLS = frozenset({"accept", "accept4"})
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Calls that are alike."""
+    """A class of calls that are alike."""
 
     call: str
     kind: Kind = "none"
     ending: Ending = "zero"
     turn: Turn = "none"
     phase: Phase = "program"
-    #: power of two that the bytes of a call begin with, 0 to 31; 0 where it has none
+    #: exponent of the power of two at or below the bytes of a call, 0 to 31; 0 without bytes
     size: int = 0
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What one trace has seen."""
+    """Counts of one trace."""
 
-    #: calls that are alike -> how many, and their bytes (KiB for those that processes are made of, forks for `PER_FORK`) together
+    #: class of calls -> count, and the sum of their bytes (KiB for process creations, forks for `PER_FORK`)
     seen: Mapping[Seen, tuple[int, int]]
-    #: what is not as it should be, for people: "12 lines could not be read"
+    #: deviations, for users: "12 lines could not be read"
     remarks: tuple[str, ...] = ()
 
     @property
     def calls(self) -> int:
-        """How many calls, without what is made of several."""
+        """Return the number of calls, without those that combine several."""
         return sum(count for seen, (count, _) in self.seen.items() if seen.call not in PROCESS_CALLS)
 
 
 def size_class(size: int) -> int:
-    """The power of two that `size` begins with: 0 for 0 and 1, at most 31."""
+    """Return the exponent of the power of two at or below `size`: 0 for 0 and 1, at most 31."""
     return min(max(size.bit_length() - 1, 0), 31)
 
 
@@ -241,7 +241,7 @@ class CallsFile(Strict):
 
 @dataclass(frozen=True)
 class CallTable:
-    """The rules in order: a call is taken by the first that fits. What none takes is counted as `unknown`."""
+    """The rules in order: the first match takes a call. Calls without a match count as `unknown`."""
 
     rules: Mapping[str, CallRule]
     unknown: str
@@ -249,12 +249,12 @@ class CallTable:
 
     @property
     def told_by_kind(self) -> frozenset[str]:
-        """Calls whose descriptor matters."""
+        """Return the calls whose descriptor matters."""
         return frozenset(call for rule in self.rules.values() if rule.on or rule.turn for call in rule.calls)
 
     @property
     def sized(self) -> frozenset[str]:
-        """Calls whose bytes matter."""
+        """Return the calls whose bytes matter."""
         return frozenset(
             call
             for rule in self.rules.values()
@@ -264,19 +264,19 @@ class CallTable:
 
     @property
     def of_loader(self) -> frozenset[str]:
-        """What a loader may call before the program begins."""
+        """Return the calls that a loader may make before the program starts."""
         return frozenset(
             call for rule in self.rules.values() if rule.phase == "loader" for call in rule.calls
         )
 
     @property
     def beginning_turns(self) -> frozenset[str]:
-        """Calls after which the next write on a connection is the reply."""
+        """Return the calls after which the next write on a connection is the reply."""
         return frozenset(call for rule in self.rules.values() if rule.begins_turn for call in rule.calls)
 
     @property
     def taking_turns(self) -> frozenset[str]:
-        """Calls that are a reply, or one more write."""
+        """Return the calls that are a reply or a further write."""
         return frozenset(call for rule in self.rules.values() if rule.turn for call in rule.calls)
 
 
@@ -297,7 +297,7 @@ def read_calls(path: Path) -> CallTable:
 
 
 def _check_order(model: CallsFile, document: Document, problems: list[Problem]) -> None:
-    """What covers a call must have been counted by then; what can never take one is a slip."""
+    """Check the order of the rules: coverage needs earlier counts, and a rule that never matches is an error."""
     counted: set[str] = set()
     whole: dict[str, str] = {}
     for name, rule in model.rules.items():

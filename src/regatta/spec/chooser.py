@@ -1,4 +1,4 @@
-"""Which benchmarks a spec chooses, from which suites."""
+"""Select the benchmarks of a spec from its suites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regatta.spec.yaml_lines import Budget, Document, KeyPath
 
 
 class Chooser:
-    """Reads the suites that a spec names and resolves its benchmarks."""
+    """Reads the suites of a spec and resolves its benchmarks."""
 
     def __init__(
         self,
@@ -37,13 +37,13 @@ class Chooser:
         self.folder = home / "configs" / "suites"
         self.beside = path.parent
         self.problems = problems
-        #: suite -> what was read; None: read, and wrong
+        #: suite -> its content; None: it is invalid
         self.suites: dict[str, Suite | None] = {}
-        #: some benchmarks could not be resolved, so that nothing can be said about all of them
+        #: some benchmarks could not be resolved, so checks of the complete list are skipped
         self.incomplete = False
 
     def benchmarks(self) -> list[Benchmark]:
-        """All that are chosen, in the spec's order; each with one label."""
+        """Return all selected benchmarks in the spec's order, with unique labels."""
         self.read_extra()
         found: dict[tuple[object, ...], Benchmark] = {}
         for index, choice in enumerate(self.spec.benchmarks):
@@ -73,7 +73,7 @@ class Chooser:
         return list(found.values())
 
     def read_extra(self) -> None:
-        """The suite files that the spec brings."""
+        """Read the suite files that the spec lists."""
         budget = Budget()
         for index, text in enumerate(self.spec.suites):
             where = self.document.where(self.item("suites", index))
@@ -103,11 +103,11 @@ class Chooser:
             self.suites[name] = suite if len(self.problems) == before else None
 
     def names(self) -> list[str]:
-        """The suites of the home."""
+        """Return the suites of the home."""
         return sorted(file.stem for file in self.folder.glob("*.yml")) if self.folder.is_dir() else []
 
     def suite(self, name: str, path: KeyPath) -> Suite | None:
-        """One suite by name; None, with a problem told once, when there is none or it is wrong."""
+        """Return one suite by name; None if it is missing or invalid, which is reported once."""
         if name in self.suites:
             return self.suites[name]
         known = self.names()
@@ -122,7 +122,7 @@ class Chooser:
         return self.suites[name]
 
     def chosen(self, suite: Suite, choice: BenchmarkChoice, path: KeyPath) -> list[Benchmark]:
-        """The benchmarks that one entry means."""
+        """Return the benchmarks of one entry."""
         table = suite.model.benchmarks
         names = list(table) if choice.benchmark == ["all"] else choice.benchmark
         found: list[Benchmark] = []
@@ -146,7 +146,7 @@ class Chooser:
     def crossed(
         self, suite: Suite, choice: BenchmarkChoice, name: str, size: str, path: KeyPath
     ) -> list[Benchmark]:
-        """One benchmark and size with every combination of the chosen parameters."""
+        """Return one benchmark and size with every combination of the selected parameters."""
         label = f"{suite.model.suite}/{name}:{size}"
         has = suite.model.benchmarks[name].sizes[size].parameters
         unknown_ones = [given for given in choice.parameters if given not in has]
@@ -174,27 +174,27 @@ class Chooser:
         return found
 
     def refuse(self, problem: Problem) -> None:
-        """Note what is wrong with a key, once, though each benchmark and size of an entry meets it."""
+        """Add a problem of a key once, though every benchmark and size of an entry has it."""
         self.incomplete = True
         if problem.where not in {other.where for other in self.problems}:
             self.problems.append(problem)
 
     def inner(self, path: KeyPath, key: str, index: int) -> KeyPath:
-        """The path of a name in a list, or of the single name that stands for one."""
+        """Return the path of a name in a list, or of a single name in place of a list."""
         entry = self.document.value["benchmarks"]
         entry = entry[path[1]] if len(path) > 1 else entry
         return (*path, key, index) if isinstance(entry.get(key), list) else (*path, key)
 
 
 def _identity(benchmark: Benchmark) -> tuple[object, ...]:
-    """What is the same measurement, whoever chose its parameters: the size or the spec."""
+    """Return the identity of a measurement, independent of the source of its parameters: the size or the spec."""
     parameters: dict[str, Scalar] = dict(benchmark.parameters)
     texts = frozenset((name, scalar_text(value)) for name, value in parameters.items())
     return benchmark.suite, benchmark.name, benchmark.size, texts
 
 
 def _used(benchmark: Benchmark) -> set[str]:
-    """The names in a benchmark's templates."""
+    """Return the names in a benchmark's templates."""
     templates = [*benchmark.command, *benchmark.check, *benchmark.arrange.values()]
     for source in benchmark.inputs.values():
         templates += source.command

@@ -1,6 +1,6 @@
-"""Kinds of values that specs, registries and suites share: names, arguments, numbers that stay exact.
+"""Types of values in specs, registries and suites: names, arguments, exact numbers.
 
-A check that fails raises `refusal(expected, fix)`, which `problems` turns into where · expected · got · fix.
+A failed check raises `refusal(expected, fix)`, which `problems` converts to where · expected · got · fix.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
-#: no list or mapping of a spec may be longer; a range of heap factors neither
+#: maximum length of a list or mapping of a spec, and of a range of heap factors
 MAX_ITEMS = 1000
 
-#: default of a key that holds keys: nothing written, so that each inner key has its own default
+#: default of a key with inner keys: an empty mapping, so that each inner key has its default
 LEFT_OUT: Any = {}
 
 
@@ -35,15 +35,15 @@ class Strict(BaseModel):
         strict=True,
         frozen=True,
         allow_inf_nan=False,
-        # Defaults are written as a spec would write them.
+        # Defaults are written as in a spec.
         validate_default=True,
-        # Only what a command really reads is built: this is most of the start-up time.
+        # Build only the models that a command reads: this is most of the start-up time.
         defer_build=True,
     )
 
 
 def refusal(expected: str, fix: str = "", key: str = "") -> PydanticCustomError:
-    """The error of a value that is not what it must be; `key`: the key of a mapping that is to blame."""
+    """Return the error of an invalid value; `key`: the key of a mapping that causes it."""
     return PydanticCustomError("regatta", "{expected}", {"expected": expected, "fix": fix, "key": key})
 
 
@@ -55,14 +55,14 @@ def _written(value: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """Refuse what could end an argument or a line of a file early."""
+    """Reject text that could end an argument or a line of a file early."""
     if "\0" in text or "\n" in text or "\r" in text:
         raise refusal("text without NUL and line breaks", "remove them")
     return text
 
 
 def check_name(text: str) -> str:
-    """Refuse what cannot be the name of a folder, or could leave it."""
+    """Reject a name that is invalid as a folder name, or that leads out of the folder."""
     if not NAME.fullmatch(text) or ".." in text:
         raise refusal(NAME_WORDS, _suggest_name(text))
     return text
@@ -147,7 +147,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _decimal(value: Any) -> Any:
-    """A number as written, so that 0.1 is a tenth."""
+    """Return a number as written, so that 0.1 is exactly one tenth."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise refusal("a number", "a number without quotes" if isinstance(value, str) else "")
     text = value.text if isinstance(value, WrittenInt | WrittenFloat) else str(value)
@@ -165,7 +165,7 @@ def _decimal(value: Any) -> Any:
 
 
 def listed(value: Any) -> Any:
-    """A single value is a list of one."""
+    """Convert a single value to a list of one."""
     return value if isinstance(value, list) else [value]
 
 
@@ -174,11 +174,11 @@ _NAME_SCHEMA: dict[str, Any] = _TEXT_SCHEMA | {"pattern": f"^{NAME.pattern}$"}
 
 
 def one_or_list(schema: dict[str, Any]) -> WithJsonSchema:
-    """Describe what `listed` takes."""
+    """Return the schema for input of `listed`."""
     return WithJsonSchema({"anyOf": [schema, {"type": "array", "items": schema}]})
 
 
-#: text; a plain number or `true` is taken as it is written
+#: text; a plain number or `true` keeps its text
 Text = Annotated[str, BeforeValidator(_written), WithJsonSchema(_TEXT_SCHEMA)]
 Line = Annotated[Text, AfterValidator(one_line)]
 Name = Annotated[Text, AfterValidator(check_name), WithJsonSchema(_NAME_SCHEMA)]
@@ -188,7 +188,7 @@ ParameterName = Annotated[str, AfterValidator(_check_parameter)]
 Sha256 = Annotated[Text, AfterValidator(_check_sha256)]
 InsidePath = Annotated[Text, AfterValidator(_check_inside)]
 FileName = Annotated[str, AfterValidator(_check_file_name)]
-#: An argument may have several lines, as a script after `sh -c` has.
+#: An argument may have several lines, such as a script after `sh -c`.
 Command = Annotated[list[Text], AfterValidator(_check_program), Field(max_length=MAX_ITEMS)]
 Flags = Annotated[list[Line], Field(max_length=MAX_ITEMS)]
 Environment = dict[Variable, Line]

@@ -1,4 +1,4 @@
-"""Plain values as one line of YAML: for files, for examples in messages and in the reference."""
+"""Plain values as one line of YAML: for files, and for examples in messages and in the reference."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _BARE = re.compile(r"[A-Za-z0-9_./+-][A-Za-z0-9_./+:=@ -]*")
 
 
 def flow_yaml(value: Any, bare: re.Pattern[str] = _BARE) -> str:
-    """Write a value in YAML's flow style, such as `{from: 1, to: 6, step: 0.25}`; every number with all its digits.
+    """Return a value in YAML's flow style, such as `{from: 1, to: 6, step: 0.25}`; every number with all its digits.
 
     Args:
         value: plain data.
-        bare: the text that needs no quotes, where it would not be read as something else.
+        bare: pattern of text without quotes, unless it would be parsed as another type.
     """
     if isinstance(value, dict):
         entries = (f"{flow_yaml(key, bare)}: {flow_yaml(item, bare)}" for key, item in value.items())

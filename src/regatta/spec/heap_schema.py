@@ -30,7 +30,7 @@ class _Range(Strict):
         return self
 
     def values(self) -> list[Any]:
-        """All of them, in ascending order."""
+        """Return all values in ascending order."""
         return [self.first + self.step * i for i in range(int((self.last - self.first) / self.step) + 1)]
 
 
@@ -100,12 +100,12 @@ class HeapSpec(Strict):
 
 
 def factors(heap: HeapSpec | None) -> list[Decimal]:
-    """The heap factors that a spec asks for, exact."""
+    """Return the heap factors of a spec, exact."""
     given = heap.factors if heap else None
     return given.values() if isinstance(given, FactorRange) else list(given or ())
 
 
 def sizes_mib(heap: HeapSpec | None) -> list[int]:
-    """The heap sizes that a spec asks for, in MiB."""
+    """Return the heap sizes of a spec, in MiB."""
     given = heap.sizes_mib if heap else None
     return given.values() if isinstance(given, SizeRange) else list(given or ())

@@ -1,4 +1,4 @@
-"""Where the registries are: the clone, or what goes with the installed package."""
+"""Location of the registries: the clone, or the data of the installed package."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ _SIGN = Path("configs") / "runtimes.yml"
 
 
 def reference_path(home: Path, suite: str) -> Path:
-    """Where the reference machine of a suite is told in a home."""
+    """Return the path of the reference machine of a suite in a home."""
     return home / "configs" / "suites" / "reference" / f"{suite}.yml"
 
 
 def minheaps_path(home: Path, suite: str) -> Path:
-    """Where the kept minheaps of a suite are told in a home."""
+    """Return the path of the kept minheaps of a suite in a home."""
     return home / "configs" / "suites" / "minheap" / f"{suite}.yml"
 
 
 def find_home(spec: Path | None = None) -> Path:
     """Find the folder that holds `configs/`, `benchmarks/` and the workflow.
 
-    In this order: `$REGATTA_HOME`; the current directory and those above it; the spec's directory and those above it;
-    what was installed with the package.
+    The order is: `$REGATTA_HOME`; the current directory and its parents; the spec's directory and its parents; the data of
+    the installed package.
 
     Args:
-        spec: the spec that is to be read, if there is one.
+        spec: the spec to read, if any.
 
     Returns:
         an absolute path.
 
     Raises:
-        RegattaError: `$REGATTA_HOME` names another folder, or there is none.
+        RegattaError: `$REGATTA_HOME` is not such a folder, or none is found.
     """
     given = os.environ.get("REGATTA_HOME")
     if given:
@@ -62,7 +62,7 @@ def find_home(spec: Path | None = None) -> Path:
 
 
 def known_home() -> Path | None:
-    """The folder that `find_home` finds; None where it finds none."""
+    """Return the folder of `find_home`; None if it finds none."""
     try:
         return find_home()
     except RegattaError:

@@ -1,4 +1,4 @@
-"""`include:` merges other specs under this one, and every value keeps the place where it was written."""
+"""Merge specs with `include:`. Every value keeps the place where it was written."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from regatta.spec.yaml_lines import MAX_FILES, Budget, Document, KeyPath, as_tex
 
 
 def read_with_includes(path: Path, name: str | None = None) -> Document:
-    """Read a spec and what it includes, merged.
+    """Read a spec and its includes, merged.
 
-    Mappings are merged key by key, everything else is replaced. A later file of the list wins over an earlier one, and the
-    including file wins over all.
+    Mappings are merged key by key, other values are replaced. A later file of the list overrides an earlier one, and the
+    including file overrides all.
 
     Args:
         path: the spec.
-        name: what problems call it; the path as given when None.
+        name: its name in problems; the path as given when None.
 
     Returns:
-        values without `include`, and their places in the files they came from.
+        values without `include`, and their places in the original files.
 
     Raises:
         SpecError: a file is missing, is not YAML, or includes itself; every problem of all files at once.
@@ -107,12 +107,12 @@ class _Reader:
 
 
 def _beside(name: str, text: str) -> str:
-    """What an included file is called: as its includer is, with the path from there."""
+    """Return the name of an included file: relative in the same way as that of the including file."""
     return str(Path(name).parent / text)
 
 
 def merge(under: Document, over: Document) -> None:
-    """Lay the mapping `over` on the mapping `under`, in place, values and places alike."""
+    """Merge the mapping `over` into the mapping `under`, in place, with the places."""
     under.marks.setdefault((), over.mark(()))
     if () in over.marks:
         under.marks[()] = over.marks[()]

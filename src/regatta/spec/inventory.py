@@ -1,4 +1,4 @@
-"""The one list of machines: an ordinary Ansible inventory, read by Ansible itself; its groups are the platforms."""
+"""The list of machines: a standard Ansible inventory, read by Ansible. Its groups are the platforms."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from regatta.spec.problems import shown_path, unknown
 
 INVENTORY = "REGATTA_INVENTORY"
 _OWN = "regatta_"
-#: groups that every inventory has
+#: groups of every inventory
 _ALWAYS = frozenset({"all", "ungrouped", "_meta"})
 _TIMEOUT_S = 120
 _CPU_LIST = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
 
 def inventory_path(home: Path) -> Path:
-    """The file or folder of the inventory: `$REGATTA_INVENTORY`, or `configs/hosts` of the home."""
+    """Return the file or folder of the inventory: `$REGATTA_INVENTORY`, or `configs/hosts` of the home."""
     own = os.environ.get(INVENTORY)
     return Path(own).absolute() if own else home / "configs" / "hosts"
 
 
 def _cpus(value: object) -> object:
-    """CPUs as a list, or in the kernel's form, "2-7,9"."""
+    """Parse CPUs, as a list or in the kernel's form, "2-7,9"."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
     if not isinstance(value, str):
@@ -50,7 +50,7 @@ def _cpus(value: object) -> object:
 
 
 Cpus = Annotated[list[Annotated[int, Field(ge=0, le=65535)]], BeforeValidator(_cpus)]
-#: a name or an expression of features as Slurm has them, or nothing
+#: a name or an expression of features as in Slurm, or empty
 Word = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._\[\],&|*:-]*)?$", max_length=200)]
 
 
@@ -76,11 +76,11 @@ class HostVariables(BaseModel):
     regatta_slurm_constraint: Word = ""
     regatta_slurm_partition: Word = ""
     regatta_slurm_time_limit_min: Annotated[int, Field(ge=1)] | None = None
-    #: make Docker ready there
+    #: prepare Docker on the host
     regatta_docker: bool = False
 
     def host(self, name: str, platform: str) -> Host:
-        """The frozen value."""
+        """Return the frozen value."""
         is_local = self.ansible_connection == "local"
         ssh = None
         if not is_local or self.ansible_host:
@@ -100,7 +100,7 @@ class HostVariables(BaseModel):
             is_local=is_local,
             ssh=ssh,
             slurm=slurm,
-            # What Ansible would look for by itself (`auto`) is what is on the path.
+            # Ansible's discovery (`auto`) means the Python on the path.
             python=python if python.startswith("/") else "python3",
             root=self.regatta_root,
             cpus=tuple(self.regatta_cpus),
@@ -115,11 +115,11 @@ def read_inventory(home: Path, problems: list[Problem]) -> dict[str, tuple[Host,
     """Read the inventory of a home.
 
     Args:
-        home: what `find_home` found.
+        home: the result of `find_home`.
         problems: every problem found is appended.
 
     Returns:
-        Platform -> its hosts, in the inventory's order; a host that is in two groups is in both. Empty where there is no inventory.
+        Platform -> its hosts, in the inventory's order; a host in two groups is in both. Empty without an inventory.
     """
     path = inventory_path(home)
     if not path.exists():
@@ -166,7 +166,7 @@ def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Pr
             problems.append(
                 Problem(f"{where}: {key}", one["msg"], repr(variables.get(key)), "correct the variable")
             )
-    except ValueError as error:  # of shlex
+    except ValueError as error:  # raised by shlex
         problems.append(
             Problem(f"{where}: ansible_ssh_common_args", "arguments of ssh", str(error), "close the quote")
         )
@@ -174,7 +174,7 @@ def _host(path: Path, name: str, variables: Mapping[str, Any], problems: list[Pr
 
 
 def _members(listing: Mapping[str, Any], group: str, above: tuple[str, ...] = ()) -> Iterator[str]:
-    """Hosts of a group and of the groups in it, each once."""
+    """Yield the hosts of a group and of its subgroups, each once."""
     entry = listing.get(group, {})
     if group == "_meta" or group in above or not isinstance(entry, dict):
         return
@@ -190,7 +190,7 @@ def _members(listing: Mapping[str, Any], group: str, above: tuple[str, ...] = ()
 
 
 def _listing(path: Path) -> dict[str, Any]:
-    """What `ansible-inventory --list` prints; asked once for the same files, unless one of them is a program or a plug-in."""
+    """Return the output of `ansible-inventory --list`, cached by the files unless one of them is a program or a plug-in."""
     files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     contents = []
     for file in files:
@@ -203,7 +203,7 @@ def _listing(path: Path) -> dict[str, Any]:
 
 
 def _without_secrets(listing: dict[str, Any]) -> dict[str, Any]:
-    """The listing with the variables that are read here, and no other: passwords are none of them, and it is kept on the disk."""
+    """Return the listing with only the variables that are read here: the cache on disk must not contain passwords."""
     variables = listing.get("_meta", {}).get("hostvars", {})
     wanted = {
         host: {
@@ -220,7 +220,7 @@ def _ask(path: Path) -> dict[str, Any]:
     command = [sys.executable, "-m", "ansible", "inventory", "-i", str(path), "--list"]
     environment = {
         **os.environ,
-        # A file that cannot be read is an error, not a host less.
+        # An unreadable file is an error; hosts must not disappear silently.
         "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "true",
         "ANSIBLE_LOCALHOST_WARNING": "false",
         "ANSIBLE_NOCOLOR": "1",

@@ -1,4 +1,4 @@
-"""`load_spec`: from the path of a spec to an `Experiment`, or every problem at once."""
+"""`load_spec`: read a spec into an `Experiment`, or report every problem at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regatta.spec.resolve import Resolver
 from regatta.spec.spec_schema import Spec
 from regatta.spec.yaml_lines import Document
 
-#: stands for a required key that is missing or wrong while the rest is looked through
+#: stand-ins for missing or invalid required keys while the rest is checked
 _STAND_INS: dict[str, Any] = {
     "name": "unnamed",
     "benchmarks": [{"suite": "none", "benchmark": "none"}],
@@ -26,14 +26,14 @@ _STAND_INS: dict[str, Any] = {
 
 
 def load_spec(path: Path, home: Path | None = None) -> Experiment:
-    """Read a spec with its includes, registries and suites. Nothing is created.
+    """Read a spec with its includes, registries and suites. Creates no files.
 
     Args:
         path: the spec.
         home: folder with `configs/`; found by `find_home` when None.
 
     Returns:
-        the experiment, with nothing left to look up.
+        the experiment, with all references resolved.
 
     Raises:
         SpecError: with every problem of every file.
@@ -62,11 +62,11 @@ def load_spec(path: Path, home: Path | None = None) -> Experiment:
 
 
 def _what_is_right(document: Document) -> tuple[Spec, dict[str, list[int]], set[str]]:
-    """The part of a wrong spec that is right, so that its references can be checked in the same go.
+    """Return the valid part of an invalid spec, so that its references are checked in the same pass.
 
     Returns:
-        the spec, with stand-ins for what it must have; for lists that lost entries, the place each other had; and the keys
-        that are still the user's.
+        the spec, with stand-ins for required keys; for lists without their invalid entries, the original indices; and the
+        keys that still hold the user's values.
     """
     raw: dict[str, Any] = dict(document.value)
     indices: dict[str, list[int]] = {}
@@ -95,7 +95,7 @@ def _what_is_right(document: Document) -> tuple[Spec, dict[str, list[int]], set[
 
 
 def _in_order(problems: list[Problem], document: Document) -> list[Problem]:
-    """Problems of the spec first, by line; then those of other files as they were found."""
+    """Sort problems: those of the spec first, by line; then those of other files in the order found."""
 
     def place(problem: Problem) -> tuple[int, int]:
         rest = problem.where.removeprefix(f"{document.file}:")

@@ -1,4 +1,4 @@
-"""The kept minheaps of suites: found in a home, read, and written again by `regatta minheap --keep`."""
+"""The kept minheaps of suites: found in a home, read, and written by `regatta minheap --keep`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class MinheapsFile(Strict):
 
 
 def read_minheaps(home: Path, suite: str, problems: list[Problem]) -> MinheapsFile | None:
-    """The kept minheaps of a suite; None when there are none, or when they are wrong (then with a problem)."""
+    """Return the kept minheaps of a suite; None if they are missing, or invalid (then with a problem)."""
     document = read_registry(minheaps_path(home, suite), problems)
     model = None if document is None else check(MinheapsFile, document, problems)
     if document is None or model is None or not is_called(document, model.suite, suite, problems):
@@ -64,12 +64,12 @@ def read_minheaps(home: Path, suite: str, problems: list[Problem]) -> MinheapsFi
 def kept_minheaps(
     home: Path, benchmarks: Iterable[Benchmark], spec: str, problems: list[Problem]
 ) -> KeptMinheaps | None:
-    """The kept minheap of each Java benchmark; one that has none is a problem of the spec.
+    """Return the kept minheap of each Java benchmark; a missing one is a problem of the spec.
 
     Args:
-        home: what `find_home` found.
+        home: the result of `find_home`.
         benchmarks: of the experiment.
-        spec: place of the spec's key that asks for them.
+        spec: place of the spec's key that requests them.
         problems: every problem found is appended.
     """
     files: dict[str, MinheapsFile | None] = {}
@@ -112,10 +112,10 @@ def kept_minheaps(
 
 
 def merged_minheaps(there: MinheapsFile | None, new: MinheapsFile) -> MinheapsFile:
-    """New minheaps beside those that are kept already.
+    """Merge new minheaps into existing ones.
 
     Raises:
-        SpecError: they were measured in another way, so that the two do not belong in one file.
+        SpecError: they were measured differently, and so cannot share a file.
     """
     if there is None:
         return new
@@ -147,7 +147,7 @@ def _both(a: Mapping[str, object], b: Mapping[str, object]) -> list[str]:
 
 
 def minheaps_text(kept: MinheapsFile) -> str:
-    """The file `configs/suites/minheap/<suite>.yml`."""
+    """Return the text of `configs/suites/minheap/<suite>.yml`."""
     heaps: Mapping[str, Mapping[str, int]] = kept.heaps_mib
     lines = [
         "# The least heap in which each benchmark completes under every one of the collectors (`regatta minheap SPEC --keep`).",

@@ -1,4 +1,4 @@
-"""How large the plan of a spec may be. The counts are known from the spec alone, before anything is built or planned."""
+"""Limits on the size of a plan. The counts follow from the spec alone, before any build or planning."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from regatta.host.errors import Problem
 from regatta.host.values.experiment import Experiment
 from regatta.spec.yaml_lines import Document
 
-#: of a host: the workflow's graph has one job for each, and takes about 5 ms to make it
+#: per host: the workflow's graph has one job per segment, and needs about 5 ms to create it
 MAX_SEGMENTS = 10_000
 #: of all hosts
 MAX_JOBS = 100_000
-#: combinations of a host before any is excluded, whose commands are made and compared in memory
+#: combinations per host before exclusion; their commands are made and compared in memory
 MAX_CELLS = 100_000
 #: of all hosts
 MAX_ALL_CELLS = 1_000_000
@@ -21,7 +21,7 @@ MAX_ALL_INVOCATIONS = 200_000_000
 
 
 def count_cells(experiment: Experiment) -> int:
-    """Return the number of combinations on each host, those that the spec excludes or that cannot exist included."""
+    """Return the number of combinations on each host, including excluded and impossible ones."""
     java = max(1, len(experiment.collectors)) * max(1, len(experiment.heaps))
     kinds = [runtime.kind for runtime in experiment.runtimes]
     sets = max(1, len(experiment.modifiers))
@@ -32,7 +32,7 @@ def count_cells(experiment: Experiment) -> int:
 
 
 def check_plan_size(experiment: Experiment, document: Document) -> list[Problem]:
-    """Return what is too large about the plan of an experiment; empty where it can be made."""
+    """Return the limits that the plan of an experiment exceeds; empty if it can be made."""
     hosts = len(experiment.hosts)
     cells = count_cells(experiment)
     rows = cells * experiment.rounds

@@ -1,4 +1,4 @@
-"""Tables of primitives, such as `configs/primitives/os.yml`: which series of a suite each cost of a system vector is made from."""
+"""Tables of primitives, such as `configs/primitives/os.yml`: the series of a suite for each cost of a system vector."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from regatta.spec.problems import check, shown_path
 from regatta.spec.vectors import Outside, PrimitiveUnit
 from regatta.spec.yaml_lines import Document, read_yaml
 
-#: where a clone keeps its tables of primitives, and the name of the one for the operating system
+#: the folder of a clone's tables of primitives, and the name of the table for the operating system
 TABLES, OS = Path("configs") / "primitives", "os"
 _SUFFIX = ".yml"
 
-#: `constant`: the one series; `fixed`, `per`: that part of the line over an argument; `linear`: the line; `table`: every
-#: series as it is; `piecewise`: a line between each two breaks
+#: `constant`: a single series; `fixed`, `per`: that part of the line over an argument; `linear`: the line; `table`: every
+#: series unchanged; `piecewise`: a line between two adjacent breaks
 CostKind = Literal["constant", "fixed", "per", "linear", "table", "piecewise"]
 
 
@@ -125,12 +125,12 @@ class CostSpec(Strict):
 
     @property
     def kind(self) -> CostKind:
-        """What becomes of the series."""
+        """Return the kind of cost."""
         return next((kind for key, kind in _KINDS.items() if getattr(self, key)), "constant")
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The parameters of the series that are the cost's arguments; `constant` has none, only `table` may have several."""
+        """Return the parameters of the series that are the cost's arguments: none for `constant`; several only for `table`."""
         one = self.fixed_of or self.per_of or self.linear or self.piecewise
         return (one,) if one else tuple(self.table)
 
@@ -185,7 +185,7 @@ class PrimitiveTable:
     """All primitives of a kind of system, in order."""
 
     primitives: Mapping[str, PrimitiveRule]
-    #: the file that says so
+    #: the file of the table
     source: str = ""
 
 
@@ -193,7 +193,7 @@ def find_primitives(name: str, home: Path | None) -> Path:
     """Find a table of primitives by its file, or by its name in `configs/primitives`.
 
     Raises:
-        SpecError: there is no such table.
+        SpecError: the table is missing.
     """
     if Path(name).is_file():
         return Path(name)

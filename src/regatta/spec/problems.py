@@ -1,4 +1,4 @@
-"""From what pydantic says to where · expected · got · fix, in plain words."""
+"""Convert pydantic's errors to where · expected · got · fix, in plain words."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from regatta.spec.yaml_lines import Document, KeyPath, WrittenFloat, as_text
 
 M = TypeVar("M", bound=BaseModel)
 
-#: a list of what exists is shown up to this many names
+#: maximum number of existing names in a message
 SHORT_LIST = 12
 
-#: pydantic's error type -> what was expected
+#: pydantic's error type -> the expected value
 _WORDS = {
     "string_type": "text",
     "string_unicode": "text",
@@ -37,7 +37,7 @@ _WORDS = {
 
 
 def shown_path(path: Path) -> str:
-    """A path as a person at the terminal would write it."""
+    """Return a path as shown to users."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
@@ -48,17 +48,17 @@ def check(model: type[M], document: Document, problems: list[Problem]) -> M | No
     """Validate a document against a model.
 
     Args:
-        model: what the document must be.
+        model: type of the document.
         document: values and places.
         problems: every problem found is appended.
 
     Returns:
-        the model, or None when there was a problem.
+        the model, or None if there was a problem.
     """
     try:
         return model.model_validate(document.value)
     except ValidationError as error:
-        # An Annotated list of names reports one fault of the list and of its item; one line tells it.
+        # An Annotated list of names reports one error for the list and its item; one line suffices.
         seen: set[Problem] = set()
         for detail in error.errors(include_url=False):
             problem = _translate(model, document, dict(detail))
@@ -69,7 +69,7 @@ def check(model: type[M], document: Document, problems: list[Problem]) -> M | No
 
 
 def is_called(document: Document, suite: str, name: str, problems: list[Problem]) -> bool:
-    """Whether the suite that a file is of has the file's name; a problem where it has not."""
+    """Return whether the suite of a file has the file's name; a mismatch is a problem."""
     if suite == name:
         return True
     where = document.where(("suite",))
@@ -78,7 +78,7 @@ def is_called(document: Document, suite: str, name: str, problems: list[Problem]
 
 
 def unknown(where: str, what: str, got: str, known: Iterable[str]) -> Problem:
-    """The problem of a name that does not exist: `what` is such as "a runtime"."""
+    """Return the problem of an unknown name: `what` is such as "a runtime"."""
     names = sorted(set(known))
     fix = nearest(got, names)
     if len(names) <= SHORT_LIST:
@@ -89,14 +89,14 @@ def unknown(where: str, what: str, got: str, known: Iterable[str]) -> Problem:
 
 
 def nearest(got: str, known: Sequence[str]) -> str:
-    """ "`name`" for the name that a typo most likely meant, or nothing."""
+    """Return the known name closest to a typo, in backquotes, or an empty text."""
     lower = {name.lower(): name for name in reversed(known)}
     found = difflib.get_close_matches(got.lower()[:80], list(lower), n=1, cutoff=0.6)
     return f"`{lower[found[0]]}`" if found else ""
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short, on one line, and as it was written."""
+    """Return a value for a message: short, on one line, and as written."""
     if value is None:
         return "nothing"
     if isinstance(value, dict):
@@ -176,17 +176,17 @@ def _wrong_value(
 
 
 def unknown_choice(where: str, value: Any, choices: Sequence[str]) -> Problem:
-    """The problem of a value that is not one of a fixed few."""
+    """Return the problem of a value outside of a fixed set of choices."""
     return Problem(where, f"one of {', '.join(choices)}", shown(value), nearest(str(value), choices))
 
 
 def _place(value: Any, loc: tuple[Any, ...], missing: bool) -> tuple[KeyPath, Any]:
-    """The path in the data that an error's location means: without union tags and the like."""
+    """Return the path in the data of an error's location, without union tags and similar parts."""
     path: list[str | int] = []
     here = value
     for part in loc:
         if part == "[key]":
-            # The name itself is wrong; it, not its value, is what was got.
+            # The name itself is wrong; report it instead of its value.
             here = path[-1]
         elif (isinstance(here, dict) and part in here) or (
             isinstance(here, list) and isinstance(part, int) and part < len(here)
@@ -200,7 +200,7 @@ def _place(value: Any, loc: tuple[Any, ...], missing: bool) -> tuple[KeyPath, An
 
 
 def _owner(model: type[BaseModel], loc: tuple[Any, ...]) -> type[BaseModel] | None:
-    """The model that stands at a location."""
+    """Return the model at a location."""
     found = _annotation(model, loc)
     for candidate in _flat(found):
         if isinstance(candidate, type) and issubclass(candidate, BaseModel):
@@ -209,7 +209,7 @@ def _owner(model: type[BaseModel], loc: tuple[Any, ...]) -> type[BaseModel] | No
 
 
 def _annotation(model: type[BaseModel], loc: tuple[Any, ...]) -> Any:
-    """The type that a location has, following fields, items and values."""
+    """Return the type at a location, following fields, items and values."""
     here: Any = model
     for part in loc:
         if isinstance(part, str) and part.startswith(("<", "[key]")):
@@ -230,7 +230,7 @@ def _annotation(model: type[BaseModel], loc: tuple[Any, ...]) -> Any:
 
 
 def _flat(annotation: Any) -> list[Any]:
-    """The members of a union, without what annotates them."""
+    """Return the members of a union, without annotations."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return _flat(typing.get_args(annotation)[0])

@@ -1,4 +1,4 @@
-"""The part of a spec that says how a process is run and judged: cores, environment, limits, perturbation."""
+"""The execution of a process in a spec: cores, environment, limits, perturbation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regatta.host.values.capabilities import CAPABILITIES
 from regatta.host.values.isolation import IsolationKind, Network
 from regatta.spec.fields import MAX_ITEMS, Environment, Name, Strict, Text, Variable, refusal
 
-#: what Docker takes for a name: registry, path, tag or digest
+#: valid image names of Docker: registry, path, tag or digest
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,254}")
 
 

@@ -43,33 +43,32 @@ class ReferenceFile(Strict):
 
 @dataclass(frozen=True)
 class Reference:
-    """How long one copy of each program of a suite takes on a named machine. The times are taken as exact."""
+    """Recorded time for one copy of each program of a suite on a named machine. The times count as exact."""
 
     suite: str
     #: of the machine
     machine: str
-    #: what the machine is
+    #: of the machine
     description: str
     #: benchmark -> size -> mean elapsed time of one copy in s
     times_s: Mapping[str, Mapping[str, float]]
-    #: benchmark -> sizes, as the suite has them; empty where the suite's file is not there
+    #: benchmark -> sizes of the suite; empty if the suite's file is missing
     programs: Mapping[str, tuple[str, ...]]
 
 
 def read_references(home: Path, suites: Iterable[str]) -> dict[str, Reference]:
-    """Read the references of those suites that have one.
+    """Read the references of suites that have one.
 
     Args:
-        home: what `find_home` found.
-        suites: names; what cannot be a suite's name has no reference.
+        suites: names; an invalid suite name has no reference.
 
     Raises:
-        SpecError: a file is wrong, or names a benchmark or size that its suite has not.
+        SpecError: a file is wrong, or names a benchmark or size that its suite lacks.
     """
     problems: list[Problem] = []
     found = {}
     for suite in dict.fromkeys(suites):
-        # A label may hold what is no name; it must not lead out of the folder.
+        # A label may be an invalid name; it must not lead out of the folder.
         if not NAME.fullmatch(suite) or ".." in suite:
             continue
         document = read_registry(reference_path(home, suite), problems)
@@ -87,9 +86,9 @@ def parse_reference(text: str, file: str, suite: str, programs: Mapping[str, tup
 
     Args:
         text: YAML.
-        file: the name that problems carry.
-        suite: what it must be of.
-        programs: benchmark -> sizes of the suite; empty where they are not known.
+        file: its name in problems.
+        suite: the suite that it must belong to.
+        programs: benchmark -> sizes of the suite; empty if unknown.
 
     Raises:
         SpecError: it is wrong.
@@ -102,9 +101,9 @@ def parse_reference(text: str, file: str, suite: str, programs: Mapping[str, tup
 
 
 def programs_of(home: Path, suite: str, problems: list[Problem]) -> dict[str, tuple[str, ...]]:
-    """The benchmarks of a suite and their sizes; none where the home has no such suite.
+    """Return the benchmarks of a suite and their sizes; empty if the home has no such suite.
 
-    The file is not validated: what is wrong with it is told where it is used.
+    The file is not validated here: its problems are reported at its use.
     """
     document = read_registry(home / "configs" / "suites" / f"{suite}.yml", problems)
     benchmarks = _mapping(_mapping(document.value if document else None).get("benchmarks"))

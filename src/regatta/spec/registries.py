@@ -1,4 +1,4 @@
-"""The registries of a home: runtimes, collectors, modifiers and platforms, and what a spec defines beside them."""
+"""The registries of a home, which are runtimes, collectors, modifiers and platforms, and definitions in a spec."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass
 class Registries:
-    """What names mean. A name whose definition is wrong is in `broken`: it exists, and its problem is already told."""
+    """Definitions by name. `broken` has the names with an invalid definition, whose problems are already reported."""
 
     runtimes: dict[str, Runtime] = field(default_factory=dict)
     collectors: dict[str, Collector] = field(default_factory=dict)
@@ -43,10 +43,10 @@ class Registries:
 
 
 def read_registries(home: Path, problems: list[Problem]) -> Registries:
-    """Read `configs/{runtimes,collectors,modifiers}.yml` and the inventory; a missing file is an empty one.
+    """Read `configs/{runtimes,collectors,modifiers}.yml` and the inventory; a missing file counts as empty.
 
     Args:
-        home: what `find_home` found.
+        home: the result of `find_home`.
         problems: every problem found is appended.
     """
     found = Registries()
@@ -61,7 +61,7 @@ def read_registries(home: Path, problems: list[Problem]) -> Registries:
 
 
 def read_registry(path: Path, problems: list[Problem], budget: Budget | None = None) -> Document | None:
-    """Read one file of the home; None when it is missing or is not YAML (then with a problem)."""
+    """Read one file of the home; None if it is missing or is not YAML (then with a problem)."""
     if not os.path.lexists(path):
         return None
     try:
@@ -79,7 +79,7 @@ def _entries(
     registries: Registries,
     problems: list[Problem],
 ) -> dict[str, M]:
-    """The entries of a registry that are right, though others may be wrong."""
+    """Return the valid entries of a registry, though others may be invalid."""
     document = read_registry(home / "configs" / f"{key}.yml", problems)
     if document is None:
         return {}
@@ -102,7 +102,7 @@ def check_refusals(
     registries: Registries,
     problems: list[Problem],
 ) -> None:
-    """Names in `refused_by` must be runtimes."""
+    """Check that the names in `refused_by` are runtimes."""
     names = {*registries.runtimes, *registries.broken}
     for entry, model in entries.items():
         for runtime in model.refused_by if isinstance(model, CollectorSpec | ModifierSpec) else ():
@@ -112,7 +112,7 @@ def check_refusals(
 
 
 def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
-    """The frozen value of a runtime's entry."""
+    """Return the frozen value of a runtime's entry."""
     return Runtime(
         name=name,
         kind=spec.kind,
@@ -130,12 +130,12 @@ def as_runtime(name: str, spec: RuntimeSpec) -> Runtime:
 
 
 def as_collector(name: str, spec: CollectorSpec) -> Collector:
-    """The frozen value of a collector's entry."""
+    """Return the frozen value of a collector's entry."""
     return Collector(name, tuple(spec.flags), dict(spec.refused_by))
 
 
 def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
-    """The frozen value of a modifier's entry."""
+    """Return the frozen value of a modifier's entry."""
     training = None if spec.train is None else Training(tuple(spec.train.flags), spec.train.output)
     return Modifier(
         name,
@@ -150,7 +150,7 @@ def as_modifier(name: str, spec: ModifierSpec) -> Modifier:
 
 
 def as_isolation(spec: IsolationSpec) -> Isolation:
-    """The frozen value of an `isolation`."""
+    """Return the frozen value of an `isolation`."""
     return Isolation(
         spec.kind,
         spec.memory_mib,

@@ -56,7 +56,7 @@ class ArchiveSpec(Strict):
     )
 
 
-#: provider -> the keys it needs beside those that all have
+#: provider -> its required keys in addition to the common ones
 PROVIDER_KEYS = {
     "path": ("path",),
     "apt": ("package", "program"),

@@ -1,4 +1,4 @@
-"""Looks up what a spec names, and assembles the experiment."""
+"""Resolve the names in a spec, and assemble the experiment."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from regatta.spec.selections import Selector, Used, modifiers_label
 from regatta.spec.spec_schema import Spec
 from regatta.spec.yaml_lines import Document, KeyPath
 
-#: what the collector is called when the spec names none and the JVM chooses
+#: the collector if the spec names none and the JVM chooses
 DEFAULT_COLLECTOR = Collector("default", ())
 NATIVE = Runtime("native", "native", "none")
 
 
 class Resolver:
-    """One spec on its way to an experiment; every reference that leads nowhere becomes a problem.
+    """Resolves one spec to an experiment; every unresolved reference becomes a problem.
 
-    `known` holds the keys that the user wrote and that are right: nothing is said about the others. `indices` gives, for
-    lists that lost wrong entries, where the others stood.
+    `known` holds the valid keys of the user: other keys are not checked. `indices` has the original indices of entries of
+    lists that lost invalid entries.
     """
 
     def __init__(
@@ -72,23 +72,23 @@ class Resolver:
         self.home = home
         self.path = path
         self.problems = problems
-        #: the user's own list of the key cannot be judged, because part of it is wrong
+        #: lists of the user that cannot be checked, because a part of them is invalid
         self.partial = set(document.value) - known | set(indices)
         self.chooser = Chooser(document, spec, self.item, home, path, problems)
 
     def item(self, key: str, index: int) -> KeyPath:
-        """The path of an entry of a list at the top; of the key itself when a single value stands for a list of one."""
+        """Return the path of an entry of a top-level list, or of the key itself if a single value replaces a list of one."""
         if not isinstance(self.document.value.get(key), list):
             return (key,)
         places = self.indices.get(key)
         return (key, places[index] if places else index)
 
     def problem(self, path: KeyPath, expected: str, got: Any, fix: str = "") -> None:
-        """Note a problem at a path of the spec."""
+        """Add a problem at a path of the spec."""
         self.problems.append(Problem(self.document.where(path), expected, shown(got), fix))
 
     def experiment(self) -> Experiment | None:
-        """The experiment, or None when there is a problem."""
+        """Return the experiment, or None if there is a problem."""
         spec = self.spec
         self.define()
         benchmarks = self.chooser.benchmarks() if "benchmarks" in self.known else []
@@ -168,7 +168,7 @@ class Resolver:
         return experiment
 
     def stopping(self) -> Stopping | None:
-        """The rule of stopping; None where the number of rounds is fixed."""
+        """Return the stopping rule; None for a fixed number of rounds."""
         adaptive = self.spec.invocations.adaptive
         if adaptive is None:
             return None
@@ -180,12 +180,12 @@ class Resolver:
         return Stopping(adaptive.rule, adaptive.pilot, adaptive.maximum, float(adaptive.target_percent))
 
     def usual_method(self, benchmarks: list[Benchmark]) -> SteadyMethod:
-        """`startup` where one iteration is all there is; a suite that sums repetitions up has several of its own."""
+        """Return `startup` for a single iteration, else `fixed`. A suite that summarizes repetitions has several."""
         several = self.spec.iterations.count > 1 or any(one.summary != "mean" for one in benchmarks)
         return "fixed" if several else "startup"
 
     def summaries(self, benchmarks: list[Benchmark], method: SteadyMethod) -> None:
-        """Only `fixed` knows other summaries than the mean: the first iteration is none, and the rest rest on means."""
+        """Check summaries: only `fixed` supports others than the mean. `startup` has one value, other methods use means."""
         others = [benchmark for benchmark in benchmarks if benchmark.summary != "mean"]
         if not others or method == "fixed" or "iterations" in self.partial:
             return
@@ -199,7 +199,7 @@ class Resolver:
         )
 
     def define(self) -> None:
-        """Add the spec's own runtimes and collectors to the registries."""
+        """Add the spec's runtimes and collectors to the registries."""
         registries = self.registries
         own = self.spec.define
         self.new_names(("define", "runtimes"), own.runtimes, registries.runtimes)
@@ -209,7 +209,7 @@ class Resolver:
         for name, collector in own.collectors.items():
             registries.collectors[name] = as_collector(name, collector)
         check_refusals(self.document, ("define", "collectors"), own.collectors, registries, self.problems)
-        # What a wrong `define` was to bring is not unknown.
+        # Names from an invalid `define` are not unknown.
         raw = self.document.value.get("define")
         if "define" not in self.known and isinstance(raw, dict):
             for part in raw.values():
@@ -218,25 +218,25 @@ class Resolver:
     def new_names(
         self, path: KeyPath, own: Iterable[str], there: Container[str], fix: str = "another name"
     ) -> None:
-        """What a spec defines has a name that the registry does not have: one name, one meaning."""
+        """Check that definitions of a spec do not redefine names of the registry."""
         for name in own:
             if name in there:
                 self.problem((*path, name), f"a name that configs/{path[-1]}.yml does not have", name, fix)
 
     def names(self, key: str, given: Sequence[str], found: Sequence[Any]) -> list[str] | None:
-        """What the list of a key comes to, those that do not exist included; None when part of it is wrong."""
+        """Return the names in the list of a key, including unknown ones; None if a part of it is invalid."""
         return (
             None if key in self.partial else list(dict.fromkeys([*given, *(entry.name for entry in found)]))
         )
 
     def unique(self, key: str, names: Sequence[str]) -> None:
-        """Every name once in a list at the top."""
+        """Check that names in a top-level list are unique."""
         for index, name in enumerate(names):
             if name in names[:index]:
                 self.problem(self.item(key, index), "every name once", name, "remove one")
 
     def look_up(self, key: str, what: str, names: Sequence[str], table: dict[str, Any]) -> list[Any]:
-        """The things that a list of names at the top means."""
+        """Return the objects for a top-level list of names."""
         self.unique(key, names)
         found = []
         for index, name in enumerate(names):
@@ -247,7 +247,7 @@ class Resolver:
         return found
 
     def hosts(self) -> list[Host]:
-        """The hosts of the platforms, each in one platform only."""
+        """Return the hosts of the platforms, each in one platform only."""
         names = self.spec.platforms
         table = {name: (name, hosts) for name, hosts in self.registries.platforms.items()}
         found: dict[str, Host] = {}
@@ -263,7 +263,7 @@ class Resolver:
         return list(found.values())
 
     def runtimes(self, benchmarks: list[Benchmark]) -> list[Runtime]:
-        """The runtimes; `native` is added where native benchmarks need it."""
+        """Return the runtimes, with `native` if native benchmarks need it."""
         names = self.spec.runtimes
         found: list[Runtime] = self.look_up("runtimes", "a runtime", names, self.registries.runtimes)
         if not benchmarks or self.chooser.incomplete or "benchmarks" in self.partial:
@@ -293,7 +293,7 @@ class Resolver:
         return found
 
     def collectors(self, benchmarks: list[Benchmark]) -> list[Collector]:
-        """The collectors; none without Java benchmarks, and the JVM's own choice when none is named."""
+        """Return the collectors: none without Java benchmarks, the JVM's default if the spec names none."""
         found: list[Collector] = self.look_up(
             "collectors", "a collector", self.spec.collectors, self.registries.collectors
         )
@@ -302,7 +302,7 @@ class Resolver:
         return found if self.spec.collectors else [DEFAULT_COLLECTOR]
 
     def images(self, runtimes: list[Runtime]) -> None:
-        """Images are of runtimes that the spec uses."""
+        """Check that images belong to runtimes of the spec."""
         if self.partial & {"runtimes", "benchmarks", "isolation", "modifiers"}:
             return
         used = [runtime.name for runtime in runtimes]
@@ -317,7 +317,7 @@ class Resolver:
                     self.problems.append(unknown(where, "a runtime of this spec", name, used))
 
     def modifiers(self) -> list[tuple[Modifier, ...]]:
-        """The sets of modifiers."""
+        """Return the sets of modifiers."""
         own = {name: as_modifier(name, model) for name, model in self.spec.modifiers.items()}
         registries = self.registries
         self.new_names(("modifiers",), own, registries.modifiers, "another name, or use that one")
@@ -346,7 +346,7 @@ class Resolver:
         return found
 
     def kept_minheaps(self, benchmarks: list[Benchmark], heaps: list[Heap]) -> KeptMinheaps | None:
-        """The kept minheaps, where the spec asks for them; None where they are measured, or not needed."""
+        """Return the kept minheaps if the spec requests them; None if they are measured or not needed."""
         wanted = self.spec.minheap.source == "kept" and "minheap" not in self.partial
         if not wanted or not any(heap.factor is not None for heap in heaps):
             return None
@@ -354,7 +354,7 @@ class Resolver:
         return kept_minheaps(self.home, benchmarks, where, self.problems)
 
     def heaps(self, benchmarks: list[Benchmark]) -> list[Heap]:
-        """The heap settings; none without Java benchmarks."""
+        """Return the heap settings; none without Java benchmarks."""
         java = [benchmark for benchmark in benchmarks if benchmark.kind == "java"]
         if self.spec.heap is None:
             if java and "heap" not in self.partial:

@@ -89,7 +89,7 @@ _BOUNDS = f"""\
 Planning takes about 0.5 ms per cell. Each start of Snakemake takes about 5 ms per segment.
 """
 
-#: Annotated types that have a name of their own
+#: Annotated types with a name
 _NAMED: list[tuple[Any, str]] = [
     (fields.Text, "string"),
     (fields.Line, "string"),
@@ -112,12 +112,12 @@ _NAMED: list[tuple[Any, str]] = [
 
 
 def schema_of(kind: Kind) -> dict[str, Any]:
-    """JSON Schema (draft 2020-12) of one kind of file."""
+    """Return the JSON Schema (draft 2020-12) of one kind of file."""
     schema = KINDS[kind].model_json_schema(by_alias=True)
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     found: dict[str, Any] = _without_titles(schema)
     if kind == "spec":
-        # What an including spec leaves out is in what it includes.
+        # An included spec may supply required keys.
         required = found.pop("required")
         found["anyOf"] = [{"required": required}, {"required": ["include"]}]
     return found
@@ -134,7 +134,7 @@ def spec_markdown() -> str:
 
 
 def _without_titles(value: Any, names: bool = False) -> Any:
-    """Pydantic's generated titles repeat the keys; `names` tells a mapping whose keys are the user's words."""
+    """Remove pydantic's generated titles, which repeat the keys. `names`: the keys of this mapping are the user's."""
     if isinstance(value, dict):
         return {
             key: _without_titles(copy.copy(item), names=key in ("properties", "$defs") and not names)
@@ -145,7 +145,7 @@ def _without_titles(value: Any, names: bool = False) -> Any:
 
 
 def _sections(model: type[BaseModel], path: str, done: set[type[BaseModel]]) -> list[str]:
-    """The table of a model, then those of the models in it, each once."""
+    """Return the table of a model, then those of its inner models, each once."""
     if model in done:
         return []
     done.add(model)
@@ -184,7 +184,7 @@ def _default(field: FieldInfo) -> str:
 
 
 def _models(annotation: Any, suffix: str = "") -> list[tuple[str, type[BaseModel]]]:
-    """The models within a type, with how one comes to them: `[]` through a list, `.<name>` through a mapping."""
+    """Return the models within a type with their paths: `[]` through a list, `.<name>` through a mapping."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [(suffix, annotation)]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -205,7 +205,7 @@ def _type(model: type[BaseModel], name: str, field: FieldInfo) -> str:
 
 
 def _words(annotation: Any) -> str:
-    """A type in the words of a reader of YAML."""
+    """Describe a type in the terms of YAML."""
     for known, words in _NAMED:
         if annotation is known or annotation == known:
             return words

@@ -1,4 +1,4 @@
-"""What `exclude` and `baseline` select: it must be something that the spec itself uses."""
+"""Check that `exclude` and `baseline` select things that the spec uses."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ModifierSet = tuple[Modifier, ...]
 
 
 def modifiers_label(names: Sequence[str]) -> str:
-    """What a set of modifiers is called in results: `a+b`, or `none`."""
+    """Return the name of a set of modifiers in results: `a+b`, or `none`."""
     return "+".join(names) or NO_MODIFIERS
 
 
 @dataclass(frozen=True)
 class Used:
-    """What a spec uses. None: part of it is wrong, so nothing can be said about it."""
+    """Names that a spec uses. None: a part of the list is invalid, so it cannot be checked."""
 
     benchmarks: list[Benchmark] | None
     modifiers: list[ModifierSet] | None
@@ -36,7 +36,7 @@ class Used:
 
 
 class Selector:
-    """Resolves selections of one spec; each that leads nowhere becomes a problem."""
+    """Resolves the selections of one spec; each unresolved one becomes a problem."""
 
     def __init__(self, document: Document, used: Used, problems: list[Problem]) -> None:
         self.document = document
@@ -44,7 +44,7 @@ class Selector:
         self.problems = problems
 
     def baseline(self, given: BaselineSpec) -> Baseline:
-        """The baseline, with the label of its set of modifiers."""
+        """Return the baseline, with the label of its set of modifiers."""
         self.one_of(("baseline", "runtime"), "runtimes", given.runtime, self.used.runtimes)
         self.one_of(("baseline", "collector"), "collectors", given.collector, self.used.collectors)
         return Baseline(
@@ -52,7 +52,7 @@ class Selector:
         )
 
     def exclude(self, given: ExcludeSpec, path: KeyPath) -> list[Exclude]:
-        """The excludes that one entry at `path` means: one for each benchmark that it names."""
+        """Return the excludes of one entry at `path`: one for each benchmark that it names."""
         used = self.used
         self.one_of((*path, "runtime"), "runtimes", given.runtime, used.runtimes)
         self.one_of((*path, "collector"), "collectors", given.collector, used.collectors)
@@ -80,14 +80,14 @@ class Selector:
         value: str | int | Decimal | None,
         used: Iterable[str | int | Decimal] | None,
     ) -> None:
-        """Note a problem when a value is not among those that the spec uses."""
+        """Add a problem if the spec does not use a value."""
         if value is None or used is None or value in (choices := list(used)):
             return
         where = self.document.where(path)
         self.problems.append(unknown(where, f"one of the spec's {what}", _text(value), map(_text, choices)))
 
     def label(self, path: KeyPath, names: Sequence[str] | None) -> str | None:
-        """The label of the set that `names` means, in whatever order they come."""
+        """Return the label of the set of modifiers `names`, in any order."""
         if names is None or self.used.modifiers is None:
             return None
         sets = [[modifier.name for modifier in entry] for entry in self.used.modifiers]
@@ -98,7 +98,7 @@ class Selector:
         return None
 
     def benchmarks(self, given: ExcludeSpec, path: KeyPath) -> list[str | None]:
-        """The labels that an exclude means; one None when it says nothing of benchmarks."""
+        """Return the labels of an exclude's benchmarks; one None if it names no benchmark."""
         wanted = {"suite": given.suite, "benchmark": given.benchmark, "size": given.size}
         named: dict[tuple[str, ...], str] = {
             (key,): value for key, value in wanted.items() if value is not None
@@ -135,7 +135,7 @@ class Selector:
 
 
 def _parts(benchmark: Benchmark) -> dict[tuple[str, ...], str]:
-    """What an exclude can name of a benchmark, under the keys at which it does."""
+    """Return the parts of a benchmark that an exclude can name, by their keys."""
     named: dict[tuple[str, ...], str] = {
         ("suite",): benchmark.suite,
         ("benchmark",): benchmark.name,

@@ -1,4 +1,4 @@
-"""The spec: every key, what it means, and what it is when left out."""
+"""The spec: every key, its meaning and its default."""
 
 from __future__ import annotations
 

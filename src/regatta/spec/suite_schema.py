@@ -1,4 +1,4 @@
-"""The suite: benchmarks as YAML alone."""
+"""The suite: benchmarks in YAML, without code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from regatta.spec.fields import (
     refusal,
 )
 
-#: what `regatta.host.adapters.ADAPTERS` holds; a test keeps the two alike, because neither package may import the other
+#: the keys of `regatta.host.adapters.ADAPTERS`; a test keeps the two equal, because neither package may import the other
 KNOWN_ADAPTERS = (
     "process",
     "regatta",

@@ -1,4 +1,4 @@
-"""Suites: read, and resolved into benchmarks with every template checked."""
+"""Read suites, and resolve them into benchmarks with every template checked."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from regatta.spec.problems import check, is_called, shown, unknown
 from regatta.spec.suite_schema import SizeSpec, SuiteFile
 from regatta.spec.yaml_lines import Document, KeyPath
 
-#: the braces of a template that stand for a name, or are doubled
+#: the valid braces of a template: around a name, or doubled
 _FINE = re.compile(r"\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 _ALWAYS = ("benchmark", "iterations", "seed")
 
 
 def names_in(text: str) -> list[str]:
-    """The names that a template mentions, in order.
+    """Return the names in a template, in order.
 
     Raises:
-        PydanticCustomError: a brace that belongs to no name and is not doubled.
+        PydanticCustomError: a brace without a name that is not doubled.
     """
     if re.search(r"[{}]", _FINE.sub("", text)):
         raise refusal("`{name}`, or doubled braces for braces", "write `{{` and `}}` for braces")
@@ -36,7 +36,7 @@ def names_in(text: str) -> list[str]:
 
 @dataclass
 class Suite:
-    """One suite file. `root` is put before the directories of its builds: "" for suites of the home."""
+    """One suite file. `root` is the prefix of the directories of its builds: "" for suites of the home."""
 
     document: Document
     model: SuiteFile
@@ -51,7 +51,7 @@ def check_suite(
     Args:
         document: its values and places.
         problems: every problem found is appended.
-        name: what the suite must be called; any name when None.
+        name: required name of the suite; any name when None.
         root: folder that its builds' directories are relative to; "" for the home.
     """
     model = check(SuiteFile, document, problems)
@@ -72,14 +72,14 @@ def resolve_benchmark(
     problems: list[Problem],
     chosen: Mapping[str, Scalar] | None = None,
 ) -> Benchmark:
-    """Make the benchmark of one size, with only the builds and inputs that it uses.
+    """Return the benchmark of one size, with only the builds and inputs that it uses.
 
     Args:
         suite: holds the benchmark and its size.
         name: the benchmark.
         size: one of its sizes.
         problems: every problem of its templates is appended.
-        chosen: values that take the place of parameters that the size has.
+        chosen: values that replace those of the size's parameters.
     """
     spec = suite.model.benchmarks[name]
     sized = spec.sizes[size]
@@ -165,7 +165,7 @@ def _assemble(
 
 
 class _Templates:
-    """Checks the templates of one benchmark and size, and notes which builds and inputs they name."""
+    """Checks the templates of one benchmark and size, and collects the builds and inputs that they name."""
 
     def __init__(self, suite: Suite, sized: SizeSpec, size: str, problems: list[Problem]) -> None:
         self.suite = suite
@@ -178,21 +178,21 @@ class _Templates:
         self.runtimes = 0
 
     def add(self, problem: Problem) -> None:
-        """Tell a problem once, though every size of a benchmark meets it."""
+        """Add a problem once, though every size of a benchmark has it."""
         if problem not in self.problems:
             self.problems.append(problem)
 
     def command(
         self, arguments: Sequence[str], path: KeyPath, runtime: bool = False, output: bool = False
     ) -> bool:
-        """Check each argument; tells whether one names `{output}`."""
+        """Check each argument; return whether one names `{output}`."""
         named: list[str] = []
         for index, argument in enumerate(arguments):
             named += self.text(argument, (*path, index), runtime=runtime, output=output)
         return "output" in named
 
     def text(self, text: str, path: KeyPath, runtime: bool = False, output: bool = False) -> list[str]:
-        """Check one template; gives the names in it."""
+        """Check one template; return the names in it."""
         where = self.suite.document.where(path)
         try:
             names = names_in(text)
@@ -211,7 +211,7 @@ class _Templates:
         return names
 
     def reference(self, name: str, where: str, inputs: bool, extra: tuple[str, ...]) -> None:
-        """`{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`; anything else is a problem."""
+        """Check that a name is `{build.output}`, `{input.name}`, `{file.name}` or `{program.name}`."""
         model = self.suite.model
         first, _, second = name.partition(".")
         if first == "input" and inputs and second in model.inputs:

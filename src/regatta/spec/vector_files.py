@@ -1,4 +1,4 @@
-"""Reading and writing the files of vectors."""
+"""Read and write the files of vectors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _flow = partial(flow_yaml, bare=re.compile(r"[A-Za-z][A-Za-z0-9_./+-]*"))
 
 
 def read_vector(path: Path) -> SystemVector | ApplicationVector:
-    """Read the file of a vector; its `kind` says which.
+    """Read the file of a vector of the type in its `kind`.
 
     Raises:
         SpecError: it cannot be read or is wrong, with every problem of it.
@@ -44,7 +44,7 @@ def read_vector(path: Path) -> SystemVector | ApplicationVector:
 
 
 def parse_vector(text: str, file: str) -> SystemVector | ApplicationVector:
-    """Read a vector from text; `file` is the name that problems carry. Raises what `read_vector` raises."""
+    """Read a vector from text; `file` is its name in problems. Raises the errors of `read_vector`."""
     return _vector(parse_yaml(text.encode(), file))
 
 
@@ -139,10 +139,10 @@ def _numbers(given: Mapping[str, float]) -> dict[str, float]:
 
 
 def vector_text(vector: SystemVector | ApplicationVector) -> str:
-    """A vector as YAML, one entry a line, keys in the order of the reference; the same vector gives the same text.
+    """Return a vector as YAML: one entry per line, keys in the order of the reference. Equal vectors give equal text.
 
     Raises:
-        RegattaError: a value is not a finite number, which no file may hold.
+        RegattaError: a value is not a finite number, which files cannot hold.
     """
     lines = _system_lines(vector) if isinstance(vector, SystemVector) else _application_lines(vector)
     if vector.provenance:
@@ -152,10 +152,10 @@ def vector_text(vector: SystemVector | ApplicationVector) -> str:
 
 
 def write_vector(vector: SystemVector | ApplicationVector, path: Path) -> None:
-    """Write the file of a vector, temporary then rename. `read_vector` gives the same vector back.
+    """Write the file of a vector atomically. `read_vector` returns an equal vector.
 
     Raises:
-        SpecError: it is no vector that could be read again, such as one with a cost below 0.
+        SpecError: the vector could not be read again, such as one with a cost below 0.
         RegattaError: a value is not a finite number, or the file cannot be written.
     """
     text = vector_text(vector)

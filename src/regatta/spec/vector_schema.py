@@ -1,4 +1,4 @@
-"""Files of vectors: what primitives cost on a system, how often an application uses them."""
+"""Files of vectors: costs of primitives on a system, and their counts in an application."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class IntervalSpec(Strict):
     @model_validator(mode="before")
     @classmethod
     def _plain(cls, value: Any) -> Any:
-        """A plain number is exact: `12.5` is `{value: 12.5}` with nothing around it."""
+        """Convert a plain number to an exact value: `12.5` is `{value: 12.5}` without an interval."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             return {"value": value, "low": value, "high": value}
         if isinstance(value, str | bool | list) or value is None:
@@ -36,7 +36,7 @@ class IntervalSpec(Strict):
         return value
 
     def check_ends(self, value: float) -> None:
-        """Refuse an end alone, and ends on the wrong side of the value."""
+        """Reject a single end, and ends on the wrong side of the value."""
         if (self.low is None) != (self.high is None):
             raise refusal("both `low` and `high`, or neither", "add the other")
         if self.low is not None and self.low > value:
@@ -77,12 +77,12 @@ class UserShareSpec(IntervalSpec):
     )
 
 
-#: default of `user_share`, written as a file would write it
+#: default of `user_share`, written as in a file
 ALL_KERNEL: Any = 0
-#: shares add up to 1, but for the rounding of percentages that were written by hand
+#: tolerance of the sum of shares from 1, for rounded percentages in hand-written files
 SHARES_WITHIN = 1e-6
 
-#: sizes and numbers of things: a cost is measured of none that is below 0
+#: sizes and numbers of objects: no cost is measured at a negative one
 Arguments = Annotated[dict[Name, NotNegative], Field(max_length=16)]
 
 
@@ -188,7 +188,7 @@ class PiecesSpec(Strict):
         for number, piece in enumerate(self.pieces):
             ends = [*self.breaks[max(number - 1, 0) : number], *self.breaks[number : number + 1]]
             ends = [0.0, *ends] if number == 0 else ends
-            # A line that begins at 0 somewhere misses it by the rounding of `fixed`.
+            # A line through 0 at a break misses it by the rounding of `fixed`.
             slack = 1e-9 * abs(piece.fixed.value)
             below = [end for end in ends if piece.fixed.value + piece.per.value * end < -slack]
             if below or (number == len(self.breaks) and piece.per.value < 0):
@@ -245,7 +245,7 @@ class CostSpec(IntervalSpec):
         return self
 
     def arguments(self) -> tuple[str, ...]:
-        """The arguments that the cost asks for."""
+        """Return the arguments of the cost."""
         if self.table is not None:
             return tuple(map(str, self.table.arguments))
         line = self.linear or self.piecewise
@@ -297,7 +297,7 @@ class PrimitiveSpec(Strict):
         return self
 
 
-#: as of experiments and of `--level`
+#: same range as for experiments and `--level`
 Level = Annotated[float, Field(ge=0.5, le=0.9999)]
 Provenance = Annotated[dict[Name, Text], Field(max_length=100)]
 TimeUnitName = Literal["ns", "us", "ms", "s"]

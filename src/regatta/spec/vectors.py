@@ -1,8 +1,8 @@
-"""Vectors after HBench: what primitives cost on a system, how often an application uses them. Frozen values.
+"""Vectors after HBench: costs of primitives on a system, and their counts in an application. Frozen values.
 
 Source: X. Zhang, "Application-Specific Benchmarking", PhD thesis, Harvard University, 2001, sections 3.1.1 and 6.2.
-Costs are in the `time_unit` of their system vector, an operation or a unit (`Primitive.unit`) each; counts are
-per unit of work of the application (`ApplicationVector.per`). An undefined number is NaN and its `reason` says why.
+Costs are in the `time_unit` of their system vector, per operation or unit (`Primitive.unit`). Counts are per unit of work
+of the application (`ApplicationVector.per`). An undefined number is NaN, with a `reason`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 TimeUnit = Literal["ns", "us", "ms", "s"]
-#: what one count of a primitive is: an operation, or a unit of a bandwidth turned into a cost
+#: one count of a primitive: an operation, or a unit of a bandwidth converted to a cost
 PrimitiveUnit = Literal["operation", "byte", "object", "page", "MiB"]
 #: beyond the measured range of a table or of pieces: the nearest value, or the line through the last two points
 Outside = Literal["hold", "extend"]
@@ -21,24 +21,24 @@ Outside = Literal["hold", "extend"]
 
 @dataclass(frozen=True)
 class Value:
-    """A value with its interval, `low <= value <= high`; all three are equal where it is exact."""
+    """A value with its interval, `low <= value <= high`; all three are equal if it is exact."""
 
     value: float
     low: float = math.nan
     high: float = math.nan
-    #: how many invocations it is made of; 0: not told
+    #: number of invocations behind it; 0: unknown
     n: int = 0
     reason: str = ""
 
     @classmethod
     def exact(cls, value: float) -> Value:
-        """A number without uncertainty."""
+        """Return a number without uncertainty."""
         return cls(value, value, value)
 
 
 @dataclass(frozen=True)
 class ConstantCost:
-    """The same for every operation."""
+    """The same cost for every operation."""
 
     cost: Value
 
@@ -54,7 +54,7 @@ class LinearCost:
 
 @dataclass(frozen=True)
 class TablePoint:
-    """The cost at one point of the table's grid: a value for each argument, in the order of `TableCost.arguments`."""
+    """The cost at one grid point of the table: a value for each argument, in the order of `TableCost.arguments`."""
 
     at: tuple[float, ...]
     cost: Value
@@ -62,7 +62,7 @@ class TablePoint:
 
 @dataclass(frozen=True)
 class TableCost:
-    """Interpolated between the points of a full grid of one or several arguments, multilinearly."""
+    """Multilinear interpolation between the points of a full grid of one or several arguments."""
 
     arguments: tuple[str, ...]
     points: tuple[TablePoint, ...]
@@ -75,7 +75,7 @@ class PiecewiseCost:
 
     argument: str
     breaks: tuple[float, ...]
-    #: (fixed, per) of each piece; one more than there are breaks
+    #: (fixed, per) of each piece; one more than the number of breaks
     pieces: tuple[tuple[Value, Value], ...]
 
 
@@ -84,13 +84,13 @@ Cost = ConstantCost | LinearCost | TableCost | PiecewiseCost
 
 @dataclass(frozen=True)
 class PrimitiveCost:
-    """What one primitive costs on a system."""
+    """The cost of one primitive on a system."""
 
     unit: PrimitiveUnit
     cost: Cost
-    #: which part of the cost is spent in user mode, 0 to 1; the rest is the kernel's. NaN: nobody knows, and what it takes is of unknown parts
+    #: part of the cost in user mode, 0 to 1; the rest is in the kernel. NaN: unknown, so the parts of its time are unknown
     user_share: Value = field(default_factory=lambda: Value.exact(0.0))
-    #: argument of the cost -> the least and the largest at which it was measured; of those of a table its points tell it
+    #: argument of the cost -> its measured range; that of a table follows from its points
     measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -102,13 +102,13 @@ class SystemVector:
     time_unit: TimeUnit
     primitives: Mapping[str, PrimitiveCost]
     level: float = 0.95
-    #: experiment, host, platform, configuration, fingerprint, summary ... as text
+    #: experiment, host, platform, configuration, fingerprint, summary and more as text
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Share:
-    """A part of a distribution: so much of the counts (0 to 1) have these arguments."""
+    """A part of a distribution: the share of the counts (0 to 1) with these arguments."""
 
     arguments: Mapping[str, float]
     share: float
@@ -116,34 +116,34 @@ class Share:
 
 @dataclass(frozen=True)
 class Count:
-    """How often an application uses one primitive, with the arguments it uses it with.
+    """How often an application uses one primitive, and with which arguments.
 
-    `arguments` and `distribution` exclude each other; a primitive may have several counts with different arguments.
+    `arguments` and `distribution` are mutually exclusive; a primitive may have several counts with different arguments.
     """
 
     primitive: str
     count: Value
     arguments: Mapping[str, float] = field(default_factory=dict)
     distribution: tuple[Share, ...] = ()
-    #: the calls that this stands for, where it is not that primitive itself, and the rule that says so ("" otherwise)
+    #: the calls that this entry approximates by that primitive, and the rule for it ("" otherwise)
     stands_for: tuple[str, ...] = ()
     rule: str = ""
 
 
 @dataclass(frozen=True)
 class ApplicationVector:
-    """How often an application uses each primitive, for one unit of its work (`per`)."""
+    """How often an application uses each primitive, per unit of its work (`per`)."""
 
     name: str
     per: str
     counts: tuple[Count, ...]
     level: float = 0.95
-    #: time in user mode for one unit, where it was measured, in `time_unit`
+    #: time in user mode per unit, if measured, in `time_unit`
     user_time: Value | None = None
     time_unit: TimeUnit = "ns"
-    #: suite/benchmark that it is the vector of, so that measured times can be found; ""
+    #: suite/benchmark of the vector, to find measured times; or ""
     benchmark: str = ""
-    #: tool, command, host, fingerprint, units, calls, lost, overhead ... as text
+    #: tool, command, host, fingerprint, units, calls, lost, overhead and more as text
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -154,13 +154,13 @@ class Contribution:
     primitive: str
     unit: str
     arguments: Mapping[str, float]
-    #: mean cost of one operation or unit, as its arguments have it
+    #: mean cost of one operation or unit at its arguments
     cost: Value
     count: Value
     time: Value
     #: of the whole predicted time, 0 to 1
     share: float
-    #: the part of `time` spent in user mode; NaN where it is not known
+    #: the part of `time` in user mode; NaN if unknown
     user: float = 0.0
     stands_for: tuple[str, ...] = ()
     rule: str = ""
@@ -168,7 +168,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Prediction:
-    """An application on a system. All times in `time_unit`, for one unit of the application's work."""
+    """An application on a system. All times in `time_unit`, per unit of the application's work."""
 
     application: str
     system: str
@@ -177,17 +177,17 @@ class Prediction:
     level: float
     #: sum of cost x count, with the interval from both sides
     time: Value
-    #: the kernel's part of it, and the part in user mode
+    #: its kernel part, and the part in user mode
     kernel: Value
     user: Value
     contributions: tuple[Contribution, ...]
-    #: primitives of the application that the system has no cost for; the time is NaN where there are some
+    #: primitives of the application without a cost on the system; if there are any, the time is NaN
     missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of an application on a system, for one unit of its work; NaN where it was not."""
+    """Measured times of an application on a system, per unit of its work; NaN without a measurement."""
 
     system: str
     elapsed: Value

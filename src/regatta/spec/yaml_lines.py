@@ -1,7 +1,8 @@
 """YAML as data, with the place of every value.
 
-YAML 1.2's core schema on ruamel's graph of nodes: no tag makes anything, a key stands once, a file has one document. What could blow up (aliases, depth, size) has a bound. A plain number keeps the text it was written as,
-because `-9` in a command is an argument and `1.10` in a version is not 1.1.
+YAML 1.2's core schema on ruamel's graph of nodes: tags create no objects, keys are unique, a file has one document. Aliases,
+depth and size are limited. A plain number keeps its text, because `-9` in a command is an argument and `1.10` in a version
+is not 1.1.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from regatta.host.errors import Problem, SpecError
 
 KeyPath = tuple[str | int, ...]
-#: what a plain scalar means; a ValueError says what it is that it may not be
+#: value of a plain scalar; the message of a ValueError names the invalid type
 Resolve = Callable[[str], Any]
 
-#: A spec is some 30 lines and a suite some 300; past this it is not one, and the pure Python parser would take seconds.
+#: A spec has about 30 lines and a suite about 300; the pure Python parser would take seconds for more than this.
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
-#: as they are written, and after aliases are replaced by what they name
+#: both as written and after expansion of aliases
 MAX_VALUES = 20_000
-#: of a spec and all that it includes, together: files, bytes, and values as they are written and as they are expanded
+#: of a spec with all its includes: files, bytes, and values both as written and after expansion
 MAX_FILES = 64
 _ALL_BYTES = 4 * MAX_BYTES
 _ALL_VALUES = 3 * MAX_VALUES
@@ -45,13 +46,13 @@ _FLOAT = re.compile(
 
 
 class WrittenInt(int):
-    """An integer that knows its text."""
+    """An integer with its original text."""
 
     text: str
 
 
 class WrittenFloat(float):
-    """A number that knows its text."""
+    """A number with its original text."""
 
     text: str
 
@@ -66,7 +67,7 @@ class Mark:
 
 
 class Budget:
-    """What may still be read for one spec or configuration, with all files that it includes."""
+    """Remaining limits for one spec or configuration, with all files that it includes."""
 
     def __init__(self) -> None:
         self.files = MAX_FILES
@@ -75,11 +76,11 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether there is none left."""
+        """Return whether the budget is exhausted."""
         return min(self.files, self.bytes, self.values) < 0
 
     def take(self, file: str, line: int, size: int = 0, values: int = 0) -> None:
-        """Take bytes and values. Raises SpecError where there are not so many left."""
+        """Take bytes and values. Raises SpecError if the budget is exceeded."""
         self.bytes -= size
         self.values -= values
         if self.spent:
@@ -94,9 +95,9 @@ class Budget:
 
 @dataclass
 class Document:
-    """Plain values (dict, list, str, int, float, bool, None) and where each stands.
+    """Plain values (dict, list, str, int, float, bool, None) and their places.
 
-    A mapping's entry stands where its key does. `value` is None for an empty file.
+    The place of a mapping's entry is that of its key. `value` is None for an empty file.
     """
 
     file: str
@@ -104,21 +105,21 @@ class Document:
     marks: dict[KeyPath, Mark] = field(default_factory=dict)
 
     def mark(self, path: KeyPath) -> Mark:
-        """The place of `path`, or of the nearest thing around it that is there."""
+        """Return the place of `path`, or of its nearest existing parent."""
         for length in range(len(path), -1, -1):
             if (found := self.marks.get(path[:length])) is not None:
                 return found
         return Mark(self.file, 1, 1)
 
     def where(self, path: KeyPath) -> str:
-        """`file:line:key.path`, as every problem names its place."""
+        """Return `file:line:key.path`, the form of places in problems."""
         mark = self.mark(path)
         dotted = dotted_path(path)
         return f"{mark.file}:{mark.line}:{dotted}" if dotted else f"{mark.file}:{mark.line}"
 
 
 def dotted_path(path: KeyPath) -> str:
-    """`benchmarks[0].size` for `("benchmarks", 0, "size")`."""
+    """Return `benchmarks[0].size` for `("benchmarks", 0, "size")`."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -129,7 +130,7 @@ def dotted_path(path: KeyPath) -> str:
 
 
 def paths_in(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
-    """The paths of a value and of all in it."""
+    """Yield the paths of a value and of its contents."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in inner:
@@ -147,10 +148,10 @@ def read_yaml(
 
     Args:
         path: the file.
-        name: what problems call it; the path as given when None.
+        name: its name in problems; the path as given when None.
         merge_keys: `<<` merges mappings, as in YAML 1.1, for files of other tools.
-        resolve: what plain scalars mean; as in YAML 1.2 when None.
-        budget: shared by files that include each other; one of its own when None.
+        resolve: values of plain scalars; as in YAML 1.2 when None.
+        budget: shared by files that include each other; a new one when None.
 
     Returns:
         its values and their places.
@@ -168,7 +169,7 @@ def read_yaml(
 
 
 def read_bounded(path: Path) -> bytes:
-    """Read a plain file, to one byte past `MAX_BYTES` at most. Opening or reading another kind of file can wait for ever.
+    """Read a plain file, up to one byte past `MAX_BYTES`. Opening or reading another kind of file can block forever.
 
     Raises:
         OSError: it cannot be read, or is no plain file.
@@ -179,7 +180,7 @@ def read_bounded(path: Path) -> bytes:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError
-        # Files of /proc are plain and have no size; /proc/kmsg waits for the kernel's next message.
+        # Files of /proc are plain and have size 0; /proc/kmsg blocks until the kernel's next message.
         return stream.read(MAX_BYTES + 1) if status.st_size else b""
 
 
@@ -190,7 +191,7 @@ def parse_yaml(
     resolve: Resolve | None = None,
     budget: Budget | None = None,
 ) -> Document:
-    """Read YAML from bytes; `file` is the name that problems carry. Raises what `read_yaml` raises."""
+    """Read YAML from bytes; `file` is its name in problems. Raises the errors of `read_yaml`."""
     budget = budget or Budget()
     budget.take(file, 1, size=min(len(data), MAX_BYTES))
     if len(data) > MAX_BYTES:
@@ -223,15 +224,15 @@ def _wrong(file: str, line: int, expected: str, got: str, fix: str = "") -> Spec
 
 
 def _line(found: Any) -> int:
-    """The line of an event or a node, from 1."""
+    """Return the line of an event or a node, from 1."""
     line: int = found.start_mark.line
     return line + 1
 
 
 class _Composer(Composer):
-    """Makes ruamel's graph of nodes, with bounds while it is parsed, because parsing is what takes long.
+    """Makes ruamel's graph of nodes. It enforces limits during parsing, because parsing is slow.
 
-    A scalar node holds what the scalar means.
+    A scalar node holds the value of the scalar.
     """
 
     def __init__(self, loader: YAML, file: str, resolve: Resolve, budget: Budget) -> None:
@@ -241,7 +242,7 @@ class _Composer(Composer):
         self.resolve = resolve
         self.budget = budget
         self.count = 0
-        #: the anchor, if any, of each list and mapping that is being made
+        #: the anchor, if any, of each open list and mapping
         self.within: list[str | None] = []
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -295,15 +296,15 @@ class _Composer(Composer):
 
 
 def _composed(text: str, file: str, resolve: Resolve, budget: Budget) -> Any:
-    """The root node; None where there is nothing."""
+    """Return the root node; None for empty input."""
     yaml = YAML(typ="safe", pure=True)
-    _Composer(yaml, file, resolve, budget)  # makes itself the composer of `yaml`
+    _Composer(yaml, file, resolve, budget)  # registers itself as the composer of `yaml`
     try:
         return yaml.compose(text)
     except YAMLError as error:
         raise _syntax(file, error) from error
     except (ValueError, IndexError, RecursionError, OverflowError) as error:
-        # The scanner meets some malformed escapes and directives this way.
+        # The scanner raises this for some malformed escapes and directives.
         raise _wrong(file, 1, "YAML", f"{type(error).__name__}: {error}") from error
 
 
@@ -320,7 +321,7 @@ def _syntax(file: str, error: YAMLError) -> SpecError:
 
 
 class _Expander:
-    """Turns nodes into plain values and fills the document's marks; counts, so that aliases cannot explode."""
+    """Converts nodes to plain values and fills the document's marks; counts values, so that aliases cannot explode."""
 
     def __init__(self, document: Document, merge_keys: bool, budget: Budget) -> None:
         self.document = document
@@ -350,7 +351,7 @@ class _Expander:
             raise _wrong(self.file, line, f"at most {MAX_VALUES} values", f"more, {what} included")
 
     def entries(self, node: Any) -> dict[str, tuple[Any, Any]]:
-        """Key -> (key's node, node), with what `<<` brings: own entries win, then those of the first mapping named."""
+        """Return key -> (key's node, node), with `<<` merged: direct entries win, then those of the first mapping named."""
         own: dict[str, tuple[Any, Any]] = {}
         for key, child in node.value:
             text = self.checked_key(key)
@@ -366,7 +367,7 @@ class _Expander:
                     raise _wrong(
                         self.file, _line(key), "a mapping, or a list of them, to merge", "another value"
                     )
-                # A source counts as well: it may be empty, and merge others that are.
+                # Count a source as well: it may be empty, and merge further empty ones.
                 self.take(_line(key), "merged ones")
                 for name, entry in self.entries(source).items():
                     self.take(_line(key), "merged ones")
@@ -388,7 +389,7 @@ class _Expander:
 
 
 def resolve_plain(text: str) -> str | int | float | bool | None:
-    """What a plain scalar means in YAML 1.2's core schema."""
+    """Return the value of a plain scalar in YAML 1.2's core schema."""
     if _NULL.fullmatch(text):
         return None
     if _BOOL.fullmatch(text):
@@ -399,7 +400,7 @@ def resolve_plain(text: str) -> str | int | float | bool | None:
         whole.text = text
         return whole
     if _FLOAT.fullmatch(text):
-        # `.inf` and `.nan` are `inf` and `nan` to Python.
+        # Python's names for `.inf` and `.nan` are `inf` and `nan`.
         number = WrittenFloat(re.sub(r"\.(?=[a-zA-Z])", "", text))
         number.text = text
         return number
@@ -407,7 +408,7 @@ def resolve_plain(text: str) -> str | int | float | bool | None:
 
 
 def as_text(value: Any) -> str | None:
-    """The text of a scalar as it was written; None for what is not a scalar, or is null."""
+    """Return the text of a scalar as written; None for null or for other nodes."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -420,7 +421,7 @@ def as_text(value: Any) -> str | None:
 
 
 def as_plain(value: Any) -> Any:
-    """A scalar without its text."""
+    """Return a scalar without its text."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
