@@ -38,7 +38,7 @@ class Reader:
         return self.at(path) is not None
 
     def mapping(self, path: KeyPath, required: str = "") -> dict[str, Any]:
-        """Return a mapping, empty if missing; `required`: the expected content, for the problem."""
+        """Return a mapping, empty if missing. With `required`, the expected content, an empty one is a problem."""
         value = self.at(path)
         if isinstance(value, dict) and (value or not required):
             return value
@@ -47,7 +47,7 @@ class Reader:
         return {}
 
     def entries(self, path: KeyPath, required: str = "") -> list[tuple[KeyPath, Any]]:
-        """Return the entries of a list with their paths; none if the list is missing."""
+        """Return the entries of a list with their paths. With `required`, the expected content, an empty list is a problem."""
         value = self.at(path)
         if isinstance(value, list) and (value or not required):
             return [((*path, index), entry) for index, entry in enumerate(value)]

@@ -246,7 +246,7 @@ class _Importer:
             yield Chosen(suite, executor, name, own if details is not None else None, path), settings
 
     def anchors(self) -> None:
-        """Mark keys with a dot as anchors: their content is imported from the place of the alias."""
+        """Mark the parts of anchors, which are keys with a dot, as imported if their aliases are."""
         used = {self.reader.document.marks.get(path) for path in self.ledger.carried | self.ledger.listed}
         for key in self.reader.document.value:
             if key.startswith("."):

@@ -260,7 +260,7 @@ def speed_up_figure(speed_ups: Sequence[SpeedUp]) -> Figure:
 
 
 def speed_up_legend(speed_ups: Sequence[SpeedUp]) -> list[LegendEntry]:
-    """Return the speed-up variants that have a value."""
+    """Return the legend of the speed-up variants that have a value."""
     there = {name for one in speed_ups for name, number in _ways(one) if math.isfinite(number.value)}
     return [LegendEntry(name, look) for name, look in _SPEED_UP_LOOKS.items() if name in there]
 
