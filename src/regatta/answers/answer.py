@@ -1,4 +1,4 @@
-"""From an experiment's folder to its answer."""
+"""Answer an experiment from its folder."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ def answer_experiment(
 
     Args:
         experiment_dir: `results/<experiment>`, planned, with or without records.
-        baseline: what to compare with; None takes the experiment's own, and where that has none the first listed.
-        progress: told about the making of the database (bytes read, bytes in all).
-        method: `regatta`: ratios on logs, paired by block. `georges2007`: as in the paper, differences of means, unpaired.
-        random_hosts: what is said over hosts is for hosts like these, not only for these.
-        anova_type: of the sums of squares over all factors: 1, 2 or 3.
+        baseline: the configuration to compare with; None: the baseline of the experiment, or else the first listed.
+        progress: called while the database is built, with (bytes read, total bytes).
+        method: `regatta`: ratios of logarithms, paired by block. `georges2007`: unpaired differences of means, as in the
+            paper.
+        random_hosts: treat the hosts as a random sample, so that results over hosts apply to similar hosts.
+        anova_type: type of the sums of squares over all factors: 1, 2 or 3.
 
     Returns:
         Cells with their intervals, comparisons with the baseline, families of collectors, failures, and the result and
-        sentences of every topic. What cannot be estimated is NaN with a reason.
+        sentences of every topic. An undefined estimate is NaN with a reason.
 
     Raises:
-        StoreError: the folder holds no plan, or cannot be read or written.
-        SpecError: `baseline` names what the experiment has not, or there is no such method.
+        StoreError: the folder has no plan, or cannot be read or written.
+        SpecError: `baseline` names something that the experiment does not have, or the method is unknown.
     """
     check_method(method)
     facts = read_facts(experiment_dir)
@@ -99,7 +100,7 @@ def _warnings(context: Context) -> tuple[str, ...]:
 
 
 def _headline(context: Context, topics: Mapping[str, Any]) -> tuple[str, ...]:
-    """The first sentences: those of the topic that tells all in its own way, else of cells, comparisons and families."""
+    """Return the first sentences: from the topic that replaces the headline, else from cells, comparisons and families."""
     if not context.samples.recorded:
         return ()
     lead = together(
@@ -113,7 +114,7 @@ def _headline(context: Context, topics: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _kept_minheaps(facts: Facts) -> list[str]:
-    """A factor of a kept minheap is the same heap on every runtime, however little one of them needs."""
+    """Warn that a factor of a kept minheap is the same heap on every runtime, even one that needs less."""
     return [
         f"heap factors of {suite} are multiples of the minheap of {source}, on every runtime"
         for suite, source in facts.minheaps_of.items()

@@ -1,4 +1,4 @@
-"""Which cell each cell is compared with."""
+"""Select the baseline of each cell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regatta.host.errors import Problem, SpecError
 from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.experiment import Baseline
 
-#: in the order in which they are spoken of
+#: in the order of sentences
 _FACTORS = ("collector", "runtime", "modifiers")
 
 
@@ -23,10 +23,10 @@ class _Key:
 
 
 def check_baseline(baseline: Baseline, cells: Sequence[PlannedCell]) -> None:
-    """Refuse a baseline that names what the experiment has not.
+    """Reject a baseline that names something the experiment does not have.
 
     Raises:
-        SpecError: with the nearest name.
+        SpecError: the message suggests the nearest name.
     """
     problems = []
     for factor in _FACTORS:
@@ -43,9 +43,9 @@ def check_baseline(baseline: Baseline, cells: Sequence[PlannedCell]) -> None:
 
 
 def asks_beyond_collectors(baseline: Baseline) -> bool:
-    """Whether a baseline asks for more than which collector is best, such as how runtimes compare.
+    """Return whether the baseline asks for more than the best collector, such as a comparison of runtimes.
 
-    Then the comparisons with it are the answer, and which collector leads is beside the point.
+    If so, the comparisons with the baseline are the answer, and the leading collector is secondary.
     """
     return baseline.runtime is not None or baseline.modifiers is not None
 
@@ -56,12 +56,12 @@ def pairs_with_baseline(
     """Pair the cells of one benchmark, heap and host with their baselines.
 
     Args:
-        group: in the order of the plan.
-        baseline: factors that are None stay as the cell has them. With none set, each factor is compared on its own
-            with the first listed (modifiers: with none of them), the others staying as they are.
+        group: cells in plan order.
+        baseline: factors that are None keep the value of the cell. If no factor is set, each factor is compared
+            separately with the first listed (modifiers: with `none`), and the other factors stay the same.
 
     Returns:
-        `(alternative, baseline)` pairs, and the cells whose baseline is not in the group.
+        `(alternative, baseline)` pairs, and the cells whose baseline is missing from the group.
     """
     by_key = {_key(cell): cell for cell in group}
     pairs: list[tuple[PlannedCell, PlannedCell]] = []
@@ -83,7 +83,7 @@ def _wanted(cell: PlannedCell, group: Sequence[PlannedCell], baseline: Baseline)
     }
     if set_factors:
         if not cell.place.collector:
-            # A native program has neither collector nor another runtime; only modifiers can be its baseline.
+            # A native program has no collector and no other runtime, so its baseline can only differ in modifiers.
             set_factors = {factor: value for factor, value in set_factors.items() if factor == "modifiers"}
         return [replace(own, **set_factors)] if set_factors else []
     keys = {_key(other) for other in group}

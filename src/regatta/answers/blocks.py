@@ -1,4 +1,4 @@
-"""Series side by side: rows are the blocks that hold at least two of them."""
+"""Align series by block: rows are the blocks that contain at least two series."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from regatta.answers.samples import BlockKey, Series
 from regatta.stats.anova import Anova, block_anova_many, one_way
 from regatta.stats.estimate import Floats
 
-#: fewer shared blocks than this leave no error to judge by
+#: fewer shared blocks leave no degrees of freedom for the error
 LEAST_BLOCKS = 2
 
 
 def block_table(series: Sequence[Series]) -> Floats:
-    """Shape (blocks, series): blocks that hold at least two of them, in order of time; NaN where one is missing."""
+    """Return a table of shape (blocks, series) in time order, of blocks with at least two series; NaN where one is
+    missing.
+    """
     keys = [list(one.by_block) for one in series]
     if len(series) >= 2 and all(own == keys[0] for own in keys[1:]):
         return np.array([list(one.by_block.values()) for one in series], dtype=np.float64).T
@@ -29,13 +31,14 @@ def block_table(series: Sequence[Series]) -> Floats:
 
 
 def fit_logs(groups: Sequence[Sequence[Series]]) -> list[Anova]:
-    """Fit the logarithms of many groups of series, those of one shape in one go.
+    """Fit the logarithms of many groups of series; groups of one shape are fitted together.
 
     Args:
-        groups: series of positive values, a column each.
+        groups: series of positive values, one column each.
 
     Returns:
-        For each group the analysis with blocks where at least `LEAST_BLOCKS` hold two of its series, else the one-way analysis.
+        For each group, the analysis with blocks if at least `LEAST_BLOCKS` blocks contain two of its series, else the
+        one-way analysis.
     """
     fits: dict[int, Anova] = {}
     tables: dict[tuple[int, ...], list[tuple[int, Floats]]] = {}

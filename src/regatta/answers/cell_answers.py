@@ -1,4 +1,4 @@
-"""Every series with its mean and interval, and why there is none."""
+"""Estimate every series: mean and interval, or the reason for an undefined value."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from regatta.stats.intervals import mean_interval
 
 
 def cell_answers(samples: Samples, facts: Facts, method: str) -> list[CellAnswer]:
-    """The mean of every series.
+    """Estimate the mean of every series.
 
     Args:
-        samples: of the experiment.
-        facts: for the level.
-        method: `georges2007` for the normal distribution from 30 values on, as in the paper; else Student's t.
+        samples: samples of the experiment.
+        facts: facts of the experiment, for the confidence level.
+        method: `georges2007`: normal distribution from 30 values on, as in the paper; else Student's t.
 
     Returns:
-        Series in the order of the plan, a cell's own metric first; a cell without values of it has one entry that says why.
+        Series in plan order, the cell's own metric first. A cell without values of it has one entry with the reason.
     """
     name = method if method == GEORGES_2007 else "t"
     units = {
@@ -72,7 +72,9 @@ def _with_values(
 
 
 def _better(series: Series) -> Better:
-    """A cell's own metric says what is better; of others more of a bandwidth or rate, less of all else (user, max_rss)."""
+    """Return the better direction: as the cell says for its own metric, else more for bandwidths and rates, less for the
+    rest.
+    """
     if series.metric == series.cell.metric:
         return series.cell.better
     return "higher" if UNITS.get(series.unit, ("", 1.0))[0] in ("bandwidth", "rate") else "lower"

@@ -1,4 +1,4 @@
-"""Every cell with its baseline: the ratio paired by block where the blocks are the same, else Welch's."""
+"""Compare every cell with its baseline: ratio paired by block if blocks are shared, else Welch's."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from regatta.stats.estimate import Contrast, undefined
 from regatta.stats.ratios import PAIRED, WELCH, georges_ratio, paired_log_ratios, welch_log_ratio
 from regatta.stats.stein import STEIN, stein_log_ratio
 
-#: fewer pairs than this have no spread
+#: a spread needs at least this many pairs
 _LEAST_PAIRS = 2
 
 
 @dataclass(frozen=True)
 class PairContrast:
-    """A ratio; why it is not paired ("" when it is, or when there is nothing to pair); values left out of the pairs."""
+    """A ratio; why it is unpaired ("" if it is paired, or nothing can be paired); number of values left out of the pairs."""
 
     contrast: Contrast
     why_apart: str = ""
     left_out: int = 0
 
 
-#: how many common blocks of a pair, first by round, chose how many there are (Stein's rule); None: none did
+#: number of common blocks, first in round order, from which Stein's rule chose the sample size; None if it did not
 PilotPairs = Callable[[Pair], int | None]
 
 
@@ -49,13 +49,13 @@ def compare_pairs(
     Args:
         pairs: from `pairs_of`.
         found: the ratio of each, from `contrasts_of` or `contrasts_by_the_paper`.
-        level: confidence of each interval by itself, between 0 and 1.
-        names: for the sentences.
-        theta_percent: differences below it do not matter.
-        adjust: for their number (Holm), and among those that share a baseline (Dunnett).
+        level: confidence of each single interval, between 0 and 1.
+        names: names for the sentences.
+        theta_percent: smaller differences are not practically significant.
+        adjust: whether to adjust for the number of comparisons (Holm), and for a shared baseline (Dunnett).
 
     Returns:
-        One comparison for each pair, in the same order, and warnings of those that are weaker than they look.
+        One comparison per pair, in the same order, and warnings about comparisons that are weaker than they look.
     """
     p = [one.contrast.p for one in found]
     extra = adjusted(pairs, p, level) if adjust else [Adjusted()] * len(pairs)
@@ -77,12 +77,13 @@ def compare_pairs(
 
 
 def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -> list[PairContrast]:
-    """The ratio of every pair, on logs; those with equally many common blocks in one go.
+    """Return the ratio of every pair, on logarithms; pairs with equally many common blocks are computed together.
 
     Args:
         pairs: from `pairs_of`.
-        level: confidence of each interval by itself, between 0 and 1.
-        pilot_pairs: how many common blocks of a pair, first by round, chose how many there are (Stein's rule); None: none did.
+        level: confidence of each single interval, between 0 and 1.
+        pilot_pairs: number of common blocks, first in round order, from which Stein's rule chose the sample size; None if
+            it did not.
     """
     found: dict[int, PairContrast] = {}
     by_size: dict[int, list[tuple[int, list[float], list[float], int]]] = {}
@@ -115,7 +116,7 @@ def contrasts_of(pairs: Sequence[Pair], level: float, pilot_pairs: PilotPairs) -
 
 
 def contrasts_by_the_paper(pairs: Sequence[Pair], level: float) -> list[PairContrast]:
-    """Every pair as Georges et al. compare: by the difference of the means, unpaired, shown as a share of the baseline's."""
+    """Compare every pair as Georges et al. do: unpaired difference of the means, shown relative to the baseline's mean."""
     return [_by_the_paper(pair, level) for pair in pairs]
 
 

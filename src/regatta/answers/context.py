@@ -1,4 +1,4 @@
-"""What topics compute from: the samples of an experiment and the answers that several of them share."""
+"""The input of topics: the samples of an experiment and the answers that several topics share."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from regatta.store.folder import Folder
 
 @dataclass(frozen=True)
 class Options:
-    """How an experiment is to be answered; see `regatta.answers.answer.answer_experiment`."""
+    """Options of the answer; see `regatta.answers.answer.answer_experiment`."""
 
     baseline: Baseline | None = None
     method: str = REGATTA
@@ -37,10 +37,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Context:
-    """An experiment as its topics see it."""
+    """An experiment as topics see it."""
 
     folder: Folder
-    #: to the experiment's database, with the temporary tables of its samples; open while topics compute
+    #: connection to the experiment's database, with the temporary tables of its samples; open while topics compute
     connection: duckdb.DuckDBPyConnection
     facts: Facts
     options: Options
@@ -52,29 +52,29 @@ class Context:
     baseline: Baseline
     #: every cell with its baseline
     pairs: Sequence[Pair]
-    #: the ratio of each pair on logs, and by the method of the options
+    #: the ratio of each pair on logarithms, and by the method of the options
     ratios: Sequence[PairContrast]
     contrasts: Sequence[PairContrast]
     comparisons: Sequence[Comparison]
-    #: all collectors of a place at once
+    #: all collectors of each place
     families: Sequence[Family]
-    #: block groups whose number of rounds was not fixed
+    #: block groups with a variable number of rounds
     stops: Stops
     platforms: tuple[Platform, ...]
-    #: cells that could not exist, as (cell, reason)
+    #: impossible cells, as (cell, reason)
     impossible: tuple[tuple[str, str], ...]
-    #: comparisons and families that are weaker than they look, in sentences
+    #: sentences about comparisons and families that are weaker than they look
     warnings: tuple[str, ...]
 
 
 def make_context(
     experiment_dir: Path, connection: duckdb.DuckDBPyConnection, facts: Facts, options: Options
 ) -> Context:
-    """Load the samples and answer what all topics share.
+    """Load the samples and compute the answers that all topics share.
 
     Raises:
         StoreError: a plan cannot be read.
-        SpecError: the baseline of the options names what the experiment has not.
+        SpecError: the baseline of the options names something the experiment does not have.
     """
     folder = Folder(experiment_dir)
     samples = load_samples(connection, facts.steady)
@@ -87,7 +87,7 @@ def make_context(
     ratios = contrasts_of(pairs, facts.level, stops.pilot_pairs)
     by_the_paper = options.method == GEORGES_2007
     contrasts = contrasts_by_the_paper(pairs, facts.level) if by_the_paper else ratios
-    # The paper adjusts for many comparisons by Tukey's intervals alone.
+    # The paper adjusts for multiple comparisons by Tukey's intervals only.
     comparisons, apart = compare_pairs(
         pairs, contrasts, facts.level, names, facts.theta_percent, adjust=not by_the_paper
     )

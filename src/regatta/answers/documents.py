@@ -1,4 +1,4 @@
-"""An answer as JSON and as rows: for programs, so undefined numbers are null with their reason."""
+"""Serialize an answer to JSON and to rows. Undefined numbers are null with their reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regatta.answers.plain import finite, place_of, plain, ratio_of, row_of, tex
 from regatta.answers.result import Answer, CellAnswer, Comparison
 from regatta.answers.topics.registry import findings_by_heading, in_order
 
-#: columns of `rows_of`, the same for every kind of row
+#: columns of `rows_of`, the same for all kinds of rows
 COLUMNS = (
     "kind", "platform", "host", "benchmark", "runtime", "collector", "modifiers", "heap_factor", "heap_mib", "metric", "parameters",
     "a", "b", "n", "value", "low", "high", "unit", "level", "p", "p_holm", "practical", "method", "reason",
@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def document_of(answer: Answer) -> dict[str, Any]:
-    """The whole answer, samples left out, as values that JSON has; NaN and infinity become null."""
+    """Return the answer without samples as JSON values; NaN and infinity become null."""
     return {
         "experiment": answer.experiment,
         "question": answer.question,
@@ -50,10 +50,10 @@ def document_of(answer: Answer) -> dict[str, Any]:
 
 
 def rows_of(answer: Answer) -> Iterator[dict[str, Any]]:
-    """The answer as rows of `COLUMNS`; None is empty.
+    """Yield the answer as rows of `COLUMNS`; None is empty.
 
-    Cells (`value` is the mean); comparisons, Dunnett's (where a baseline has several alternatives) and Tukey's pairs (`value`
-    is the ratio a/b); then the rows of the topics.
+    Cells first (`value` is the mean). Then comparisons, Dunnett's (for a baseline with several alternatives) and Tukey's
+    pairs (`value` is the ratio a/b). Then the rows of the topics.
     """
     for cell in answer.cells:
         yield {

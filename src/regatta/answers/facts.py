@@ -1,4 +1,4 @@
-"""What the plan says about an experiment: its question, how values are made, the machines, what could not exist."""
+"""Read the facts of a plan: question, method, machines, impossible cells."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULT_THETA_PERCENT = 1.0
 
 @dataclass(frozen=True)
 class Facts:
-    """`plan/experiment.json`, as far as the analysis needs it."""
+    """The parts of `plan/experiment.json` that the analysis needs."""
 
     name: str
     question: str
@@ -29,14 +29,14 @@ class Facts:
     baseline: Baseline
     hosts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     runtimes: Mapping[str, str] = field(default_factory=dict)
-    #: suite -> where its kept minheaps come from; empty: they were measured for each runtime
+    #: suite -> source of its kept minheaps; empty: measured for each runtime
     minheaps_of: Mapping[str, str] = field(default_factory=dict)
-    #: cells that could not exist: label, reason, and on which hosts where that is known
+    #: impossible cells: label, reason, and hosts if known
     impossible: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     theta_percent: float = _DEFAULT_THETA_PERCENT
-    #: sets of modifiers under which compilation is controlled
+    #: sets of modifiers with controlled compilation
     controlled: tuple[str, ...] = ()
-    #: what was measured, in the user's words
+    #: labels of the user for the measured system
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -47,7 +47,7 @@ def read_facts(experiment_dir: Path) -> Facts:
         experiment_dir: `results/<experiment>`.
 
     Raises:
-        StoreError: there is no such file, or it is not one.
+        StoreError: the file is missing or invalid.
     """
     path = experiment_dir / "plan" / "experiment.json"
     try:
@@ -94,12 +94,12 @@ def _facts(document: ExperimentDocument) -> Facts:
 
 
 def fingerprint_of(host: Mapping[str, str]) -> str:
-    """What is known of a host as one line of text, as the provenance of its system vectors has it; "" where nothing is."""
+    """Return the known facts of a host as one line, as in the provenance of its system vectors; "" if none are known."""
     return "; ".join(f"{key} {value}" for key, value in host.items()).replace("\n", " ")
 
 
 def _impossible(document: ExperimentDocument) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """An entry is (cell, reason) or (cell, reason, host); each cell and reason once."""
+    """Parse entries (cell, reason) or (cell, reason, host); return each cell and reason once."""
     hosts: dict[tuple[str, str], dict[str, None]] = {}
     for cell, reason, *host in document.get("impossible") or ():
         hosts.setdefault((str(cell), str(reason)), {}).update(dict.fromkeys(map(str, host)))

@@ -1,4 +1,4 @@
-"""The first sentences of an answer: what the baseline asks, which collector wins where; without collectors, comparisons or means."""
+"""Write the first sentences of an answer: comparisons with the baseline, winning collectors, else comparisons or means."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Better, Heap
 from regatta.stats.estimate import Interval
 
-#: more sets of parameters than this are told in one sentence
+#: with more sets of parameters, write one summary sentence
 FEW = 3
-#: more places than this are summed up before they are told one by one
+#: with more places, write a summary before the single places
 MANY_PLACES = 6
 
 
 def headline(context: Context, lead: Lead) -> list[str]:
-    """Say what was found, one sentence a benchmark and heap (and runtime), in the order of the plan; many summed up first.
+    """Describe the result: one sentence per benchmark and heap (and runtime), in plan order; many are summarized first.
 
-    The comparisons with the baseline are told for cells that are in no family, or, where the question asks beyond collectors,
-    first and for all that have one.
+    Comparisons with the baseline appear for cells outside families. If the question goes beyond collectors, they appear
+    first and for all cells that have one.
 
     Args:
-        context: of the experiment; of its cells only their own metric is spoken of.
-        lead: what topics say before the rest, and the cells that it covers.
+        context: context of the experiment; only the cells' own metrics are described.
+        lead: first sentences of topics, and the cells that they cover.
     """
     cells, families, names = context.samples.cells, context.families, context.names
     asked = asks_beyond_collectors(context.baseline)
@@ -74,7 +74,7 @@ def _with_baseline(
     cells: Sequence[PlannedCell],
     names: Names,
 ) -> list[str]:
-    """Every comparison with the baseline, in the order of the plan; many summed up first."""
+    """Describe every comparison with the baseline in plan order; many are summarized first."""
     of_key = {(cell.place.host, cell.cell_id): cell for cell in cells}
     every = [(one.ratio, better[of_key[key].place.family]) for key, many in found.items() for one in many]
     sentences = []
@@ -93,7 +93,7 @@ def _with_baseline(
 
 
 def outcomes_of(many: Iterable[tuple[Interval, Better]]) -> str:
-    """`better in 3, worse in 1, no difference shown in 2`, of ratios and which way is better."""
+    """Return `better in 3, worse in 1, no difference shown in 2`, from ratios with their better direction."""
     ratios = list(many)
     shown = [(ratio.high < 1.0) == (way == "lower") for ratio, way in ratios if shows_difference(ratio)]
     better, worse = shown.count(True), shown.count(False)
@@ -101,7 +101,7 @@ def outcomes_of(many: Iterable[tuple[Interval, Better]]) -> str:
 
 
 def wins_of(winners: Sequence[str], at: str) -> str:
-    """`parallel leads at 20, g1 leads at 2, no single leader is shown at 2`, of the winner at each place ("": none)."""
+    """Return `parallel leads at 20, g1 leads at 2, no single leader is shown at 2`; winners are "" at places without one."""
     wins = Counter(winners)
     parts = [f"{name} leads {at} {count}" for name, count in wins.most_common() if name]
     if wins[""]:
@@ -110,21 +110,21 @@ def wins_of(winners: Sequence[str], at: str) -> str:
 
 
 def overview_of(winners: Sequence[str], benchmarks: set[str], heaps: set[Heap], runtimes: set[str]) -> str:
-    """`of 24 places (benchmark x heap): parallel leads at 20, g1 leads at 4`: what differs among them is named."""
+    """Return `of 24 places (benchmark x heap): parallel leads at 20, g1 leads at 4`, naming the factors that vary."""
     named = (("benchmark", benchmarks), ("heap", heaps), ("runtime", runtimes))
     varying = " x ".join(name for name, values in named if len(values) > 1)
     return f"of {len(winners)} places{f' ({varying})' if varying else ''}: {wins_of(winners, 'at')}"
 
 
 def settings_of(parameters: Iterable[Mapping[str, object]]) -> str:
-    """`12 settings of size_bytes and stride`; of series without parameters `12 series`."""
+    """Return `12 settings of size_bytes and stride`, or `12 series` without parameters."""
     given = list(parameters)
     keys = sorted({key for one in given for key in one})
     return f"{len(given)} settings of {' and '.join(keys)}" if keys else f"{len(given)} series"
 
 
 def _overview(families: Sequence[Family], better: Mapping[Place, Better]) -> list[str]:
-    """Who leads at how many places, where there are many."""
+    """Count the places that each collector leads, if there are many."""
     places = [family.place for family in families]
     if len({place.family for place in places}) <= MANY_PLACES:
         return []
@@ -137,7 +137,7 @@ def _overview(families: Sequence[Family], better: Mapping[Place, Better]) -> lis
 
 
 def _many_families(families: Sequence[Family], better: Better, names: Names) -> str:
-    """One sentence for a benchmark that measures many settings."""
+    """Write one sentence for a benchmark that measures many settings."""
     settings = settings_of(family.parameters for family in families)
     wins = wins_of([winner(family.pairs, family.names, better) for family in families], "in")
     return f"{names.benchmark(families[0].place.benchmark)} over {settings}: {wins}"

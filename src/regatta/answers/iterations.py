@@ -1,6 +1,6 @@
-"""The iterations of invocations as series, read in pieces: what needs each whole series cannot be reduced in SQL.
+"""Read the iterations of invocations as series, in batches, for computations that SQL cannot do.
 
-The database's tables are in the order of the journal, so that a piece is a range of records; 10^7 iterations never are in
+The tables of the database are in journal order, so that a batch is a range of records; 10^7 iterations are never in
 memory at once.
 """
 
@@ -18,10 +18,10 @@ from regatta.host.values.experiment import SteadyState
 from regatta.stats.steady import steady_windows
 from regatta.stats.warmup import courses_of
 
-#: iterations in a piece: some 100 MB with all that is made of them
+#: iterations per batch: about 100 MB with all derived data
 _AT_ONCE = 1_000_000
 
-#: A cell's own metric decides where its invocations are steady; `parameter_sets` keeps text out of the inner loop.
+#: The cell's own metric decides where its invocations are steady; `parameter_sets` keeps text out of the inner loop.
 _PREPARE = """
 create or replace temp table parameter_sets as
 select row_number() over (order by parameters) as parameter_set, parameters
@@ -55,26 +55,27 @@ _NO_WINDOWS = pa.table(
 
 @dataclass(frozen=True)
 class Batch:
-    """Series of equal length q of the cells' own metrics. `table`, `iterations`: (p, q); the others: (p,)."""
+    """Series of equal length q of the cells' own metrics. `table`, `iterations`: shape (p, q); the others: (p,)."""
 
     record: NDArray[np.int64]
     cell: NDArray[np.int64]
     parameter_set: NDArray[np.int64]
-    #: numbers of the iterations, ascending
+    #: iteration numbers, ascending
     iterations: NDArray[np.int64]
     table: NDArray[np.float64]
 
 
 def read_series(connection: duckdb.DuckDBPyConnection, records: str, least: int = 2) -> Iterator[Batch]:
-    """Walk the series of some records, an invocation's iterations of its cell's metric for each set of parameters.
+    """Iterate over the series of some records: an invocation's iterations of its cell's metric, for each set of
+    parameters.
 
     Args:
         connection: with the temporary table `planned` (`regatta.answers.samples`).
         records: name of a table with the columns `record` and `cell`.
-        least: iterations that a series must have, or it is passed over.
+        least: minimum number of iterations; shorter series are skipped.
 
     Yields:
-        Batches in the order of the records, in each of which all series have the same length.
+        Batches in the order of the records; all series of a batch have the same length.
     """
     connection.execute(_PREPARE)
     pieces = connection.execute(_PIECES.format(records=records, at_once=_AT_ONCE)).fetchall()
@@ -105,10 +106,10 @@ def _batches(columns: dict[str, NDArray[np.generic]], least: int) -> Iterator[Ba
 
 
 def find_steady_windows(connection: duckdb.DuckDBPyConnection, records: str, steady: SteadyState) -> None:
-    """Make the temporary table `steady_windows`: where each series of `records` is steady, by `cov` or `changepoints`.
+    """Create the temporary table `steady_windows`: where each series of `records` is steady, by `cov` or `changepoints`.
 
-    Its columns are `record`, `parameters` (text, "" when there are none), `first_iteration` and `last_iteration`, which are
-    null where no steady state is reached.
+    Its columns are `record`, `parameters` (text, "" if none), `first_iteration` and `last_iteration`. The last two are
+    null if no steady state is reached.
     """
     found = [_windows_of(batch, steady) for batch in read_series(connection, records)]
     connection.register("windows_found", pa.concat_tables([_NO_WINDOWS, *found]))

@@ -1,4 +1,4 @@
-"""The ways in which an experiment can be answered."""
+"""The methods that can answer an experiment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 
 from regatta.host.errors import Problem, SpecError
 
-#: ratios on logs, paired by block
+#: ratios of logarithms, paired by block
 REGATTA = "regatta"
 #: differences of means as in Georges et al. (OOPSLA 2007), section 3
 GEORGES_2007 = "georges2007"
@@ -14,10 +14,10 @@ METHODS = (REGATTA, GEORGES_2007)
 
 
 def check_method(method: str) -> None:
-    """Refuse a method that there is not.
+    """Reject an unknown method.
 
     Raises:
-        SpecError: with the nearest name.
+        SpecError: the message suggests the nearest name.
     """
     if method not in METHODS:
         near = difflib.get_close_matches(method, METHODS, 1, 0.4)

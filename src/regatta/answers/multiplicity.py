@@ -1,4 +1,4 @@
-"""What many comparisons at once do to each: Holm over all, Dunnett among those that share a baseline."""
+"""Adjust for multiple comparisons: Holm over all, Dunnett among those with the same baseline."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from regatta.stats.multiplicity import holm
 
 @dataclass(frozen=True)
 class Adjusted:
-    """One comparison among many. `among`: how many have a p value at all. NaN and None where nothing was adjusted."""
+    """An adjusted comparison. `among`: number of comparisons with a p-value. NaN and None if nothing was adjusted."""
 
     p_holm: float = math.nan
     among: int = 0
-    #: the ratio with an interval that holds together with those of its siblings
+    #: simultaneous interval of the ratio, over the alternatives of the same baseline
     simultaneous: Interval | None = None
     p_simultaneous: float = math.nan
 
@@ -30,13 +30,13 @@ def adjusted(pairs: Sequence[Pair], p: Sequence[float], level: float) -> list[Ad
     """Adjust the comparisons of an answer.
 
     Args:
-        pairs: all comparisons with a baseline on the cells' own metric: the headline set.
-        p: of each by itself, NaN where it is undefined.
-        level: confidence that the simultaneous intervals of one baseline hold together, between 0 and 1.
+        pairs: all comparisons with a baseline on the cells' own metric.
+        p: unadjusted p-values, NaN if undefined.
+        level: simultaneous confidence of the intervals of one baseline, between 0 and 1.
 
     Returns:
-        For each comparison Holm's p over the whole set; Dunnett's interval and p where at least two alternatives of a host,
-        benchmark and heap are compared with one baseline.
+        For each comparison Holm's p over the whole set. Dunnett's interval and p if at least two alternatives of a host,
+        benchmark and heap share the baseline.
     """
     among = sum(not math.isnan(one) for one in p)
     together = _dunnett(pairs, level)
@@ -47,12 +47,12 @@ def adjusted(pairs: Sequence[Pair], p: Sequence[float], level: float) -> list[Ad
 
 
 def _dunnett(pairs: Sequence[Pair], level: float) -> dict[int, tuple[Interval, float]]:
-    """Place of a pair -> its simultaneous ratio and p."""
+    """Return pair index -> simultaneous ratio and p."""
     groups: dict[tuple[int, str], list[int]] = {}
     for place, pair in enumerate(pairs):
         if pair.a is not None and pair.b is not None and pair.a.samples and pair.b.samples:
             groups.setdefault((pair.base.number, f"{pair.b.unit} {pair.b.parameters_text}"), []).append(place)
-    # One alternative alone has nothing to be adjusted for.
+    # A single alternative needs no adjustment.
     columns = [(places, _columns(pairs, places)) for places in groups.values() if len(places) >= 2]
     usable = [(places, series) for places, series in columns if series]
     fits = fit_logs([series for _, series in usable])
@@ -64,7 +64,7 @@ def _dunnett(pairs: Sequence[Pair], level: float) -> dict[int, tuple[Interval, f
 
 
 def _columns(pairs: Sequence[Pair], places: Sequence[int]) -> list[Series]:
-    """The baseline and its alternatives; nothing where one has no logarithms."""
+    """Return the baseline and its alternatives; empty if one of them has no logarithms."""
     series = [pairs[places[0]].b, *(pairs[place].a for place in places)]
     present = [one for one in series if one is not None]
     return [] if any(why_no_logs(one.values) for one in present) else present

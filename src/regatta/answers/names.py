@@ -1,4 +1,4 @@
-"""How people name what is compared: benchmarks, heaps, configurations, places."""
+"""Build readable names of benchmarks, heaps, configurations and places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regatta.host.values.template import scalar_text
 
 
 class Names:
-    """Short names that are still unique in one experiment."""
+    """Names that are short but unique in one experiment."""
 
     def __init__(self, cells: Iterable[PlannedCell]) -> None:
         cells = list(cells)
@@ -27,16 +27,16 @@ class Names:
         self._short = {label: short for full in labels.values() for label, short in _shortened(full).items()}
 
     def benchmark(self, label: str) -> str:
-        """`h2` for `apps/h2:small`, when no other benchmark of the experiment is called so.
+        """Return `h2` for `apps/h2:small`, if no other benchmark of the experiment has that name.
 
-        Where several are that differ in chosen parameters alone, with those that differ: `lat_pipe parallel=2`.
+        If several differ only in chosen parameters, append the parameters that differ: `lat_pipe parallel=2`.
         """
         return self._short.get(label, label)
 
     def place(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
-        """`h2 (size_bytes 4096) at 2 x minheap`."""
+        """Return `h2 (size_bytes 4096) at 2 x minheap`."""
         name = self.benchmark(cell.place.benchmark)
-        # What a whole label says of the parameters is not said again.
+        # Parameters that are in the label are not repeated.
         said = parts_of_label(cell.place.benchmark).chosen if name != _program(cell.place.benchmark) else {}
         given = ", ".join(
             f"{key} {_show(value)}"
@@ -46,13 +46,13 @@ class Names:
         return (f"{name} ({given})" if given else name) + heap_words(cell.place.heap)
 
     def series(self, cell: PlannedCell, parameters: Mapping[str, Scalar]) -> str:
-        """`h2 at 2 x minheap (temurin-21 g1) on host alpha`: the host where there are several."""
+        """Return `h2 at 2 x minheap (temurin-21 g1) on host alpha`; the host only if there are several."""
         named, host = cell.place.configuration, self.host(cell)
         place = self.place(cell, parameters) + (f" ({named})" if named else "")
         return place if host == "this host" else f"{place} on {host}"
 
     def within(self, cell: PlannedCell, told: Iterable[str] = ()) -> str:
-        """`, temurin-21 with thp`: what stays the same and is not told by the alternatives' names."""
+        """Return `, temurin-21 with thp`: the factors that stay the same and are not in the names of the alternatives."""
         told = set(told)
         parts = []
         if len(self._runtimes[cell.place.benchmark]) > 1 and "runtime" not in told:
@@ -64,19 +64,19 @@ class Names:
         return f", {' '.join(parts)}" if parts else ""
 
     def host(self, cell: PlannedCell) -> str:
-        """`this host`, or its name where there are several."""
+        """Return `this host`, or the name if there are several."""
         return "this host" if len(self._hosts) == 1 else f"host {cell.place.host}"
 
 
 def heap_words(heap: Heap) -> str:
-    """` at 2 x minheap`, ` in a heap of 64 MiB`, or nothing."""
+    """Return ` at 2 x minheap`, ` in a heap of 64 MiB`, or ""."""
     if heap.factor is not None:
         return f" at {heap.factor:g} x minheap"
     return "" if heap.mib is None else f" in a heap of {heap.mib} MiB"
 
 
 def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
-    """Name two alternatives by the factors in which they differ, and say which those are."""
+    """Name two alternatives by the factors in which they differ, and return these factors."""
     differ = {
         factor
         for factor in ("runtime", "collector", "modifiers")
@@ -96,7 +96,7 @@ def short_names(a: PlannedCell, b: PlannedCell) -> tuple[str, str, set[str]]:
 
 
 def _shortened(labels: set[str]) -> dict[str, str]:
-    """The labels of one program, each with as little as tells it from the others; whole where that is more than chosen parameters."""
+    """Shorten the labels of one program to the parameters that differ; keep whole labels if more than parameters differ."""
     parts = {label: parts_of_label(label) for label in labels}
     if len(labels) == 1:
         return {label: one.name for label, one in parts.items()}

@@ -1,4 +1,4 @@
-"""Which series are compared with which."""
+"""Select the pairs of series to compare."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regatta.host.values.experiment import Baseline
 
 @dataclass(frozen=True)
 class Pair:
-    """Alternative `cell` and its baseline `base`, with their series of the cells' own metric; None where a side has none."""
+    """Alternative `cell` and baseline `base`, with series of their own metric; None where a side has none."""
 
     cell: PlannedCell
     base: PlannedCell
@@ -22,19 +22,19 @@ class Pair:
 
     @property
     def series(self) -> Series | None:
-        """One that is there, for unit and parameters."""
+        """Return a series that exists, for unit and parameters."""
         return self.a or self.b
 
     @property
     def common(self) -> list[BlockKey]:
-        """The blocks that hold both sides, in order of time."""
+        """Return the blocks that contain both sides, in time order."""
         if self.a is None or self.b is None:
             return []
         return [key for key in self.a.by_block if key in self.b.by_block]
 
 
 def comparison_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
-    """Cells that may be compared: one host, benchmark, heap and metric; in the order of the plan."""
+    """Return cells that can be compared: one host, benchmark, heap and metric; in plan order."""
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in cells:
         groups.setdefault(
@@ -44,14 +44,14 @@ def comparison_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
 
 
 def pairs_of(samples: Samples, baseline: Baseline) -> tuple[list[Pair], list[str]]:
-    """Every cell and its baseline, each set of parameters apart.
+    """Pair every cell with its baseline, separately for each set of parameters.
 
     Args:
-        samples: of the experiment.
+        samples: samples of the experiment.
         baseline: see `pairs_with_baseline`.
 
     Returns:
-        The pairs in the order of the plan, and a warning of cells that have nothing to be compared with.
+        The pairs in plan order, and a warning about cells without a baseline.
     """
     pairs: list[Pair] = []
     lacking = 0
@@ -68,7 +68,7 @@ def pairs_of(samples: Samples, baseline: Baseline) -> tuple[list[Pair], list[str
 def _matching(
     samples: Samples, cell: PlannedCell, base: PlannedCell
 ) -> Iterator[tuple[Series | None, Series | None]]:
-    """Series of the two cells' own metric with equal unit and parameters; None where a side has none."""
+    """Match series of two cells' own metric with equal unit and parameters; None where a side has none."""
     sides: list[dict[tuple[str, str], Series]] = [
         {(s.unit, s.parameters_text): s for s in samples.own(c)} for c in (cell, base)
     ]

@@ -1,4 +1,4 @@
-"""What several answers are made of: a place, a sample, and a pair of alternatives. Frozen values."""
+"""Parts that several answers share: place, sample, and pair of alternatives. Frozen values."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from regatta.host.values.cell import configuration_name
 from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import Interval
 
-#: metadata of a field: those parts of its value which stand in documents by themselves, where the field stands
+#: field metadata: parts of the value that documents contain inline in place of the field
 INLINED = "inlined"
-#: keys of a place's heap
+#: keys of the heap of a place
 HEAP = ("heap_factor", "heap_mib")
 
 
 @dataclass(frozen=True)
 class Place:
-    """What was measured, and where. What differs inside a group of cells is "" in the group's place."""
+    """The place of a measurement. Factors that differ inside a group of cells are "" in the group's place."""
 
     host: str
     platform: str
@@ -30,24 +30,24 @@ class Place:
 
     @property
     def configuration(self) -> str:
-        """Runtime, collector and modifiers as one name."""
+        """Return runtime, collector and modifiers as one name."""
         return configuration_name(self.runtime, self.collector, self.modifiers)
 
     @property
     def family(self) -> Place:
-        """The place that the cells of all collectors share which are compared with it."""
+        """Return the place that is shared by the cells of all collectors that are compared."""
         return replace(self, collector="", heap=self.heap.asked)
 
 
 def shared_heap(places: Iterable[Place]) -> Heap:
-    """Combine the heaps of places with one heap setting: with its size only where all have the same."""
+    """Combine the heaps of places with one heap setting; keep the size only if it is the same everywhere."""
     heaps = list(dict.fromkeys(place.heap for place in places))
     return heaps[0] if len(heaps) == 1 else Heap(heaps[0].factor)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One invocation's number and where it stood in time. `position` is the place in the block."""
+    """The value of one invocation and its place in time. `position`: position in the block."""
 
     invocation_id: str
     value: float
@@ -60,7 +60,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class TukeyPair:
-    """Simultaneous interval of the difference of log means, given as the ratio a/b."""
+    """Simultaneous interval of a difference of log means, as the ratio a/b."""
 
     a_name: str
     b_name: str

@@ -1,4 +1,4 @@
-"""Values of the answers as values that JSON has."""
+"""Convert values of the answers to JSON values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regatta.stats.estimate import Interval
 
 
 def plain(value: Any) -> Any:
-    """Frozen values as values that JSON has: dataclasses by their fields, NaN and infinity as null."""
+    """Convert frozen values to JSON values: dataclasses by their fields, NaN and infinity to null."""
     if is_dataclass(value) and not isinstance(value, type):
         found: dict[str, Any] = {}
         for field in fields(value):
@@ -29,13 +29,13 @@ def plain(value: Any) -> Any:
 
 
 def parts_of(place: Place, names: Iterable[str]) -> dict[str, Any]:
-    """These parts of a place by name; its heap has two, `heap_factor` and `heap_mib`."""
+    """Return the named parts of a place; its heap gives `heap_factor` and `heap_mib`."""
     heap = _heap(place.heap)
     return {name: heap[name] if name in heap else getattr(place, name) for name in names}
 
 
 def _inlined(value: Any, field: Field[Any]) -> dict[str, Any] | None:
-    """What stands in a document in place of a field whose parts stand there by themselves; None for any other."""
+    """Return the inlined parts that replace a field in a document; None for other fields."""
     item = getattr(value, field.name)
     if isinstance(item, Heap):
         return _heap(item)
@@ -52,12 +52,12 @@ def _heap(heap: Heap) -> dict[str, Any]:
 
 
 def finite(value: float) -> float | None:
-    """The number, or None where there is none."""
+    """Return the number, or None if it is not finite."""
     return value if math.isfinite(value) else None
 
 
 def place_of(of: Any) -> dict[str, Any]:
-    """Where a result stands, as far as it says so: platform, host, benchmark, runtime, modifiers, heap and metric."""
+    """Return the known parts of a result's place: platform, host, benchmark, runtime, modifiers, heap and metric."""
     found = {name: part for field in fields(of) for name, part in (_inlined(of, field) or {}).items()}
     names = ("platform", "host", "benchmark", "runtime", "modifiers", *HEAP, "metric")
     return {
@@ -68,7 +68,7 @@ def place_of(of: Any) -> dict[str, Any]:
 
 
 def ratio_of(ratio: Interval) -> dict[str, Any]:
-    """A ratio with its interval, as the document names its members."""
+    """Return a ratio with its interval, with the member names of the document."""
     return {
         "n": ratio.n,
         "ratio": finite(ratio.point),
@@ -81,12 +81,12 @@ def ratio_of(ratio: Interval) -> dict[str, Any]:
 
 
 def row_of(estimate: Interval) -> dict[str, Any]:
-    """The columns of a CSV row that hold an estimate."""
+    """Return the CSV columns of an estimate."""
     row = ratio_of(estimate)
     row["value"] = row.pop("ratio")
     return row
 
 
 def text_of(parameters: Mapping[str, Any]) -> str:
-    """Parameters as the text of a CSV column; "" without any."""
+    """Return parameters as the text of a CSV column; "" without any."""
     return json.dumps(dict(parameters), sort_keys=True) if parameters else ""

@@ -1,4 +1,4 @@
-"""Platforms and their hosts: what they are called in sentences, and what is to be said of hosts that lack something."""
+"""Describe platforms and hosts: their names in sentences, and warnings about incomplete hosts."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from regatta.answers.samples import Samples
 from regatta.answers.words import counted, listed
 from regatta.store.folder import Folder
 
-#: more hosts than this are counted in a sentence
+#: with more hosts, sentences give their number
 _NAMED = 4
 EMULATED, VIRTUAL, CONTAINER = "emulated", "a virtual machine", "a container"
-#: what a host's fact `machine` may say -> how it is told
+#: substring of a host's fact `machine` -> its description
 _KINDS = (("emulat", EMULATED), ("virtual", VIRTUAL), ("container", CONTAINER))
 
 
 @dataclass(frozen=True)
 class Platform:
-    """A class of machine with the hosts of the plan, in its order."""
+    """A platform with the hosts of the plan, in plan order."""
 
     name: str
     hosts: tuple[str, ...]
-    #: of these hosts, those that are emulated
+    #: the emulated hosts among them
     emulated: frozenset[str] = frozenset()
-    #: and those that have a record
+    #: the hosts that have a record
     measured: frozenset[str] = frozenset()
 
     def title(self, taken: Collection[str] | None = None, random: bool = False) -> str:
-        """`on x86 (2 hosts)`, `on x86 (1 of 2 hosts: xeon)`, `on arm (1 host, emulated)`.
+        """Return `on x86 (2 hosts)`, `on x86 (1 of 2 hosts: xeon)`, `on arm (1 host, emulated)`.
 
         Args:
-            taken: the hosts on which a sentence rests; None: all.
-            random: it is for hosts like these.
+            taken: hosts behind the sentence; None: all.
+            random: whether the hosts are a random sample, so that the result applies to similar hosts.
         """
         used = [host for host in self.hosts if taken is None or host in taken]
         many = counted(len(self.hosts), "host")
@@ -48,7 +48,7 @@ class Platform:
 
 
 def planned_platforms(folder: Folder, samples: Samples, facts: Facts) -> tuple[Platform, ...]:
-    """The platforms of a planned experiment, hosts without any cell among them."""
+    """Return the platforms of a planned experiment, including hosts without cells."""
     known = {cell.place.host for cell in samples.measured_cells}
     planned = {
         host: str(folder.host_header(host).get("platform", ""))
@@ -61,12 +61,12 @@ def planned_platforms(folder: Folder, samples: Samples, facts: Facts) -> tuple[P
 def platforms_of(
     samples: Samples, facts: Mapping[str, Mapping[str, str]], planned: Mapping[str, str]
 ) -> tuple[Platform, ...]:
-    """The platforms of a plan with their hosts, in its order.
+    """Return the platforms of a plan with their hosts, in plan order.
 
     Args:
-        samples: of the experiment.
+        samples: samples of the experiment.
         facts: host -> its facts.
-        planned: host -> platform, of the hosts that have a plan, with cells or without.
+        planned: host -> platform, for the hosts that have a plan, with or without cells.
     """
     found: dict[str, dict[str, None]] = {}
     for cell in samples.measured_cells:
@@ -85,10 +85,11 @@ def platforms_of(
 def impossible_by_platform(
     impossible: Sequence[tuple[str, str, tuple[str, ...]]], platforms: Sequence[Platform]
 ) -> tuple[tuple[str, str], ...]:
-    """Cells that could not exist, with the reason; where some hosts can, it says which cannot, by platform where it can.
+    """Return impossible cells with reasons; if they are possible on some hosts, name the platforms or hosts where they
+    are not.
 
     Args:
-        impossible: label, reason and hosts (none: not known).
+        impossible: label, reason and hosts (empty: unknown).
         platforms: all, from `platforms_of`.
     """
     every = {host for platform in platforms for host in platform.hosts}
@@ -103,13 +104,13 @@ def impossible_by_platform(
 
 
 def machine_kind(facts: Mapping[str, str]) -> str:
-    """`emulated`, `a virtual machine`, `a container`; "" where the fact `machine` says nothing of the kind."""
+    """Return `emulated`, `a virtual machine` or `a container` from the fact `machine`; "" for other machines."""
     machine = str(facts.get("machine", "")).lower()
     return next((told for word, told in _KINDS if word in machine), "")
 
 
 def machine_words(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """What the machines are, where they are no bare ones."""
+    """Describe machines that are not bare metal."""
     kinds: dict[str, list[str]] = {}
     for host, own in facts.items():
         if kind := machine_kind(own):
@@ -132,12 +133,12 @@ def machine_words(facts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
 def shortfalls_of_hosts(
     samples: Samples, platforms: Sequence[Platform], left_out: Mapping[str, str]
 ) -> list[str]:
-    """Hosts that were left out, have no records yet, or have fewer rounds than others; nothing with one host.
+    """Report hosts that were excluded, have no records yet, or have fewer rounds than others; nothing with one host.
 
     Args:
-        samples: of the experiment.
+        samples: samples of the experiment.
         platforms: all, from `platforms_of`.
-        left_out: host -> why it was left out.
+        left_out: host -> reason of its exclusion.
     """
     hosts = [host for platform in platforms for host in platform.hosts]
     sentences = [f"{host} was left out: {why}" for host, why in left_out.items()]
@@ -161,7 +162,7 @@ def shortfalls_of_hosts(
 
 
 def rounds_recorded(samples: Samples) -> dict[str, int]:
-    """Host -> most invocations that any of its cells has a record of; 0 without any."""
+    """Return host -> maximum number of recorded invocations over its cells; 0 without any."""
     found: dict[str, int] = {}
     for cell in samples.measured_cells:
         own = sum(samples.statuses.get(cell.number, {}).values())

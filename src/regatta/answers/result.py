@@ -1,6 +1,6 @@
-"""What the analysis answers: estimates, comparisons, failures. Frozen values that tables and reports read.
+"""The result of the analysis: estimates, comparisons, failures. Frozen values for tables and reports.
 
-An undefined number is NaN and its `reason` says why; it is never 0 (design: how results are trusted).
+An undefined number is NaN with the reason in `reason`; it is never 0 (design: how results are trusted).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class CellAnswer:
     better: Better
     parameters: Mapping[str, Scalar]
     estimate: Interval
-    #: those the estimate is made of, in order of time
+    #: samples of the estimate, in time order
     samples: tuple[Sample, ...]
-    #: perturbed ones left out of the estimate
+    #: perturbed samples, excluded from the estimate
     perturbed: tuple[Sample, ...]
-    #: status -> count, of all invocations of the cell (last attempt of each)
+    #: status -> count, over all invocations of the cell (last attempt of each)
     statuses: Mapping[str, int]
     planned: int
-    #: those of the rounds before the first that counts, in no estimate
+    #: samples of the rounds before the first that counts, in no estimate
     discarded: tuple[Sample, ...] = ()
-    #: what the repetitions of each invocation became
+    #: statistic that reduces the repetitions of each invocation
     summary: Summary = "mean"
 
 
@@ -48,21 +48,21 @@ class Comparison:
     b: str
     a_name: str
     b_name: str
-    #: of the alternative
+    #: place of the alternative
     place: Place = field(metadata={INLINED: ("host", "benchmark", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
-    #: ratio a/b with its interval; `method` tells paired from unpaired
+    #: ratio a/b with its interval; `method` says whether it is paired
     ratio: Interval
     p: float
-    #: one sentence that can be read aloud
+    #: one sentence
     words: str
-    #: p after Holm, over all comparisons of the answer
+    #: p adjusted over all comparisons of the answer (Holm)
     p_holm: float = math.nan
-    #: the ratio with an interval that holds together with those of all alternatives of its baseline (Dunnett); None with one
+    #: ratio with its simultaneous interval over all alternatives of its baseline (Dunnett); None with one alternative
     simultaneous: Interval | None = None
     p_simultaneous: float = math.nan
-    #: does it matter, by theta: `yes`, `no`, `open`; "" undefined
+    #: whether it is practically significant, by theta: `yes`, `no`, `open`; "" if undefined
     practical: str = ""
 
 
@@ -81,7 +81,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Answer:
-    """The whole answer of one experiment."""
+    """The answer of one experiment."""
 
     experiment: str
     question: str
@@ -96,23 +96,23 @@ class Answer:
     comparisons: tuple[Comparison, ...]
     families: tuple[Family, ...]
     failures: tuple[Failure, ...]
-    #: cells that could not exist, as (cell, reason)
+    #: impossible cells, as (cell, reason)
     impossible: tuple[tuple[str, str], ...]
-    #: host -> platform, of every planned host
+    #: host -> platform, for every planned host
     platforms: Mapping[str, str] = field(default_factory=dict)
     #: sentences that the reader must know (unpaired comparisons, capped n ...)
     warnings: tuple[str, ...] = ()
     planned: int = 0
     recorded: int = 0
-    #: status -> how many of the recorded invocations have it (last attempt of each)
+    #: status -> number of recorded invocations (last attempt of each)
     statuses: Mapping[str, int] = field(default_factory=dict)
     #: first sentences of the report: which alternative wins where
     headline: tuple[str, ...] = field(default_factory=tuple)
-    #: "regatta", or "georges2007" for the paper's own way
+    #: "regatta", or "georges2007" for the method of the paper
     method: str = "regatta"
-    #: differences below this many per cent are of no practical interest
+    #: differences below this percentage are not practically significant
     theta_percent: float = 1.0
-    #: key of a topic -> its sentences, in the order in which they are read
+    #: topic key -> its sentences, in reading order
     findings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: key of a topic -> its result; `Topic.of` gives it with its type
+    #: topic key -> its result; `Topic.of` returns it with its type
     topics: Mapping[str, Any] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""Records to samples: one number an invocation, from the embedded database.
+"""Reduce records to samples: one value per invocation, from the embedded database.
 
-Iterations are never replicates (design: how results are trusted). DuckDB reduces them, out of core where it must; what
-comes here is one value for each invocation, metric and set of parameters.
+Iterations are never replicates (design: how results are trusted). DuckDB reduces them, out of core if needed. The result
+is one value per invocation, metric and set of parameters.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from regatta.answers.result import Failure
 from regatta.host.journal.record import FAILURES
 from regatta.host.values.experiment import Better, Heap, Scalar, SteadyState, Summary
 
-#: what makes two samples partners: plan, round and block; None where an invocation has none
+#: key that pairs two samples: plan, round and block; None for an invocation outside blocks
 BlockKey = tuple[str, int, int]
 
-#: An invocation that was run again counts as its last attempt went (the view is the database's).
+#: A repeated invocation counts with its last attempt (the view is defined by the database).
 _LAST = """
 create temp table last as
 select record, host, cell_id, invocation_id, status, coalesce(reason, '') as reason, "order", plan_id, round, block,
@@ -39,8 +39,8 @@ create temp table planned as
 select row_number() over (order by host, place) - 1 as cell, * from cells order by cell
 """
 
-#: Where each invocation is measured once (programs measured from outside), or a metric once in each, there is no warm-up
-#: to leave out. A series that has one line because the thing happened once is no such: its line can be of warm-up.
+#: No warm-up is removed if each invocation is measured once (programs measured from outside), or a metric once in each.
+#: A series with one line because its event occurred once is not such a metric: its line can belong to warm-up.
 _ONCE = """
 create temp table first_iterations as
     select record, min(iteration) as lowest, min(iteration) = max(iteration) as alone from iterations group by record;
@@ -61,20 +61,20 @@ _VALUES = {
     "found": "favg(value) filter (iteration between first_iteration and last_iteration or {once})",
 }
 
-#: As `PlannedCell.summary_of` has it.
+#: Same as `PlannedCell.summary_of`.
 _SUMMARY = "case when i.metric = p.metric or p.summary = 'median' then p.summary else 'mean' end"
 _SUMMARISED = "join counted using (record) join planned p using (cell)"
 
-#: Where an invocation is steady is decided by its cell's own metric; the others follow it, with equal parameters, or
-#: where it has no such parameters (percentiles of pauses beside an elapsed time) with none.
+#: The cell's own metric decides where an invocation is steady. Other metrics use its window for equal parameters, or,
+#: if they have other parameters (percentiles of pauses next to an elapsed time), its window without parameters.
 _FOUND = """
 left join steady_windows w on w.record = i.record and w.parameters = case
     when (i.record, coalesce(i.parameters, '')) in (select (record, parameters) from steady_windows)
     then coalesce(i.parameters, '') else '' end
 """
 
-#: A block whose rest was measured much later (after a crash, or by a second try of what failed) is no block in time:
-#: no more than this, or four times what the block's processes took, may lie between an invocation and the block's middle.
+#: A block is broken if its rest was measured much later (after a crash or a retry). The limit between an invocation and
+#: the middle of its block is this time, or four times the duration of the block's processes.
 _CLOSE_NS = 600_000_000_000
 
 _COUNTED = """
@@ -90,8 +90,8 @@ _ONE_NUMBER = """
     from iterations i join first_iterations using (record) {joined} group by all
 """
 
-#: Replay compilation's two: the first iteration and those after warm-up, told apart by a parameter. What is measured
-#: once has neither.
+#: The two phases of replay compilation: the first iteration, and those after warm-up, distinguished by a parameter.
+#: Metrics that are measured once have no phases.
 _TWO_PHASES = """
     select record, metric, unit, if(phase = '', given, concat(if(given = '', '{', left(given, -1) || ','),
            '"phase":"', phase, '"}')) as parameters, if(phase = 'stable', stable, first) as value
@@ -118,7 +118,7 @@ order by series, started_utc_ns, record
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell as the plan holds it. `number` orders all cells by host and place in the plan."""
+    """A cell of the plan. `number` orders all cells by host and place in the plan."""
 
     number: int
     place: Place
@@ -127,60 +127,62 @@ class PlannedCell:
     metric: str
     better: Better
     planned: int
-    #: the `cell_id` that this one repeats in an A/A test; "" for all others
+    #: the `cell_id` that this cell repeats in an A/A test; "" for all others
     twin_of: str = ""
-    #: rounds before the first that counts
+    #: number of rounds before the first that counts
     discarded_rounds: int = 0
-    #: what the repetitions of an invocation after warm-up become, where the experiment's method is `fixed`
+    #: statistic of an invocation's repetitions after warm-up, with method `fixed`
     summary: Summary = "mean"
 
     def summary_of(self, metric: str) -> Summary:
-        """A median holds for every metric; which end of another metric is undisturbed nobody said, so it keeps its mean."""
+        """Return the statistic of a metric: a median applies to all metrics; min and max only to the cell's own, else the
+        mean.
+        """
         return self.summary if metric == self.metric or self.summary == "median" else "mean"
 
 
 @dataclass(frozen=True)
 class UnplannedCell:
-    """A cell that has records, and that the plan has no longer."""
+    """A cell that has records but is no longer in the plan."""
 
     host: str
-    #: as the journal describes it; "" where nothing does
+    #: label from the journal; "" if unknown
     label: str
     invocations: int
 
 
 @dataclass(frozen=True)
 class Series:
-    """All samples of one cell, metric and set of parameters, in order of time."""
+    """All samples of one cell, metric and set of parameters, in time order."""
 
     cell: PlannedCell
     metric: str
     unit: str
-    #: canonical JSON, "" when there are none
+    #: canonical JSON, "" without parameters
     parameters_text: str
     samples: tuple[Sample, ...]
     perturbed: tuple[Sample, ...]
     #: shape (n,): the values of `samples`
     values: NDArray[np.float64]
-    #: the value of each block, of samples that were measured interleaved
+    #: block -> value, for samples that were measured interleaved
     by_block: Mapping[BlockKey, float]
-    #: the same of `perturbed`, for who wants to see what they would change
+    #: the same for `perturbed`, to show their influence
     perturbed_by_block: Mapping[BlockKey, float] = field(default_factory=dict)
-    #: of the rounds before the first that counts, perturbed or not
+    #: samples of the rounds before the first that counts, perturbed or not
     discarded: tuple[Sample, ...] = ()
 
     @property
     def parameters(self) -> Mapping[str, Scalar]:
-        """The metric's parameters."""
+        """Return the parameters of the metric."""
         return json.loads(self.parameters_text) if self.parameters_text else {}
 
 
 @dataclass
 class Samples:
-    """All that the records of an experiment say."""
+    """The samples of all records of an experiment."""
 
     cells: list[PlannedCell] = field(default_factory=list)
-    #: cells of `cells` that an A/A test repeats, with their twins; the twins are in no other answer
+    #: cells that an A/A test repeats, with their twins; the twins are in no other answer
     twins: list[tuple[PlannedCell, PlannedCell]] = field(default_factory=list)
     #: by cell number
     series: dict[int, list[Series]] = field(default_factory=lambda: defaultdict(list))
@@ -191,16 +193,16 @@ class Samples:
     recorded: int = 0
     #: recorded but no longer planned
     unplanned: list[UnplannedCell] = field(default_factory=list)
-    #: by cell number, where the steady state is looked for: valid invocations that reach none, and that were looked at
+    #: cell number -> (valid invocations without a steady state, valid invocations), if steady state is detected
     unsteady: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def measured_cells(self) -> list[PlannedCell]:
-        """All that are measured, twins too."""
+        """Return all measured cells, including twins."""
         return self.cells + [twin for _, twin in self.twins]
 
     def own(self, cell: PlannedCell) -> list[Series]:
-        """The series of the cell's own metric, one for each set of parameters."""
+        """Return the series of the cell's own metric, one per set of parameters."""
         return [series for series in self.series.get(cell.number, ()) if series.metric == cell.metric]
 
 
@@ -208,21 +210,21 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
     """Read the samples of an experiment.
 
     Args:
-        connection: to its database (`regatta.store.database.open_database`).
-        steady: how the iterations of an invocation become its one number.
+        connection: connection to its database (`regatta.store.database.open_database`).
+        steady: method that reduces the iterations of an invocation to one value.
 
     Returns:
-        Series of planned cells only, each metric and set of parameters apart; perturbed and discarded samples apart.
+        Series of planned cells only, separate by metric and parameters; perturbed and discarded samples are kept apart.
 
     Raises:
-        duckdb.Error: it is no such database.
+        duckdb.Error: the database has a different schema.
     """
     connection.execute(_LAST)
     connection.execute(_CELLS)
     result = Samples()
     result.cells = _read_cells(connection)
     if steady.method != "fixed":
-        # A plan may hold what its spec cannot have asked for: nothing else than `fixed` takes it.
+        # Only the method `fixed` uses the summary, but a plan may have one with another method.
         result.cells = [replace(cell, summary="mean") for cell in result.cells]
     _read_statuses(connection, result)
     connection.execute(_COUNTED.format(close=_CLOSE_NS))
@@ -243,7 +245,7 @@ def load_samples(connection: duckdb.DuckDBPyConnection, steady: SteadyState) -> 
 
 
 def _one_number(steady: SteadyState, summarised: bool) -> str:
-    """The query; medians take memory, so that only experiments that have some look for them."""
+    """Return the query. Medians need memory, so only experiments that use them query them."""
     joined = "semi join counted using (record)"
     method: str = steady.method
     if steady.method in ("cov", "changepoints"):
@@ -347,7 +349,7 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
             discarded.append(sample)
             continue
         (perturbed if sample.perturbed else samples).append(sample)
-        # Back to back, the invocations of one round are hours apart: they are no block.
+        # Back to back, the invocations of one round are hours apart and form no block.
         if row[8] != "back-to-back" and not row[9]:
             blocks = perturbed_by_block if sample.perturbed else by_block
             blocks[row[7], sample.round, sample.block] = sample.value
@@ -366,7 +368,7 @@ def _one_series(cell: PlannedCell, lists: Mapping[str, list[Any]], first: int, e
 
 
 def _in_order(parameters: Mapping[str, Scalar]) -> list[tuple[str, int, float, str]]:
-    """Sort parameters as people do: numbers by size, text by letters."""
+    """Return a natural sort key: numbers by size, text alphabetically."""
     return [
         (name, 0, float(value), "") if isinstance(value, int | float) else (name, 1, 0.0, value)
         for name, value in sorted(parameters.items())

@@ -1,4 +1,4 @@
-"""The comparisons of an answer in as few columns as possible: for the first screen, and while an experiment runs."""
+"""Show the comparisons of an answer in few columns: for the first screen, and during an experiment."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _PLACES = ("host", "benchmark", "parameters", "heap", "metric", "comparison", "o
 
 
 def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: bool) -> Table:
-    """Ratios with their intervals, one row per comparison.
+    """Return ratios with their intervals, one row per comparison.
 
-    A place that all comparisons share (host, benchmark, heap, metric) stands in the title instead of a column.
+    A place that all comparisons share (host, benchmark, heap, metric) is in the title instead of a column.
 
     Args:
         comparisons: at least one.
-        level: of the intervals, between 0 and 1.
-        judged: whether to show the adjusted p and the significance, which hold for a finished experiment only.
+        level: confidence of the intervals, between 0 and 1.
+        judged: whether to show adjusted p and significance, which are valid for a finished experiment only.
     """
     places = [(*_place(one), *_pair(one)) for one in comparisons]
     varies = [len({place[at] for place in places}) > 1 for at in range(len(_PLACES))]
-    # Which alternatives a row compares is no matter of the title.
+    # The alternatives of a row are never part of the title.
     varies[_PLACES.index("comparison")] = True
     shared = [text for text, varied in zip(places[0], varies, strict=True) if text and not varied]
     columns = [name for name, varied in zip(_PLACES, varies, strict=True) if varied]
@@ -38,21 +38,23 @@ def short_comparisons(comparisons: Sequence[Comparison], level: float, judged: b
 
 
 def _place(one: Comparison) -> tuple[str, ...]:
-    # A benchmark with parameters of the spec is called `suite/name:size parameter=value`.
+    # A benchmark with parameters of the spec has the label `suite/name:size parameter=value`.
     benchmark, *chosen = one.place.benchmark.split(" ")
     own = [text for name, value in one.parameters.items() if (text := f"{name}={value}") not in chosen]
     return one.place.host, benchmark, " ".join((*chosen, *own)), show_heap(one.place.heap), one.metric
 
 
 def _significant(one: Comparison, level: float) -> str:
-    """`yes`: it matters by its interval, and stands the correction for the number of comparisons; `no`; else `open`."""
+    """Return `yes` if it is practically and, after adjustment, statistically significant; `no` if it does not matter;
+    else `open`.
+    """
     if one.practical == "yes" and not one.p_holm < 1 - level:
         return "open"
     return one.practical
 
 
 def _pair(one: Comparison) -> tuple[str, str]:
-    """Both names without the words that they share, and these."""
+    """Return both names without shared words, and the shared words."""
     a, b = one.a_name.split(" "), one.b_name.split(" ")
     shared = [word for word in a if word in b]
     own = [" ".join(word for word in words if word not in shared) for words in (a, b)]

@@ -1,4 +1,4 @@
-"""What the reader must know beside the numbers: what is missing, failed, perturbed or silent."""
+"""Report shortfalls of the data: missing, failed, perturbed or unsteady invocations."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from regatta.answers.words import counted
 from regatta.figures.text import show_percent
 from regatta.host.values.experiment import SteadyState
 
-#: of the cells that are planned no longer
+#: maximum number of unplanned cells to name
 _NAMED = 5
 
 
 def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
-    """One sentence for each kind of shortfall.
+    """Return one sentence per kind of shortfall.
 
     Args:
-        samples: of the experiment.
-        steady: how the iterations of an invocation become its one number.
+        samples: samples of the experiment.
+        steady: method that reduces the iterations of an invocation to one value.
     """
     warnings = []
     missing = sum(
@@ -48,7 +48,7 @@ def shortfalls(samples: Samples, steady: SteadyState) -> list[str]:
 
 
 def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """One sentence for each host in whose journal whole lines are no records."""
+    """Return one sentence per host with complete journal lines that are not records."""
     return [
         f"{host}: {counted(lines, 'damaged line')} of its journal excluded; the first: {first} (`regatta verify` lists them)"
         for host, lines, first in connection.execute("from damage order by host").fetchall()
@@ -56,7 +56,7 @@ def damaged_lines(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def _unplanned(samples: Samples) -> list[str]:
-    """Records of cells that the plan has no longer: how many, and of which cells as far as the journal says it."""
+    """Report records of cells that are no longer planned: their number, and the cells that the journal names."""
     cells = samples.unplanned
     if not cells:
         return []
@@ -77,7 +77,7 @@ def _unplanned(samples: Samples) -> list[str]:
 
 
 def _discarded(samples: Samples, steady: SteadyState) -> list[str]:
-    """What was planned to be discarded is; where nothing was, the reader must know."""
+    """Report the discarded rounds, or that nothing was discarded."""
     if steady.method not in ("startup", "replay") or not samples.recorded:
         return []
     if not any(cell.discarded_rounds for cell in samples.measured_cells):
@@ -95,7 +95,7 @@ def _discarded(samples: Samples, steady: SteadyState) -> list[str]:
 
 
 def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
-    """How many invocations give no number because they reached no steady state, and where most did not."""
+    """Report the number of invocations excluded for lack of a steady state, and the cells where most are excluded."""
     missing = sum(missing for missing, _ in samples.unsteady.values())
     if not missing:
         return []
@@ -115,7 +115,7 @@ def _unsteady(samples: Samples, steady: SteadyState) -> list[str]:
 
 
 def _without_number(cell: PlannedCell, samples: Samples) -> int:
-    """Valid invocations of a cell that are in no series of its own metric, though nothing else says why."""
+    """Count valid invocations of a cell without a value of its own metric that no other message explains."""
     with_number = {
         sample.invocation_id
         for series in samples.own(cell)

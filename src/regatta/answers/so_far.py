@@ -1,4 +1,4 @@
-"""Computing the comparisons of an experiment while it is measured, when there is time for it."""
+"""Compute interim comparisons while an experiment is measured, within a time budget."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regatta.host.journal.journal import journal_files
 from regatta.store.folder import Folder
 from regatta.store.so_far import SoFar, write_so_far
 
-#: the share of the time that may go into it
+#: share of the elapsed time that the computation may use
 _SHARE = 0.05
 _LEAST_GAP_S = 5.0
 
@@ -25,10 +25,10 @@ def _directly(work: Callable[[], None]) -> bool:
 
 
 class Estimates:
-    """The comparisons so far of one experiment, computed again after new records, for at most 5 % of the time."""
+    """The interim comparisons of one experiment, updated after new records, within 5 % of the time."""
 
     def __init__(self, folder: Folder, apart: Callable[[Callable[[], None]], bool] = _directly) -> None:
-        """`apart`: runs the computation, and returns whether it came to its end; after one that did not, there is no other."""
+        """`apart`: runs the computation and returns whether it finished; if it did not, no further computation starts."""
         self._folder = folder
         self._apart = apart
         self._imported = False
@@ -36,7 +36,7 @@ class Estimates:
         self._next_s = 0.0
 
     def look(self) -> None:
-        """Compute them if it is time for it; the first call that finds records only loads the code."""
+        """Compute them if they are due; the first call that finds records only loads the code."""
         began_s = time.monotonic()
         size = sum(path.stat().st_size for path in journal_files(self._folder.path))
         if began_s < self._next_s or size == self._size:
@@ -53,16 +53,16 @@ class Estimates:
         self._next_s = ended_s + max(_LEAST_GAP_S, (ended_s - began_s) / _SHARE) if well else math.inf
 
     def _write(self) -> None:
-        # No error of it ends a measurement. Several hosts have a process each: whoever comes second leaves it to the first.
+        # Errors must not end a measurement. Hosts have separate processes: only the one that gets the lock computes.
         with suppress(RegattaError, OSError), locked(self._folder.state / "so-far.lock", patience_s=0.0):
             write_so_far(self._folder, comparisons_so_far(self._folder.path))
 
 
 def comparisons_so_far(experiment_dir: Path) -> SoFar:
-    """The comparisons of what is recorded, as ratios with their intervals.
+    """Compare the recorded values, as ratios with intervals.
 
     Raises:
-        StoreError: the folder holds no plan, or cannot be read or written.
+        StoreError: the folder has no plan, or cannot be read or written.
     """
     from regatta.answers.context import Options, make_context
     from regatta.answers.facts import read_facts

@@ -1,4 +1,4 @@
-"""The block groups whose number of rounds was not fixed, with what the rules of stopping decided on the hosts."""
+"""Read the block groups with a variable number of rounds, and the decisions of their stopping rules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from regatta.store.folder import Folder
 
 @dataclass(frozen=True)
 class StopGroup:
-    """A block group as the plan has it, with what was decided."""
+    """A block group of the plan with its decision."""
 
     cells: tuple[PlannedCell, ...]
-    #: what is compared; the second is None where a cell is alone
+    #: the comparisons; the second is None for a cell without one
     pairs: tuple[tuple[PlannedCell, PlannedCell | None], ...]
     discarded: int
     rule: Mapping[str, Any]
-    #: None: nothing yet
+    #: None: not decided yet
     decision: Mapping[str, Any] | None
 
     @property
@@ -31,18 +31,18 @@ class StopGroup:
 
 
 class Stops:
-    """All block groups of an experiment whose number of rounds was not fixed; none where it was."""
+    """All block groups of an experiment with a variable number of rounds."""
 
     def __init__(self, groups: Sequence[StopGroup] = ()) -> None:
         self.groups = groups
         self._of = {(cell.place.host, cell.cell_id): group for group in groups for cell in group.cells}
 
     def pilot_pairs(self, pair: Pair) -> int | None:
-        """How many common blocks of a comparison chose the number of rounds, by Stein's rule.
+        """Return from how many common blocks of a comparison Stein's rule chose the number of rounds.
 
         Returns:
-            None where another rule or none was at work, or where the number was not chosen by the spread (several modes, too few
-            common blocks, nothing decided yet): then the ordinary interval is right.
+            None with another rule or none, or if the spread did not determine the number (several modes, too few common
+            blocks, not decided yet). Then the ordinary interval is valid.
         """
         group = self._of.get((pair.cell.place.host, pair.cell.cell_id))
         if group is None or group is not self._of.get((pair.base.place.host, pair.base.cell_id)):
@@ -55,7 +55,7 @@ class Stops:
 
 
 def read_stops(folder: Folder, samples: Samples) -> Stops:
-    """Read the plans' block groups and the decisions about them.
+    """Read the block groups of the plans and their decisions.
 
     Raises:
         StoreError: a plan cannot be read.

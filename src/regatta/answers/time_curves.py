@@ -1,4 +1,4 @@
-"""Times over one numeric parameter, such as the size of what is read, or the length that a sleep is asked for."""
+"""Build curves of time over one numeric parameter, such as the read size or the requested sleep duration."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from regatta.host.values.experiment import Scalar
 
 @dataclass(frozen=True)
 class TimeCurve:
-    """Mean times of one host, benchmark, configuration and other parameters."""
+    """Mean times of one host, benchmark, configuration and set of other parameters."""
 
     place: Place
-    #: values of the parameter, ascending, one a cell
+    #: values of the parameter, ascending, one per cell
     at: tuple[float, ...]
-    #: without it
+    #: parameters without this one
     parameters: Mapping[str, Scalar]
     cells: tuple[CellAnswer, ...]
 
     @property
     def name(self) -> str:
-        """`lat_mem_rd (stride 64 B)`: the program with its other parameters, as sentences have them."""
-        # One process alone is what a reader expects.
+        """Return `lat_mem_rd (stride 64 B)`: the program with its other parameters."""
+        # One process is the default that readers expect.
         alone = frozenset({"parallel"}) if self.parameters.get("parallel") == 1 else frozenset()
         given = parameters_text(self.parameters, alone)
         program = parts_of_label(self.place.benchmark).name
@@ -36,7 +36,7 @@ class TimeCurve:
 
 
 def time_curves(cells: Sequence[CellAnswer], over: str) -> list[TimeCurve]:
-    """The series of times over a parameter, in the order of the cells; those of the fastest and slowest process left out."""
+    """Return the time series over a parameter, in cell order, without those of the fastest and slowest process."""
     groups: dict[tuple[object, ...], list[CellAnswer]] = {}
     for cell in cells:
         if _usable(cell, over):

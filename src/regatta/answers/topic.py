@@ -1,6 +1,6 @@
-"""A topic: one subject of an answer, from its computation to its figures.
+"""Define a topic: one subject of an answer, from its computation to its figures.
 
-`regatta.answers.topics.registry` lists them all; nothing else names one that it could do without.
+`regatta.answers.topics.registry` lists all topics; avoid naming a topic elsewhere.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Lead:
-    """What topics add to the first sentences of an answer."""
+    """The contribution of topics to the first sentences of an answer."""
 
     sentences: tuple[str, ...] = ()
-    #: ids of cells that the sentences cover, so that their means are not stated again
+    #: ids of cells that the sentences cover, so that their means are not repeated
     cells: frozenset[str] = frozenset()
-    #: of these, the ones whose comparisons are covered too
+    #: the ones among them whose comparisons are covered, too
     compared: frozenset[str] = frozenset()
 
 
@@ -40,7 +40,7 @@ class Words(Generic[T]):
 
 @dataclass(frozen=True)
 class Document(Generic[T]):
-    """A topic's member of the JSON document, in ascending order of `place`; `of` gives a value that JSON has."""
+    """A topic's member of the JSON document, in ascending order of `place`; `of` returns a JSON value."""
 
     place: int
     key: str
@@ -57,50 +57,50 @@ class Rows(Generic[T]):
 
 @dataclass(frozen=True)
 class Topic(Generic[T]):
-    """One subject. Everything but its key and its empty result is optional."""
+    """One subject. All fields except `key` and `empty` are optional."""
 
     #: the name of its folder
     key: str
-    #: the result where there is nothing to say
+    #: the result if the topic has nothing to report
     empty: T
     compute: Callable[[Context], T] | None = None
     words: Words[T] | None = None
     document: Document[T] | None = None
     rows: Rows[T] | None = None
-    #: the section of the page without its sentences and tables; None where the answer has nothing on it
+    #: the section of the page without its sentences and tables; None if the answer has no such section
     section: Callable[[T, View], Section | None] | None = None
     tables: Callable[[T, View], Sequence[Table]] | None = None
-    #: title of its tables in a terminal; "": a terminal shows them only where they are asked for
+    #: title of its tables in a terminal; "": a terminal shows them on request only
     terminal: str = ""
-    #: methods that it used, by what they computed, for the account of how it was measured
+    #: computed quantity -> methods, for the report's account of methods
     methods: Callable[[T], Mapping[str, set[str]]] | None = None
-    #: UID of the dashboard that shows it, to which a report links where there is a result
+    #: UID of the dashboard that shows it; a report with a result links to it
     board: str = ""
-    #: what the first sentences of the answer say of it
+    #: its contribution to the first sentences of the answer
     lead: Callable[[T, Context], Lead] | None = None
-    #: all first sentences, where this topic changes how they are said (the lead is given); None where it does not
+    #: replaces all first sentences, given the lead; None keeps them
     headline: Callable[[T, Context, Lead], Sequence[str] | None] | None = None
 
     def of(self, answer: Answer) -> T:
-        """The topic's result in an answer."""
+        """Return the topic's result in an answer."""
         result: T = answer.topics.get(self.key, self.empty)
         return result
 
     def section_of(self, view: View) -> Section | None:
-        """The topic's section of the page, whole."""
+        """Return the complete section of the page."""
         section = None if self.section is None else self.section(self.of(view.answer), view)
         if section is None:
             return None
         return replace(section, sentences=view.answer.findings.get(self.key, ()), tables=self.tables_of(view))
 
     def tables_of(self, view: View) -> Sequence[Table]:
-        """The topic's tables, for a page or a terminal, without tables and columns that hold nothing."""
+        """Return the topic's tables for a page or a terminal, without empty tables and columns."""
         tables = () if self.tables is None else self.tables(self.of(view.answer), view)
         return [table.without_empty() for table in tables if table.rows]
 
 
 def together(leads: Iterable[Lead]) -> Lead:
-    """Several leads as one, in their order."""
+    """Merge several leads, in order."""
     every = list(leads)
     return Lead(
         tuple(sentence for lead in every for sentence in lead.sentences),

@@ -1,4 +1,4 @@
-"""Stacked shares of table 4's classes: by method, by where, and over theta."""
+"""Draw the class shares of table 4 as stacked bars by method and by group, and over theta."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regatta.stats.prevalent import (
 )
 
 _AREA_PX = 300
-#: What goes wrong stands at the axis, where it can be compared; what is right, at the far end.
+#: Incorrect claims are next to the axis, where they are easy to compare; correct claims are at the far end.
 _ORDER = {
     INCORRECT: "@c1",
     MISLEADING: "@c4",
@@ -32,12 +32,12 @@ _ORDER = {
 
 
 def class_legend() -> list[LegendEntry]:
-    """The classes in the order in which they are stacked."""
+    """Return the classes in stacking order."""
     return [LegendEntry(CLASSES[at], Look(colour, "square", "solid")) for at, colour in _ORDER.items()]
 
 
 def bars(title: str, rows: Sequence[tuple[str, Tally]]) -> Figure:
-    """One bar a row, which its tally's shares fill from 0 to 100 %."""
+    """Draw one bar per row, filled from 0 to 100 % by the shares of its tally."""
     classes = [
         SharedClass(
             colour,
@@ -50,7 +50,7 @@ def bars(title: str, rows: Sequence[tuple[str, Tally]]) -> Figure:
 
 
 def over_theta(title: str, tallies: Sequence[Tally]) -> Figure:
-    """Shares of the classes as areas over theta, for one method and group."""
+    """Draw the class shares as areas over theta, for one method and group."""
     thetas = [tally.theta_percent for tally in tallies]
     traces: list[Trace] = [
         {

@@ -1,4 +1,4 @@
-"""Figures of an audit that show the cells themselves: one number beside an interval, and how narrow intervals become."""
+"""Draw the cells of an audit: a single number next to its interval, and interval width over invocations."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from regatta.figures.text import (
 from regatta.stats.estimate import Interval
 
 _HEIGHT_PX = 300
-#: families of which best and interval are shown beside each other
+#: number of families in the figure that compares best and interval
 _EXAMPLES = 2
-#: places of which the width over n is drawn
+#: number of places in the figure of width over n
 _PLACES = 12
 
 
 def best_of(cell: CellAnswer) -> CellAnswer:
-    """The cell with the best of all its invocations for an estimate, without an interval."""
+    """Return the cell with the best of all its invocations as the estimate, without an interval."""
     values = [sample.value for sample in cell.samples]
     point = (min if cell.better == "lower" else max)(values)
     return replace(
@@ -43,12 +43,12 @@ def best_of(cell: CellAnswer) -> CellAnswer:
 
 
 def panels_for(cells: Iterable[CellAnswer]) -> list[Panel]:
-    """Panels of cells that are in no answer."""
+    """Build panels of cells that are not part of an answer."""
     return panels_of(Answer("", "", 0, "", 0.95, {}, {}, tuple(cells), (), (), (), ()))
 
 
 def example_groups(audit: Audit, looks: Looks) -> list[Group]:
-    """Best beside mean with interval where the best goes astray most (figure 1)."""
+    """Compare best with mean and interval, for the families in which best misleads most (figure 1)."""
     groups = []
     for rows in audit.telling[:_EXAMPLES]:
         cells = _cells_of(audit, rows)
@@ -78,7 +78,7 @@ def example_groups(audit: Audit, looks: Looks) -> list[Group]:
 
 
 def heap_pairs(audit: Audit, looks: Looks) -> list[Group]:
-    """Over heap size: means with intervals beside the best, on one scale (figures 8 to 10)."""
+    """Draw means with intervals and best values over heap size, on one scale (figures 8 to 10)."""
     cells = [precision.cell for precision in audit.precisions]
     means = heap_groups(panels_for(cells), looks)
     bests = {group.title: group for group in heap_groups(panels_for(map(best_of, cells)), looks)}
@@ -103,7 +103,7 @@ def heap_pairs(audit: Audit, looks: Looks) -> list[Group]:
 
 
 def width_groups(audit: Audit, looks: Looks) -> list[Group]:
-    """Width of the interval against the number of invocations, one figure a benchmark and heap (figure 16)."""
+    """Draw interval width over the number of invocations, one figure per benchmark and heap (figure 16)."""
     places: dict[str, list[Precision]] = {}
     for precision in audit.precisions:
         cell = precision.cell
@@ -124,7 +124,7 @@ def width_groups(audit: Audit, looks: Looks) -> list[Group]:
 
 
 def needed_groups(audit: Audit, looks: Looks) -> list[Group]:
-    """Invocations that a narrow interval asks for, over heap size (figure 17)."""
+    """Draw the invocations that a narrow interval needs, over heap size (figure 17)."""
     by_key = {(*series_key(p.cell), p.cell.place.host): p for p in audit.precisions}
     groups = []
     for panel in panels_for(p.cell for p in audit.precisions):
@@ -266,7 +266,7 @@ def _needed(
 
 
 def _drawn(trace: Trace) -> list[float]:
-    """All ordinates of a trace, with the ends of its bars."""
+    """Return all ordinates of a trace, including the ends of its error bars."""
     ys = [math.nan if y is None else float(y) for y in trace["y"]]
     bars = trace.get("error_y")
     if not bars:

@@ -1,4 +1,4 @@
-"""The audit: what prevalent methods would have claimed about an experiment, against what its intervals show.
+"""Audit an experiment: compare the claims of prevalent methods with the intervals.
 
 Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Evaluation, OOPSLA 2007, sections 6.2 and 6.3.
 """
@@ -35,19 +35,19 @@ from regatta.stats.estimate import Floats
 from regatta.stats.prevalent import CLASSES, STATISTICS, STEADY_STATISTICS, class_shares, relative_difference
 from regatta.store.database import Progress, open_database
 
-#: invocations of the paper's figure 4
+#: invocations in the paper's figure 4
 INVOCATIONS = (3, 5, 10, 30)
-#: invocations and iterations of the paper's figure 12
+#: invocations and iterations in the paper's figure 12
 STEADY_INVOCATIONS, STEADY_ITERATIONS = (1, 3, 5), (3, 5, 10, 30)
-#: thresholds of the paper's figure 5, in per cent
+#: thresholds in the paper's figure 5, in percent
 SWEEP_PERCENT = tuple(step * 0.25 for step in range(13))
-#: draws of the runs: the percentage of one comparison is then known to some 3 points, that of fifty to half a point
+#: Draws of the runs. The percentage is then known to about 3 points for one comparison, and half a point for fifty.
 DRAWS = 200
 
 
 @dataclass(frozen=True)
 class _Compared:
-    """One comparison with the runs of both its sides."""
+    """One comparison with the runs of both sides."""
 
     pair: AuditedPair
     a: Runs
@@ -61,21 +61,22 @@ def audit_experiment(
     factor: AuditFactor | None = None,
     progress: Progress | None = None,
 ) -> Audit:
-    """Hold prevalent methods against the intervals of an experiment.
+    """Compare the claims of prevalent methods with the intervals of an experiment.
 
     Args:
         experiment_dir: `results/<experiment>`, planned, with or without records.
-        thetas_percent: differences of the reported numbers below this many per cent are small; each >= 0.
-        method: how the rigorous answer is made: "regatta", or "georges2007" (one-way, on the values).
-        factor: what the alternatives are values of; None: collectors, else runtimes, else modifiers, whichever are compared.
-        progress: told about the making of the database (bytes read, bytes in all).
+        thetas_percent: thresholds in percent, each >= 0; smaller differences of the reported numbers count as small.
+        method: method of the rigorous answer: "regatta", or "georges2007" (one-way, on the values).
+        factor: the factor that alternatives differ in; None: collectors, else runtimes, else modifiers, whichever are
+            compared.
+        progress: called while the database is built, with (bytes read, total bytes).
 
     Returns:
-        Every comparison of two alternatives with values, with the class of each method's claim tallied; what cannot be
-        said is in `left_out`.
+        Every comparison of two alternatives with values, with tallies of the class of each method's claim. `left_out`
+        lists the comparisons that cannot be judged.
 
     Raises:
-        StoreError: the folder holds no plan, or cannot be read or written.
+        StoreError: the folder has no plan, or cannot be read or written.
     """
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
@@ -177,7 +178,7 @@ def _not_judged(compared: Sequence[_Compared], families: Sequence[Family]) -> li
 
 
 def _methods(compared: Sequence[_Compared]) -> list[PrevalentMethod]:
-    """Those for which at least one comparison has enough runs."""
+    """Return the methods for which at least one comparison has enough runs."""
     largest = max((min(c.pair.n_a, c.pair.n_b) for c in compared), default=0)
     ks = [k for k in INVOCATIONS if k <= largest]
     if any(c.pair.n_a != c.pair.n_b or c.pair.n_a not in ks for c in compared):
@@ -202,7 +203,7 @@ def _claims(method: PrevalentMethod, runs: Runs) -> Floats | None:
 def _differences(
     method: PrevalentMethod, compared: Sequence[_Compared]
 ) -> tuple[list[_Compared], NDArray[np.int_], Floats]:
-    """Comparisons with enough runs, their verdicts (p,), and the relative differences (p, draws + 1)."""
+    """Return comparisons with enough runs, their verdicts (p,), and relative differences (p, draws + 1)."""
     reported: dict[int, Floats | None] = {}
     for runs in (side for one in compared for side in (one.a, one.b)):
         if id(runs) not in reported:
@@ -242,7 +243,7 @@ def _tally(
 
 
 def _groups(compared: Sequence[_Compared]) -> Iterator[tuple[Group, str, list[int]]]:
-    """The comparisons by what they belong to; a group that is all of them is left out."""
+    """Group the comparisons by platform, host, benchmark and alternative; skip a group that contains all of them."""
     yield "all", "", list(range(len(compared)))
     sides: list[tuple[Group, list[tuple[str, ...]]]] = [
         ("platform", [(one.pair.place.platform,) for one in compared]),
@@ -258,7 +259,7 @@ def _groups(compared: Sequence[_Compared]) -> Iterator[tuple[Group, str, list[in
 
 
 def _telling(compared: Sequence[_Compared], thetas: Sequence[float]) -> tuple[tuple[int, ...], ...]:
-    """Families by how far the best of all runs goes astray in them: incorrect claims first, then misleading ones."""
+    """Rank families by how often the best of all runs is wrong: by incorrect claims, then by misleading ones."""
     families: dict[tuple[object, ...], list[int]] = {}
     for index, one in enumerate(compared):
         cell = one.a.series.cell

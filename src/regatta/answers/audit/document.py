@@ -1,4 +1,4 @@
-"""An audit as JSON: every comparison and every count, for programs."""
+"""Serialize an audit to JSON: every comparison and every count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regatta.stats.prevalent import CLASSES
 
 
 def audit_document(audit: Audit) -> dict[str, Any]:
-    """The whole audit, samples left out, as values that JSON has; NaN and infinity become null."""
+    """Return the audit without samples as JSON values; NaN and infinity become null."""
     return {
         "experiment": audit.experiment,
         "method": audit.method,
@@ -36,7 +36,7 @@ def _tally(tally: Tally) -> dict[str, Any]:
         "method": method.name,
         "regime": method.regime,
         "statistic": method.statistic,
-        #: null: all there are
+        #: null: all invocations
         "invocations": method.invocations or None,
         "iterations": method.iterations or None,
         "group": tally.group,
@@ -61,9 +61,9 @@ def _precision(precision: Precision, maximum: int) -> dict[str, Any]:
         "needed": [
             {
                 "width_percent": width,
-                #: null: never so narrow in what was measured
+                #: null: never that narrow in the measured invocations
                 "first_after": until or None,
-                #: null: nothing known, or more than the maximum
+                #: null: unknown, or more than the maximum
                 "invocations": needed if 0 < needed <= maximum else None,
                 "more_than_maximum": needed > maximum,
             }

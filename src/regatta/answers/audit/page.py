@@ -1,4 +1,4 @@
-"""The audit as a page: what prevalent methods would have claimed, where, and at which thresholds."""
+"""Render the audit page: which claims prevalent methods would have made, where, and at which thresholds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regatta.figures.text import ABSENT, parameters_text, show_ends, show_heap, 
 from regatta.stats.prevalent import CLASSES
 
 _WHO = {"collector": "collector", "runtime": "runtime", "modifiers": "set of modifiers", "": "alternative"}
-#: A page is not the place of thousands of rows; the JSON has them all.
+#: Thousands of rows make the page slow; the JSON contains all of them.
 _ROWS = 500
 
 
@@ -24,8 +24,8 @@ def write_audit(audit: Audit, path: Path) -> None:
     """Write an audit as one self-contained HTML file.
 
     Args:
-        audit: what was found; may be empty.
-        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+        audit: the result; may be empty.
+        path: the file to write, atomically; missing folders are created.
 
     Raises:
         StoreError: the file cannot be written.
@@ -40,7 +40,7 @@ def write_audit(audit: Audit, path: Path) -> None:
 
 
 def sections_of_audit(audit: Audit) -> list[Section]:
-    """The sections of the page that have something to show."""
+    """Return the non-empty sections of the page."""
     looks = Looks([precision.cell for precision in audit.precisions])
     found = [
         _methods(audit, "startup"),

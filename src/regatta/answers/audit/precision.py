@@ -1,4 +1,4 @@
-"""How narrow each cell's interval became with every invocation, and how many are needed to make it narrow enough."""
+"""Compute how narrow each interval becomes with every invocation, and how many invocations a given width needs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from regatta.host.units import is_positive
 from regatta.stats.intervals import mean_interval
 from regatta.stats.precision import interval_widths, invocations_needed, invocations_until
 
-#: widths of the whole interval in per cent of the mean that the paper's figure 17 asks for, and one that is stricter
+#: widths of the whole interval in percent of the mean: that of the paper's figure 17, and a stricter one
 WIDTHS_PERCENT = (2.0, 1.0)
-#: invocations at most, as in figure 17
+#: maximum number of invocations, as in figure 17
 MAXIMUM = 30
 
 
 def precisions_of(samples: Samples, level: float) -> Iterator[Precision]:
-    """The precision of every series of the metric that is compared, in the order of the plan."""
+    """Compute the precision of every series of the compared metric, in plan order."""
     for cell in samples.cells:
         for series in samples.own(cell):
             if series.samples:
@@ -46,7 +46,7 @@ def _precision(series: Series, level: float) -> Precision:
 
 
 def answer_of(series: Series, level: float) -> CellAnswer:
-    """A series as the report's figures take it."""
+    """Convert a series to the form that the report's figures take."""
     cell = series.cell
     return CellAnswer(
         cell_id=cell.cell_id,

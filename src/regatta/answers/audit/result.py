@@ -1,4 +1,4 @@
-"""What an audit of prevalent methods finds: what each would have claimed, against the intervals. Frozen values."""
+"""The result of an audit: claims of prevalent methods, compared with the intervals. Frozen values."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from regatta.answers.result import CellAnswer
 from regatta.host.values.experiment import Scalar
 from regatta.stats.estimate import Interval
 
-#: which comparisons a tally holds: all of them, or those of one host, benchmark or alternative
+#: which comparisons a tally contains: all, or those of one platform, host, benchmark or alternative
 Group = Literal["all", "platform", "host", "benchmark", "alternative"]
 
 
 @dataclass(frozen=True)
 class PrevalentMethod:
-    """One prevalent way to report a number.
+    """A prevalent way to report a number.
 
-    `startup`: over the numbers of so many invocations (0: all there are), as in figure 4. `steady`: over the first
-    `iterations` iterations of so many invocations, as in figure 12.
+    `startup`: over the values of `invocations` invocations (0: all), as in figure 4. `steady`: over the first
+    `iterations` iterations of `invocations` invocations, as in figure 12.
     """
 
     regime: Literal["startup", "steady"]
@@ -30,7 +30,7 @@ class PrevalentMethod:
 
     @property
     def name(self) -> str:
-        """`best of 3`, `median of all`, `best of median (3, 10)`."""
+        """Return the name: `best of 3`, `median of all`, `best of median (3, 10)`."""
         if self.regime == "steady":
             return f"{self.statistic} ({self.invocations}, {self.iterations})"
         return f"{self.statistic} of {self.invocations or 'all'}"
@@ -38,7 +38,7 @@ class PrevalentMethod:
 
 @dataclass(frozen=True)
 class AuditedPair:
-    """One comparison: alternative `a` over `b`, as the rigorous method sees it."""
+    """One comparison: alternative `a` over `b`, by the rigorous method."""
 
     place: Place = field(
         metadata={
@@ -49,28 +49,28 @@ class AuditedPair:
     )  # fmt: skip
     metric: str
     parameters: Mapping[str, Scalar]
-    #: the alternatives; the field that they are values of holds `a`
+    #: the alternatives; `a` is stored in the field of the factor that they differ in
     a: str
     b: str
     n_a: int
     n_b: int
-    #: a/b with its simultaneous interval
+    #: ratio a/b with its simultaneous interval
     ratio: Interval
-    #: -1: a is shown to have the lower value, +1: the higher, 0: neither
+    #: -1: a is significantly lower, +1: a is significantly higher, 0: no significant difference
     verdict: int
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Into which classes a method's claims fell, at one threshold, over the comparisons of one group.
+    """The classes of a method's claims at one threshold, over the comparisons of one group.
 
-    `shares`: fractions in the order of `regatta.stats.prevalent.CLASSES`, averaged over draws of the runs and over the
-    comparisons. `first`: how many comparisons, when the runs that were measured first are taken.
+    `shares`: fractions in the order of `regatta.stats.prevalent.CLASSES`, averaged over draws of the runs and over
+    comparisons. `first`: counts of comparisons for the runs in measured order.
     """
 
     method: PrevalentMethod
     group: Group
-    #: which host, benchmark, alternative; "" for all
+    #: the host, benchmark or alternative; "" for all
     of: str
     theta_percent: float
     comparisons: int
@@ -80,39 +80,39 @@ class Tally:
 
 @dataclass(frozen=True)
 class Precision:
-    """How narrow a series' interval became: widths of the whole interval in per cent of the mean."""
+    """The interval widths of a series, in percent of the mean."""
 
     cell: CellAnswer
-    #: after each further invocation in order of time; NaN for the first
+    #: after each further invocation in time order; NaN for the first
     widths_percent: tuple[float, ...]
-    #: (wanted width, invocations after which it was first that narrow and 0 for never, invocations that the variation asks for)
+    #: (target width, first number of invocations with that width or 0 for never, invocations that the variation requires)
     needed: tuple[tuple[float, int, int], ...]
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The whole audit of one experiment."""
+    """The audit of one experiment."""
 
     experiment: str
     question: str
-    #: how the rigorous answer was made: "regatta" or "georges2007"
+    #: method of the rigorous answer: "regatta" or "georges2007"
     method: str
     level: float
-    #: what the alternatives are values of: "collector", "runtime" or "modifiers"; "" where nothing is compared
+    #: factor that alternatives differ in: "collector", "runtime" or "modifiers"; "" without comparisons
     factor: str
-    #: thresholds that were asked for, in per cent
+    #: requested thresholds, in percent
     thetas_percent: tuple[float, ...]
-    #: draws of the runs over which shares are averaged, and their seed
+    #: number of draws that shares are averaged over, and their seed
     draws: int
     seed: int
-    #: most of what may be asked of an invocation: invocations at most
+    #: maximum number of invocations considered
     maximum: int
     pairs: tuple[AuditedPair, ...]
     tallies: tuple[Tally, ...]
     precisions: tuple[Precision, ...]
-    #: to be read aloud
+    #: sentences
     findings: tuple[str, ...]
-    #: what the audit cannot say, and why
+    #: omissions of the audit, with reasons
     left_out: tuple[str, ...]
-    #: families in which the methods went astray most first: indices into `pairs`
+    #: families as indices into `pairs`, those with the most wrong claims first
     telling: tuple[tuple[int, ...], ...] = ()

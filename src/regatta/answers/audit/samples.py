@@ -1,4 +1,4 @@
-"""What an audit is made of: the alternatives of each family as its collectors, and the runs that prevalent methods take."""
+"""Prepare the samples of an audit: alternatives as collectors of each family, and runs for the prevalent methods."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regatta.stats.prevalent import prevalent, prevalent_steady
 
 AuditFactor = Literal["collector", "runtime", "modifiers"]
 FACTORS: tuple[AuditFactor, ...] = ("collector", "runtime", "modifiers")
-#: fewer valid invocations than this give neither an interval worth the name nor a second best beside a median
+#: Fewer valid invocations give neither a useful interval nor a second best next to a median.
 LEAST_INVOCATIONS = 3
 
 _ITERATIONS = """
@@ -37,20 +37,20 @@ _TableKey = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs of one series: invocations in order of time, and the orders in which they are drawn."""
+    """The runs of one series: invocations in time order, and the orders in which they are drawn."""
 
     series: Series
     #: shape (n,)
     values: Floats
-    #: shape (draws + 1, n): row 0 is the order of time, the others are shuffled
+    #: shape (draws + 1, n): row 0 is time order, the other rows are shuffled
     orders: NDArray[np.int_]
-    #: one array an invocation of those that have more than one iteration, in order of time
+    #: one array per invocation with more than one iteration, in time order
     iterations: tuple[Floats, ...] = ()
 
     def reported(self, statistic: str, invocations: int) -> Floats | None:
-        """What a method reports, shape (draws + 1,), the first by order of time; None where there are too few invocations.
+        """Return the number that a method reports, shape (draws + 1,); None with too few invocations.
 
-        `invocations` 0 is all of them.
+        Element 0 uses time order. `invocations` 0 means all.
         """
         k = invocations or len(self.values)
         if k > len(self.values):
@@ -61,14 +61,14 @@ class Runs:
         return prevalent(self.values[self.orders[:, :k]], statistic, lower)
 
     def reported_steady(self, statistic: str, invocations: int, iterations: int) -> Floats | None:
-        """The same of the first iterations of so many invocations; None where there are too few of either."""
+        """Do the same with the first iterations of some invocations; None with too few of either."""
         long = [one[:iterations] for one in self.iterations if len(one) >= iterations]
         if invocations > len(long):
             return None
         table = np.array(long)
         orders = self.orders
         if len(long) < len(self.values):
-            # An order of all invocations is one of some of them, without the rest.
+            # Dropping the other invocations from a shuffled order leaves a shuffled order.
             orders = orders[orders < len(long)].reshape(len(orders), len(long))
         lower = self.series.cell.better == "lower"
         return prevalent_steady(table[orders[:, :invocations]], statistic, lower)
@@ -76,17 +76,17 @@ class Runs:
 
 @dataclass
 class Material:
-    """Samples whose `collector` is the alternative, whatever it was, and what had to be left out."""
+    """Samples with the alternative in `collector`, and the omissions."""
 
     factor: AuditFactor | Literal[""]
     samples: Samples
-    #: by number of cell: as it was planned
+    #: cell number -> the cell as planned
     planned: dict[int, PlannedCell]
     left_out: list[str] = field(default_factory=list)
 
 
 def choose_factor(cells: Sequence[PlannedCell]) -> AuditFactor | Literal[""]:
-    """What the experiment compares: the first of collectors, runtimes and modifiers of which a comparison has several."""
+    """Return the first of collector, runtime and modifiers in which some comparison has several values."""
     for factor in FACTORS:
         if any(len(_alternatives(group, factor)) > 0 for group in comparison_groups(cells)):
             return factor
@@ -94,11 +94,11 @@ def choose_factor(cells: Sequence[PlannedCell]) -> AuditFactor | Literal[""]:
 
 
 def prepare(samples: Samples, factor: AuditFactor | Literal[""]) -> Material:
-    """Make the values of `factor` the collectors, and leave out series that are too short.
+    """Store the values of `factor` as collectors, and omit series that are too short.
 
     Args:
-        samples: of the experiment; they stay as they are.
-        factor: from `choose_factor`, or asked for.
+        samples: samples of the experiment; not modified.
+        factor: from `choose_factor`, or as requested.
     """
     planned = {cell.number: cell for cell in samples.cells}
     swapped = Samples(cells=[_swap(cell, factor) for cell in samples.cells])
@@ -123,13 +123,13 @@ def prepare(samples: Samples, factor: AuditFactor | Literal[""]) -> Material:
 
 
 def read_iterations(connection: duckdb.DuckDBPyConnection) -> dict[_TableKey, dict[str, Floats]]:
-    """The iterations of every invocation that has several, of the metrics that are compared.
+    """Read the iterations of every invocation that has several, for the compared metrics.
 
     Args:
-        connection: to an experiment's database.
+        connection: connection to the database of an experiment.
 
     Returns:
-        (host, cell, unit, parameters) -> invocation -> its iterations in order. Perturbed invocations are not among them.
+        (host, cell, unit, parameters) -> invocation -> iterations in order. Perturbed invocations are excluded.
     """
     found: dict[_TableKey, dict[str, Floats]] = {}
     for host, cell, _, unit, parameters, invocation, values in connection.execute(_ITERATIONS).fetchall():
@@ -140,7 +140,7 @@ def read_iterations(connection: duckdb.DuckDBPyConnection) -> dict[_TableKey, di
 
 
 def runs_of(series: Series, tables: Mapping[_TableKey, Mapping[str, Floats]], seed: int, draws: int) -> Runs:
-    """The runs of a series, with its own seeded draws, which do not change when another cell is added."""
+    """Return the runs of a series with separately seeded draws, so that adding a cell does not change them."""
     cell = series.cell
     name = json.dumps([cell.place.host, cell.cell_id, series.unit, series.parameters_text])
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
@@ -160,7 +160,7 @@ def _swap(cell: PlannedCell, factor: AuditFactor | Literal[""]) -> PlannedCell:
 
 
 def _alternatives(group: Sequence[PlannedCell], factor: AuditFactor) -> list[PlannedCell]:
-    """Cells of the group that differ from another in this factor alone."""
+    """Return the cells of the group that differ from another cell in this factor only."""
     others = [other for other in FACTORS if other != factor]
     found: dict[tuple[str, ...], list[PlannedCell]] = {}
     for cell in group:

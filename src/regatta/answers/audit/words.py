@@ -1,4 +1,4 @@
-"""What an audit found, in sentences that can be read aloud."""
+"""Describe the result of an audit in sentences."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PLURALS = {"collector": "collectors", "runtime": "runtimes", "modifiers": "sets
 
 
 def findings_of(audit: Audit) -> Audit:
-    """The audit with its sentences."""
+    """Return the audit with its sentences."""
     return replace(audit, findings=tuple(_findings(audit)))
 
 
 def percent(share: float) -> str:
-    """`18 %`; below ten with a decimal, and never 0 for what is not."""
+    """Format a share: `18 %`; one decimal below 10 %, and never 0 for a nonzero share."""
     value = 100.0 * share
     if value == 0.0 or value >= 9.95:
         return f"{value:.0f} %"
@@ -33,7 +33,7 @@ def percent(share: float) -> str:
 
 
 def tally(tallies: Sequence[Tally], name: str, theta: float) -> Tally | None:
-    """The tally of all comparisons for a method, by its name, at a threshold in per cent."""
+    """Return the tally of all comparisons for a method name, at a threshold in percent."""
     return next(
         (
             t
@@ -45,7 +45,7 @@ def tally(tallies: Sequence[Tally], name: str, theta: float) -> Tally | None:
 
 
 def what_compared(audit: Audit) -> str:
-    """`collectors`, `runtimes`, `sets of modifiers`."""
+    """Return `collectors`, `runtimes` or `sets of modifiers`."""
     return _PLURALS.get(audit.factor, "alternatives")
 
 
@@ -74,7 +74,7 @@ def _at(audit: Audit, theta: float) -> list[str]:
         found = [t for t in at_all if t.method.regime == regime]
         if not found:
             continue
-        # Which method is worst can be said of those only that made the same comparisons.
+        # Only methods that made the same comparisons can be ranked.
         most = max(t.comparisons for t in found)
         found = [t for t in found if t.comparisons == most]
         chosen = [t for t in found if t.method.statistic == "best"]
@@ -89,7 +89,7 @@ def _at(audit: Audit, theta: float) -> list[str]:
 
 
 def claims(found: Tally, theta: float) -> str:
-    """`best of 3 would have misled in 18 % of 120 comparisons at theta 1 %, and been incorrect in 2 %`."""
+    """Return `best of 3 would have misled in 18 % of 120 comparisons at theta 1 %, and been incorrect in 2 %`."""
     missed = found.shares[MISLEADING_BUT_CORRECT] + found.shares[MISLEADING_AND_INCORRECT]
     return (
         f"{found.method.name} would have misled in {percent(found.shares[MISLEADING])} of "

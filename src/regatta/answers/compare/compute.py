@@ -1,4 +1,4 @@
-"""The answer for measurements that were made elsewhere: the same estimates as for Regatta's own records."""
+"""Estimate from foreign measurements the same values as from Regatta's own records."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from regatta.stats.tukey import PairDifference, tukey
 REGATTA = "regatta"
 METHODS = (REGATTA, GEORGES_2007)
 RESAMPLES = 9999
-#: with more values t and BCa agree, and resampling takes seconds
+#: with more values, t and BCa agree, and resampling takes seconds
 MOST_FOR_BCA = 20_000
 
 
 @dataclass(frozen=True)
 class GroupMean:
-    """Mean of a group with its interval, and the standard deviation of its values."""
+    """Mean of a group with its interval and standard deviation."""
 
     interval: Interval
     deviation: float
@@ -48,10 +48,10 @@ class PairAnswer:
 
 @dataclass(frozen=True)
 class ForeignAnswer:
-    """Everything that `regatta compare` tells.
+    """The result of `regatta compare`.
 
-    `anova` is of one factor (with a block column: after blocks); `factorial` in its place of several. `tukey` numbers the groups.
-    `notes`: what the reader must know of the data.
+    `anova`: one factor (with a block column: after blocks). `factorial`: several factors, replaces `anova`. `tukey`:
+    pairs by group number. `notes`: properties of the data that the reader must know.
     """
 
     table: ForeignTable
@@ -73,17 +73,18 @@ class ForeignAnswer:
 def answer_foreign(
     table: ForeignTable, level: float = 0.95, method: str = REGATTA, kind: int = 2, seed: int = 1
 ) -> ForeignAnswer:
-    """Estimate everything that the table has columns for.
+    """Estimate everything that the columns of the table allow.
 
     Args:
         table: from `read_foreign`.
         level: confidence, between 0 and 1.
-        method: `regatta`, or `georges2007`: z from 30 values on, whole degrees of freedom, ratios as a share of b's mean.
-        kind: of the sums of squares of several factors, 1, 2 or 3.
-        seed: of the bootstrap's resamples.
+        method: `regatta`, or `georges2007`: z from 30 values on, integer degrees of freedom, ratios relative to the mean
+            of b.
+        kind: type of the sums of squares of several factors: 1, 2 or 3.
+        seed: seed of the bootstrap.
 
     Raises:
-        ValueError: a method, a kind or a level that is none.
+        ValueError: invalid method, kind or level.
     """
     if method not in METHODS:
         raise ValueError(f"method: expected one of {', '.join(METHODS)} · got {method}")
@@ -129,7 +130,7 @@ def _welch(a: str, b: str, x: Floats, y: Floats, level: float, method: str) -> P
 
 
 def _paired(names: tuple[str, ...], blocks: Floats | None, level: float) -> tuple[PairAnswer, ...]:
-    """Every two groups in the blocks that hold both; a factor's levels are never mixed in a pair."""
+    """Compare all pairs of groups in the blocks that contain both; levels of further factors are never mixed in a pair."""
     if blocks is None:
         return ()
     found = []
@@ -150,7 +151,7 @@ def _factorial(table: ForeignTable, kind: int) -> FactorialAnova:
 
 
 def _with_error_of(fit: Anova, factorial: FactorialAnova) -> Anova:
-    """The means of the groups, judged by the error that all factors leave: what R's TukeyHSD makes of the first factor."""
+    """Compare the group means with the error of the factorial model, as R's TukeyHSD does for the first factor."""
     if factorial.reason:
         return replace(fit, reason=factorial.reason)
     return replace(
@@ -162,7 +163,7 @@ def _with_error_of(fit: Anova, factorial: FactorialAnova) -> Anova:
 
 
 def _bca(groups: Sequence[Floats], level: float, seed: int) -> list[Interval]:
-    """Of each group; groups of one size share their resamples, and so does the same group in another file."""
+    """Return the BCa interval of each group. Groups of equal size share resamples, as does the same group in other files."""
     found: list[Interval] = [undefined(0, level, BCA, "no values")] * len(groups)
     for n in {x.size for x in groups}:
         members = [i for i, x in enumerate(groups) if x.size == n]
@@ -205,7 +206,7 @@ def _notes(table: ForeignTable) -> tuple[str, ...]:
 
 
 def _balanced(table: ForeignTable) -> bool:
-    """Does each group have the same share of its values at every combination of the further factors?"""
+    """Return whether each group has the same share of its values at every combination of the further factors."""
     keys = np.column_stack([other.codes for other in table.factors])
     _, place = np.unique(keys, axis=0, return_inverse=True)
     place = place.ravel()

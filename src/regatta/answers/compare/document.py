@@ -1,4 +1,4 @@
-"""The answer of `regatta compare` as JSON: full precision, undefined numbers null with a reason."""
+"""Serialize the result of `regatta compare` to JSON: full precision, undefined numbers null with a reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regatta.stats.estimate import Interval
 
 
 def document_of_comparison(answer: ForeignAnswer) -> dict[str, Any]:
-    """The whole answer as values that JSON has. Infinite degrees of freedom (the normal distribution) are null too."""
+    """Return the result as JSON values. Infinite degrees of freedom (normal distribution) become null, too."""
     table = answer.table
     document = {
         "file": table.file,

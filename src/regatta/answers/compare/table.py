@@ -1,4 +1,4 @@
-"""Measurements that were made elsewhere: a CSV file as values with their groups, blocks and factors."""
+"""Read foreign measurements: a CSV file as values with groups, blocks and factors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from regatta.host.errors import Problem, SpecError
 from regatta.spec.problems import nearest, shown
 from regatta.stats.estimate import Floats
 
-#: what stands for "not measured", in any case
+#: texts that mean "not measured", case-insensitive
 NO_VALUE = frozenset({"", "na", "n/a", "nan", "null", "none"})
-#: more groups than this are hardly alternatives; the column is most likely the wrong one
+#: more groups are unlikely to be alternatives; the column is probably the wrong one
 MOST_GROUPS = 100
-#: so many wrong cells are named; a file with one wrong column has thousands
+#: maximum number of invalid cells to list; a file with a wrong column has thousands
 _NAMED = 5
 
 Codes = NDArray[np.int64]
@@ -28,7 +28,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Labels:
-    """One column of names: `names` in the order of first appearance, `codes` of shape (n,) into them."""
+    """A column of names: `names` in order of first appearance, `codes` of shape (n,) index them."""
 
     column: str
     names: tuple[str, ...]
@@ -37,11 +37,11 @@ class Labels:
 
 @dataclass(frozen=True)
 class ForeignTable:
-    """The n rows that hold a value.
+    """The n rows that have a value.
 
-    `by`: the groups to compare; `block`: what was measured together; `factors`: further factors, `by` not among them;
-    `order`: all factors' columns, `by` among them, as they stand in the analysis of several factors. `rows`: how many the file has;
-    `left_out`: how many of them without a value.
+    `by`: groups to compare. `block`: measurements taken together. `factors`: further factors, without `by`. `order`: all
+    factor columns including `by`, in the order of the factorial analysis. `rows`: rows of the file. `left_out`: rows
+    without a value.
     """
 
     file: str
@@ -55,20 +55,20 @@ class ForeignTable:
     left_out: int
 
     def groups(self) -> list[Floats]:
-        """The values of each group, in the order of the groups; empty where all of a group's rows were left out."""
+        """Return the values of each group in group order; empty for a group without values."""
         return [self.values[self.by.codes == code] for code in range(len(self.by.names))]
 
     def blocks(self) -> Floats:
-        """Shape (blocks, groups): one value of each group in each block, NaN where there is none.
+        """Return a table of shape (blocks, groups): one value per group and block, NaN where missing.
 
-        A block holds values of equal further factors, so that a heap of 64 MiB is never paired with one of 128.
+        A block contains values of equal further factors, so that a heap of 64 MiB is never paired with one of 128 MiB.
         """
         assert self.block is not None
         keys = self.block.codes
         for other in self.factors:
             keys = np.unique(keys * len(other.names) + other.codes, return_inverse=True)[1].ravel()
         _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-        # In the order of the file.
+        # in file order
         rank = np.argsort(np.argsort(first))[place.ravel()]
         table = np.full((len(first), len(self.by.names)), np.nan)
         table[rank, self.by.codes] = self.values
@@ -77,7 +77,7 @@ class ForeignTable:
 
 @dataclass
 class _Column:
-    """A column of names being read."""
+    """A column of names while it is read."""
 
     name: str
     place: int
@@ -90,7 +90,7 @@ class _Column:
 
 @dataclass
 class _Reading:
-    """What was found in the rows so far."""
+    """The rows read so far."""
 
     values: array[float] = field(default_factory=lambda: array("d"))
     lines: array[int] = field(default_factory=lambda: array("q"))
@@ -107,17 +107,17 @@ def read_foreign(
     Args:
         path: the file.
         value: the column of numbers. Rows in which it is empty (or NA, NaN, null, none) are left out and counted.
-        by: the column of groups.
-        block: the column of what was measured together, or None; a group may have one value in each block
-            (and combination of factors).
-        factors: columns of all factors; `by` is put first if it is not among them.
+        value: the column of numbers. Rows with an empty value (or NA, NaN, null, none) are excluded and counted.
+        block: the column of measurements taken together, or None. A group may have one value per block (and combination
+            of factors).
+        factors: columns of all factors; `by` is prepended if it is missing.
 
     Returns:
-        Values and codes, groups in the order of first appearance.
+        Values and codes, with groups in order of first appearance.
 
     Raises:
-        SpecError: every problem that was found: no such file or column, cells that are no finite number or no name,
-            rows of another length, no value, a single group, two values of a group in a block.
+        SpecError: lists all problems: missing file or column, cells that are not a finite number or a name, rows of
+            different length, no value, a single group, two values of a group in a block.
     """
     order = tuple(dict.fromkeys(factors if by in factors or not factors else (by, *factors)))
     _check_roles(str(path), value, by, block, order)
@@ -156,7 +156,7 @@ def read_foreign(
 
 
 def _check_roles(file: str, value: str, by: str, block: str | None, order: Sequence[str]) -> None:
-    """A column cannot be two things at once."""
+    """Reject a column that has two roles."""
     problems = []
     for option, name in (("--by", by), ("--block", block), *(("--factors", name) for name in order)):
         if name == value:
@@ -170,7 +170,7 @@ def _check_roles(file: str, value: str, by: str, block: str | None, order: Seque
 
 
 def _records(reader: Iterator[list[str]], file: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows with the line on which each begins; empty lines are no rows."""
+    """Yield rows with the line number of their start; skip empty lines."""
     line = 1
     while True:
         try:
@@ -192,7 +192,7 @@ def _header(rows: Iterator[tuple[int, list[str]]], file: str) -> list[str]:
 
 
 def _places(header: Sequence[str], file: str, wanted: Sequence[str]) -> Mapping[str, int]:
-    """Column name -> its place."""
+    """Return column name -> index."""
     problems = []
     for name in dict.fromkeys(wanted):
         if header.count(name) == 1:
@@ -220,7 +220,7 @@ def _take(
     value: tuple[str, int],
     columns: Mapping[str, _Column],
 ) -> None:
-    """Read one row, or note what is wrong with it."""
+    """Read one row, or record its error."""
     reading.rows += 1
     if len(row) != width:
         _wrong(reading, Problem(f"{file}:{line}", f"{width} cells, as in the first line", str(len(row))))
@@ -229,7 +229,7 @@ def _take(
     text = row[place].strip()
     labels = [row[column.place].strip() for column in columns.values()]
     if text.lower() in NO_VALUE:
-        # A group all of whose rows are left out still is a group.
+        # A group stays a group even if all its rows are excluded.
         for column, label in zip(columns.values(), labels, strict=True):
             if label:
                 column.numbers.setdefault(label, len(column.numbers))
@@ -250,7 +250,7 @@ def _take(
 
 
 def _number(text: str) -> float:
-    """NaN for what is not a number; `1_000` is none, whatever Python says."""
+    """Parse a number; NaN if invalid. `1_000` is invalid although Python accepts it."""
     try:
         return math.nan if "_" in text else float(text)
     except ValueError:
@@ -271,7 +271,7 @@ def _finish(
     by: str,
     others: Sequence[str],
 ) -> None:
-    """Raise what is wrong with the rows, or with all of them together."""
+    """Raise the collected errors of single rows, or errors of the table as a whole."""
     problems = reading.problems
     if reading.wrong > len(problems):
         further = reading.wrong - len(problems)
@@ -296,7 +296,7 @@ def _finish(
 
 
 def _one_value_a_block(table: ForeignTable, lines: Sequence[int]) -> None:
-    """Raise unless each group has at most one value in each block, at equal levels of the further factors."""
+    """Raise if a group has several values in a block at equal levels of the further factors."""
     assert table.block is not None
     keys = np.column_stack([table.block.codes, table.by.codes, *(other.codes for other in table.factors)])
     _, first, place = np.unique(keys, axis=0, return_index=True, return_inverse=True)

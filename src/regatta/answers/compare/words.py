@@ -1,4 +1,4 @@
-"""What a comparison of foreign measurements says, in sentences that say no more than was shown."""
+"""Describe a comparison of foreign measurements in sentences, without claims beyond the evidence."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from regatta.figures.text import show_percent
 from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 
-#: of more pairs that differ the table tells
+#: further significant pairs appear in the table only
 _MOST = 10
 
 
 def foreign_sentences(answer: ForeignAnswer) -> list[str]:
-    """Who differs from whom: each pair that does, then those of which nothing is shown, then those that cannot be compared."""
+    """List the significant pairs, then the pairs without a significant difference, then those that cannot be compared."""
     if len(answer.means) == 1:
         return [f"only one group ({next(iter(answer.means))}), so there is nothing to compare it with"]
     pairs, how = _pairs(answer)
@@ -54,10 +54,10 @@ def foreign_sentences(answer: ForeignAnswer) -> list[str]:
 
 
 def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]:
-    """The pairs that answer, and how they were made."""
+    """Return the pairs that answer the question, and their method."""
     names, level = answer.table.by.names, show_percent(answer.level)
     if len(names) == 2 and answer.factorial is None:
-        # Two alternatives need no correction for many: Tukey's interval would be that of equal variances.
+        # Two alternatives need no correction for multiple comparisons, and Tukey's interval would assume equal variances.
         pair = (answer.paired or answer.welch)[0]
         interval = pair.difference.interval
         blocks = f"paired in {interval.n} blocks, {level}"
@@ -67,9 +67,10 @@ def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]
 
 
 def _baselines(answer: ForeignAnswer) -> dict[tuple[str, str], float]:
-    """b's mean for every a and b, of the values that their difference rests on: with blocks, of those that hold both.
+    """Return b's mean for every a and b, over the values behind their difference: with blocks, the blocks that contain
+    both.
 
-    NaN where no block holds both: what a chain of other groups says of their difference is a share of no one level.
+    NaN if no block contains both: a difference through a chain of other groups is not relative to a single level.
     """
     names = answer.table.by.names
     if answer.table.block is None:
@@ -84,7 +85,7 @@ def _baselines(answer: ForeignAnswer) -> dict[tuple[str, str], float]:
 
 
 def _share(difference: Interval, baseline: float) -> Interval | None:
-    """The difference as a share of b's mean, plus 1; None where that mean is not positive."""
+    """Return the difference relative to b's mean, plus 1; None if that mean is not positive."""
     if not baseline > 0.0:
         return None
     point, low, high = (1.0 + edge / baseline for edge in (difference.point, difference.low, difference.high))

@@ -1,4 +1,4 @@
-"""All collectors of one benchmark, runtime and heap at once: analysis of variance with blocks, and Tukey's intervals."""
+"""Compare all collectors of one benchmark, runtime and heap: ANOVA with blocks, and Tukey's intervals."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def judge_families(
     """Compare the collectors of each host, benchmark, runtime, modifiers, heap and set of parameters.
 
     Args:
-        samples: of the experiment; the cells' own metric is judged.
-        level: confidence that all intervals of a family hold together, between 0 and 1.
-        names: for the sentences.
-        method: `regatta`: on logs, after blocks where there are common ones. `georges2007`: one-way on the values as they are,
-            differences shown as a share of the mean of `b`.
+        samples: samples of the experiment; only the cells' own metrics are compared.
+        level: simultaneous confidence of all intervals of a family, between 0 and 1.
+        names: names for the sentences.
+        method: `regatta`: on logarithms, with blocks where blocks are shared. `georges2007`: one-way on the values,
+            differences shown relative to the mean of `b`.
 
     Returns:
-        Families of at least two planned collectors, in the order of the plan, and warnings of those without common blocks.
-        `q` of a family is its p after Benjamini and Hochberg over all of them.
+        Families of at least two planned collectors, in plan order, and warnings about families without common blocks. `q`
+        is the p-value of a family, adjusted over all families (Benjamini-Hochberg).
     """
     asked = list(_ask(samples, names))
     together = [one for one in asked if not one.problem]
@@ -65,7 +65,7 @@ def judge_families(
 
 @dataclass(frozen=True)
 class _Asked:
-    """A family before it is judged. `problem`: why it cannot be, else ""."""
+    """A family before the analysis. `problem`: why it cannot be analysed, else ""."""
 
     family: Family
     present: list[Series]
@@ -76,7 +76,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Values:
-    """What is fitted: a table of (blocks, collectors), or groups of values; `blocks` is 0 for groups."""
+    """The input of a fit: a table of (blocks, collectors), or groups of values with `blocks` 0."""
 
     groups: list[Floats]
     table: Floats
@@ -101,7 +101,7 @@ def _values(asked: _Asked, method: str) -> _Values:
 
 
 def _fit_all(families: Sequence[_Values]) -> list[Anova]:
-    """Families of one shape are fitted at once."""
+    """Fit all families; families of one shape are fitted together."""
     shapes: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for place, one in enumerate(families):
         shape = one.table.shape if one.blocks else tuple(group.size for group in one.groups)
@@ -210,11 +210,11 @@ def _judged(
 
 
 def _ranked(collectors: Sequence[str], fit: Anova, lower_is_better: bool) -> list[str]:
-    """The best first. Only among those that are tied by blocks does the order mean anything."""
+    """Rank the collectors, best first. The order is meaningful only among collectors that share blocks."""
     effects = fit.effects if lower_is_better else -fit.effects
     return [collectors[place] for place in np.argsort(effects, kind="stable").tolist()]
 
 
 def _share_of(mean: float) -> Callable[[float], float]:
-    """A difference from b as a ratio a/b, b's mean taken as known."""
+    """Return a function from a difference to b to a ratio a/b, with b's mean taken as known."""
     return lambda difference: 1.0 + difference / mean

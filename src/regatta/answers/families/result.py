@@ -1,4 +1,4 @@
-"""All collectors of one place at once: which differ, and by how much. Frozen values."""
+"""Comparison of all collectors of one place. Frozen values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from regatta.host.values.experiment import Scalar
 
 @dataclass(frozen=True)
 class Family:
-    """All collectors of one benchmark, runtime, modifiers, heap and host: ANOVA with block as factor, and Tukey HSD."""
+    """All collectors of one benchmark, runtime, modifiers, heap and host: ANOVA with block as factor, and Tukey's HSD."""
 
-    #: of all of its cells, so without a collector
+    #: place of all its cells, so without a collector
     place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", "modifiers", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
@@ -28,5 +28,5 @@ class Family:
     #: "g1 is fastest ..." or "no difference shown; ..."
     words: str
     reason: str = ""
-    #: p after Benjamini and Hochberg over all families of the answer, for exploration
+    #: p adjusted over all families of the answer (Benjamini-Hochberg), for exploration
     q: float = math.nan

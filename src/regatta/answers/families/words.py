@@ -1,4 +1,4 @@
-"""What a family of collectors shows, in words: who leads, by how much, or who cannot be told from whom."""
+"""Describe a family of collectors in words: the leader and its margin, or the collectors without significant differences."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from regatta.host.values.experiment import Better
 from regatta.stats.estimate import Interval
 from regatta.stats.tukey import TUKEY
 
-#: how pairs by the paper's way are marked
+#: label of pairs by the paper's method
 GEORGES_TUKEY = f"{GEORGES_2007}-{TUKEY}"
 
 
 def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> str:
-    """The one that is shown to be better than every other with values; "" when none is.
+    """Return the alternative that is significantly better than every other one with values; "" if none is.
 
-    Where no chain of blocks ties some to the others, there is none for all; a single one that nothing ties is passed over.
+    If no chain of blocks connects some of them with the others, no alternative wins; a single unconnected one is ignored.
     """
     if len(tied_sets(pairs, names)) > 1:
         return ""
@@ -38,7 +38,7 @@ def winner(pairs: Sequence[TukeyPair], names: Sequence[str], better: Better) -> 
 
 
 def tied_sets(pairs: Sequence[TukeyPair], ranked: Sequence[str]) -> list[list[str]]:
-    """Sets of at least two that can be compared with each other, each in the order of `ranked`."""
+    """Return the sets of at least two that can be compared with each other, each in the order of `ranked`."""
     sets: list[set[str]] = []
     for pair in pairs:
         if math.isnan(pair.ratio.low):
@@ -52,7 +52,7 @@ def tied_sets(pairs: Sequence[TukeyPair], ranked: Sequence[str]) -> list[list[st
 
 @dataclass(frozen=True)
 class Told:
-    """Where a family was measured and how often, in words. `on`: the host, or "" where the sentence says it elsewhere."""
+    """Place and sample size of a family in words. `on`: the host, or "" if the sentence names it elsewhere."""
 
     cell: PlannedCell
     unit: str
@@ -62,12 +62,12 @@ class Told:
 
 
 def family_words(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) -> str:
-    """Who leads, by how much over the second, or who cannot be told from whom.
+    """Name the leader and its margin over the second, or the collectors without significant differences.
 
     Args:
-        ranked: the collectors with values, the best first.
-        pairs: among them; NaN where nothing ties the two.
-        told: where it was.
+        ranked: the collectors with values, best first.
+        pairs: pairs among them; NaN where no blocks connect the two.
+        told: place and sample size in words.
     """
     sets = tied_sets(pairs, ranked)
     tied = {name for own in sets for name in own}
@@ -83,7 +83,7 @@ def family_words(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) 
 
 
 def _told(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) -> str:
-    """The same of collectors that are tied by common blocks, the best first."""
+    """Do the same for collectors that common blocks connect, best first."""
     cell, unit = told.cell, told.unit
     best, others = ranked[0], ranked[1:]
     ratios = {name: _ratio(pairs, best, name) for name in others}
@@ -110,7 +110,7 @@ def _told(ranked: Sequence[str], pairs: Sequence[TukeyPair], told: Told) -> str:
 
 
 def _ratio(pairs: Sequence[TukeyPair], a: str, b: str) -> Interval:
-    """The ratio a/b with its simultaneous interval, whichever way round the pair is kept."""
+    """Return the ratio a/b with its simultaneous interval, in whichever direction the pair is stored."""
     for pair in pairs:
         if (pair.a_name, pair.b_name) == (a, b):
             return pair.ratio
@@ -120,7 +120,7 @@ def _ratio(pairs: Sequence[TukeyPair], a: str, b: str) -> Interval:
 
 
 def _turned(ratio: Interval) -> Interval:
-    """b/a for a/b. By the paper's way it is a difference that is turned, and then a share of a's mean instead of b's."""
+    """Invert a ratio a/b. By the paper's method, invert the difference, which is then relative to a's mean."""
     if ratio.method == GEORGES_TUKEY:
         ends = ratio.high, ratio.low
         low, high = (1.0 - (end - 1.0) / ratio.point if ratio.point > 0.0 else math.nan for end in ends)

@@ -1,4 +1,4 @@
-"""Several experiments over time: where the level of what they have in common shifts."""
+"""Compare several experiments over time: detect level shifts of the series that they share."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from regatta.stats.ratios import welch_log_ratio
 from regatta.stats.shifts import EXPERIMENTS, LEAST_TO_SEE_VARIATION, Shift, find_shifts
 from regatta.store.database import Progress, open_database
 
-#: host, benchmark, configuration, heap, metric, unit, parameters and how values were made: what must be equal to be compared
+#: key of comparable series: host, benchmark, configuration, heap, metric, unit, parameters and steady-state method
 _Key = tuple[str, str, str, Heap, str, str, str, str]
 
 
 @dataclass(frozen=True)
 class _Read:
-    """One experiment as it was read."""
+    """One experiment that was read."""
 
     path: Path
     facts: Facts
@@ -45,17 +45,17 @@ def history_of(
     """Compare experiments over time.
 
     Args:
-        folders: of experiments that were planned; in any order, each once.
-        level: confidence of the intervals, between 0 and 1; None: that of the latest experiment.
-        progress: told about the making of each database.
+        folders: folders of planned experiments, in any order, without duplicates.
+        level: confidence of the intervals, between 0 and 1; None: the level of the latest experiment.
+        progress: called while each database is built.
 
     Returns:
-        The experiments in order of their first record, and the history of every series that two of them have (by host,
-        benchmark, configuration by name, heap, metric and parameters): only the metrics that their cells are about.
-        Experiments without a value are left out and told.
+        The experiments in order of their first record, and the history of every series that at least two of them share.
+        Series match by host, benchmark, configuration name, heap, metric and parameters; only the cells' own metrics are
+        compared. Experiments without values are excluded and reported.
 
     Raises:
-        StoreError: a folder holds no plan, or cannot be read or written.
+        StoreError: a folder has no plan, or cannot be read or written.
     """
     read = [_read(path, progress) for path in {path.resolve(): path for path in folders}.values()]
     used = sorted((one for one in read if one.series), key=lambda one: one.started_utc_ns)
@@ -129,7 +129,7 @@ def _key(cell: PlannedCell, series: Series, steady: SteadyState) -> _Key:
 
 
 def _steady(steady: SteadyState) -> str:
-    """How an invocation's number is made: numbers made in different ways are not compared."""
+    """Return the method that gives the value of an invocation: values from different methods are not compared."""
     if steady.method in ("fixed", "replay"):
         return f"{steady.method}, warmup {steady.warmup} of {steady.iterations}"
     if steady.method == "cov":
@@ -138,7 +138,7 @@ def _steady(steady: SteadyState) -> str:
 
 
 def _names_of(read: Sequence[_Read]) -> list[str]:
-    """Labels, or the folder's name; with the time where that does not tell experiments apart."""
+    """Return labels, or folder names; with the time if they are not unique."""
     names = [
         ", ".join(f"{key} {value}" for key, value in one.facts.labels.items()) or one.path.resolve().name
         for one in read
@@ -288,7 +288,7 @@ def _warnings(
 
 
 def history_document(history: History) -> dict[str, Any]:
-    """The history as values that JSON has; NaN is null."""
+    """Return the history as JSON values; NaN becomes null."""
     document: dict[str, Any] = plain(history)
     document["series"] = [
         {"host": series["host"], "place": series.pop("title")} | series for series in document["series"]

@@ -1,4 +1,4 @@
-"""The page of several experiments over time: a figure a series, with its shifts, and a table of them."""
+"""Render the page of several experiments over time: one figure per series with its shifts, and a table of shifts."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from regatta.figures.text import (
 )
 
 _HEIGHT_PX = 300
-#: characters of an experiment's name under a figure
+#: maximum characters of an experiment's name below a figure
 _NAME = 18
-#: With more experiments only some have their name under the figure.
+#: With more experiments, only some names are shown below the figure.
 _NAMES_AT_MOST = 12
-#: Invocations of one experiment stand beside each other in so much of the room between two.
+#: Share of the space between two experiments over which the invocations of one are spread.
 _SPREAD = 0.5
 _COLUMNS = ("series", "since", "ratio", "interval", "p", "experiments", "n", "replicates")
 
@@ -43,8 +43,8 @@ def write_history(history: History, path: Path) -> None:
     """Write a history as one self-contained HTML file.
 
     Args:
-        history: what was found; may be empty.
-        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+        history: the result; may be empty.
+        path: the file to write, atomically; missing folders are created.
 
     Raises:
         StoreError: the file cannot be written.
@@ -56,7 +56,7 @@ def write_history(history: History, path: Path) -> None:
 
 
 def sections_of_history(history: History) -> list[Section]:
-    """The sections that have something to show."""
+    """Return the non-empty sections."""
     level = show_percent(history.level)
     shifts = Section(
         "shifts",
@@ -176,7 +176,7 @@ def _means(history: History, one: SeriesHistory, scale: Scale) -> Trace:
 
 
 def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
-    """A line between two shifts at the geometric mean of what lies there, as the ratios compare it."""
+    """Draw a line between two shifts at the geometric mean of the values, which the ratios compare."""
     starts = [-1, *(shift.since for shift in one.shifts), math.inf]
     lines: list[Trace] = []
     for first, end in pairwise(starts):
@@ -190,7 +190,7 @@ def _levels(one: SeriesHistory, scale: Scale) -> list[Trace]:
 
 
 def _between(places: Sequence[int], since: int) -> float:
-    """Half way between the experiment since which it is so and the one before that has the series."""
+    """Return the midpoint between the first experiment after the shift and the previous one that has the series."""
     before = max(place for place in places if place < since)
     return (before + since) / 2
 

@@ -1,4 +1,4 @@
-"""The same cells over several experiments, in order of time. Frozen values."""
+"""The same cells over several experiments, in time order. Frozen values."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from regatta.stats.estimate import Interval
 
 @dataclass(frozen=True)
 class PastExperiment:
-    """One experiment. `name`: its labels, or its folder where it has none; unique in a history."""
+    """One experiment. `name`: its labels, or its folder name; unique in a history."""
 
     name: str
     folder: str
     experiment: str
     labels: Mapping[str, str]
-    #: when its first invocation began
+    #: start of its first invocation
     started_utc_ns: int
-    #: how the iterations of an invocation became its number
+    #: how the iterations of an invocation are reduced to its value
     steady: str
 
 
 @dataclass(frozen=True)
 class PastPoint:
-    """One series in one experiment. `experiment`: index into the history's experiments. `values`: one an invocation."""
+    """One series in one experiment. `experiment`: index into the history's experiments. `values`: one per invocation."""
 
     experiment: int
     heap_mib: int | None
@@ -36,8 +36,9 @@ class PastPoint:
 
 @dataclass(frozen=True)
 class LevelShift:
-    """A shift of one series. `since`: index into the history's experiments of the first after it. `ratio`: after to before,
-    of the experiments between the neighbouring shifts."""
+    """A shift of one series. `since`: index of the first experiment after it. `ratio`: after to before, over the
+    experiments between the neighbouring shifts.
+    """
 
     since: int
     ratio: Interval
@@ -49,7 +50,7 @@ class LevelShift:
 
 @dataclass(frozen=True)
 class SeriesHistory:
-    """One series (host, benchmark, configuration by name, heap, metric, parameters) over the experiments that have it."""
+    """A series (host, benchmark, configuration name, heap, metric, parameters) over the experiments that have it."""
 
     #: `h2 at 2 x minheap (g1)`, for sentences
     title: str
@@ -60,15 +61,15 @@ class SeriesHistory:
     parameters: Mapping[str, Scalar]
     points: tuple[PastPoint, ...]
     shifts: tuple[LevelShift, ...]
-    #: what counts as a replicate: "invocations" or "experiments"
+    #: unit of replication: "invocations" or "experiments"
     replicates: str
-    #: why nothing can be said, else ""
+    #: why the result is undefined, else ""
     reason: str = ""
 
 
 @dataclass(frozen=True)
 class History:
-    """What changed over several experiments."""
+    """The changes over several experiments."""
 
     experiments: tuple[PastExperiment, ...]
     series: tuple[SeriesHistory, ...]

@@ -1,4 +1,4 @@
-"""Links from a report to the boards in Grafana that show the same experiment."""
+"""Link a report to the Grafana dashboards of the same experiment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from regatta.answers.result import Answer
 from regatta.answers.topics import registry
 
-#: UID -> how the link is named; the boards are made in `dashboards/`
+#: UID -> title of the link; the dashboards are defined in `dashboards/`
 _BOARDS = {
     "regatta-experiment": "experiment",
     "regatta-compare-runtimes": "runtimes",
@@ -21,14 +21,14 @@ _ROOM_MS = 60_000
 
 @dataclass(frozen=True)
 class BoardLink:
-    """A board with this experiment chosen, in the time in which it was measured."""
+    """A dashboard with this experiment selected, in the time range of its measurements."""
 
     title: str
     url: str
 
 
 def board_links(answer: Answer, grafana_url: str | None) -> tuple[BoardLink, ...]:
-    """The boards that have something to show of an experiment; none where no address of Grafana is known."""
+    """Return the dashboards with data of this experiment; empty if the Grafana URL is unknown."""
     if not grafana_url:
         return ()
     query = {"var-experiment": answer.experiment}

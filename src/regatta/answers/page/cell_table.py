@@ -1,4 +1,4 @@
-"""The table of cells: mean and ratio to the baseline, each with its interval, one unit a table."""
+"""Build the table of cells: mean and ratio to the baseline, each with its interval; one unit per table."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from regatta.figures.text import (
 )
 from regatta.host.values.experiment import Better
 
-#: Tables are open at first when a report has no more rows than this in all, else the first alone; those of a curve never are.
+#: All tables are initially open if the report has at most this many rows, else only the first; tables of curves never are.
 _OPEN_ROWS = 80
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A number with its interval as text. `note` is the number of its footnote, 0 when there is none."""
+    """A number with its interval as text. `note`: number of its footnote, 0 without one."""
 
     value: str
     interval: str
@@ -41,7 +41,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Bar:
-    """A mean and its interval as shares of the table's widest, in percent; the interval may be missing."""
+    """A mean and its interval as percentages of the table's widest; the interval may be missing."""
 
     point: float
     low: float | None
@@ -50,9 +50,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One cell. `place`: host, benchmark, heap, configuration, metric. `perturbed`: how many of its invocations were. `first` marks the first row of a heap setting; `verdict` is `better`, `worse` or empty.
+    """One cell. `place`: host, benchmark, heap, configuration, metric. `perturbed`: number of perturbed invocations.
 
-    `matters`: whether the difference matters in practice, `yes`, `no`, `open` or empty.
+    `first` marks the first row of a heap setting. `verdict` is `better`, `worse` or empty. `matters`: whether the
+    difference
+    is practically significant: `yes`, `no`, `open` or empty.
     """
 
     cell_id: str
@@ -71,13 +73,13 @@ class Row:
 
 @dataclass(frozen=True)
 class CellTable:
-    """All cells of a panel, as a page draws them. `columns` are the headings of what tells its rows apart."""
+    """All cells of a panel as a page shows them. `columns`: headings of the factors that differ between rows."""
 
     title: str
     heading: str
     unit: str
     columns: tuple[str, ...]
-    #: index of the column that carries the coloured mark
+    #: index of the column with the coloured mark
     marked: int
     rows: tuple[Row, ...]
     footnotes: tuple[str, ...]
@@ -88,7 +90,7 @@ class CellTable:
 
 
 def tables_of(view: View, panels: Sequence[Panel] | None = None) -> list[CellTable]:
-    """One table a panel, in order; None: all panels."""
+    """Return one table per panel, in order; None: all panels."""
     panels = view.panels if panels is None else panels
     ratios: dict[SeriesKey, Comparison] = {}
     baselines: set[SeriesKey] = set()
@@ -112,7 +114,7 @@ def tables_of(view: View, panels: Sequence[Panel] | None = None) -> list[CellTab
 
 
 def texts_of(tables: Sequence[CellTable], level: float) -> Table:
-    """The same means as one table of texts, for a terminal; the ratios are in that of the comparisons."""
+    """Return the same means as one table of text for a terminal; ratios are in the table of comparisons."""
     several = len({row.place[0] for table in tables for row in table.rows}) > 1
     rows = [
         (
@@ -176,7 +178,7 @@ def _table(
         has_ratio,
         any(row.perturbed for row in rows),
         same,
-        # What is compared is what was asked; the other metrics are there for who wants them.
+        # The compared metric answers the question; the other metrics are supplementary.
         open_ and (has_ratio or not ratios),
     )
 
@@ -201,7 +203,7 @@ def _names(cell: CellAnswer, panel: Panel) -> dict[str, str]:
 
 
 def _columns(panel: Panel) -> tuple[tuple[str, ...], str]:
-    """Names of the columns whose values differ, and what all rows have in common as text."""
+    """Return the names of columns with differing values, and the values that all rows share as text."""
     named = [_names(cell, panel) for cell in panel.cells]
     varying = tuple(column for column in named[0] if len({row[column] for row in named}) > 1)
     same = [
@@ -243,7 +245,7 @@ def _footnote(reason: str, footnotes: list[str]) -> int:
 
 
 def _verdict(row: Comparison | None, better: Better) -> str:
-    """`better` or `worse` when the whole interval lies on one side of 1."""
+    """Return `better` or `worse` if the whole interval lies on one side of 1."""
     if row is None or not (row.ratio.low > 1 or row.ratio.high < 1):
         return ""
     return "better" if (row.ratio.high < 1) == (better == "lower") else "worse"

@@ -1,4 +1,4 @@
-"""The gallery: every figure of a report under a name of its own, and as a figure that stands alone."""
+"""Provide every figure of a report as a standalone figure with a unique name."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from regatta.figures.looks import MARKS, LegendEntry, in_light
 from regatta.figures.section import Section
 from regatta.figures.text import joined, plot_text, shorten
 
-#: names become files; this leaves room for a suffix below the 255 bytes of a file's name
+#: Names become file names; this leaves room for a suffix below the limit of 255 bytes.
 _NAME_CHARACTERS = 120
 _TITLE_PX = 26
 _LEGEND_ROW_PX = 20
-#: What a legend's entry takes beside its text, and what a character of it takes at most, both with room to spare.
+#: Upper bounds of the widths of a legend entry without its text, and of one character.
 _ENTRY_PX = 55
 _CHARACTER_PX = 6.5
-#: Fonts that renderers of SVG have; a page's `system-ui` means nothing to them.
+#: Fonts that SVG renderers have; they do not know the `system-ui` of a page.
 _FONT = "Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure of a report. `name` tells it from all others and is fit for a file."""
+    """One figure of a report. `name` is unique and a valid file name."""
 
     name: str
     section: Section
@@ -39,18 +39,18 @@ class Picture:
 
     @property
     def title(self) -> str:
-        """What it shows, as plain text."""
+        """Return the title as plain text."""
         where = joined(self.group.title, self.figure.title)
         return f"{self.section.title}: {where}" if where else self.section.title
 
 
 def gallery(answer: Answer) -> list[Picture]:
-    """Every figure of the answer's report, in its order, each under its own name."""
+    """Return every figure of the report in order, with unique names."""
     return pictures_of(sections_of(View(answer)))
 
 
 def pictures_of(sections: Sequence[Section], prefix: str = "") -> list[Picture]:
-    """Every figure of a page, in its order, each under its own name: prefix, section, group, figure."""
+    """Return every figure of a page in order, with unique names: prefix, section, group, figure."""
     pictures: list[Picture] = []
     taken: set[str] = set()
     for section in sections:
@@ -62,10 +62,10 @@ def pictures_of(sections: Sequence[Section], prefix: str = "") -> list[Picture]:
 
 
 def standalone(picture: Picture, width: int) -> dict[str, Any]:
-    """The figure with its title and legend inside, in the light scheme, as `data` and `layout` of plotly's schema.
+    """Return the figure with title and legend inside, in the light scheme, as `data` and `layout` of plotly's schema.
 
     Args:
-        picture: of the gallery; it is not changed.
+        picture: picture of the gallery; not modified.
         width: in CSS pixels, at least 200.
     """
     figure = picture.figure
@@ -124,17 +124,17 @@ def _legend_trace(entry: LegendEntry, lines: bool) -> Trace:
 
 
 def _used(legend: Sequence[LegendEntry], traces: Sequence[Trace]) -> list[LegendEntry]:
-    """The entries of a group's legend that this figure needs: a page shows them once above all figures of the group."""
+    """Return the legend entries that this figure needs: a page shows them once above all figures of the group."""
     drawn = json.dumps(traces)
     hues = [e for e in legend if e.look.colour != "@ink" and re.search(rf'"{e.look.colour}[/"]', drawn)]
     marks = [mark for mark in MARKS if f'"{mark}"' in drawn or f'"{mark}-open"' in drawn]
-    # A mark needs a name where there are two, though one of them is that of cells without any modifiers.
+    # With two marks both need an entry, even the mark of cells without modifiers.
     others = [e for e in legend if e.look.colour == "@ink" and e.look.mark in marks and len(marks) > 1]
     return [*hues, *others] if len(hues) + len(others) > 1 else []
 
 
 def _legend_rows(legend: Sequence[LegendEntry], width: int) -> int:
-    """How many rows the legend takes: one if all fit beside each other, else in columns as wide as the longest name."""
+    """Return the number of rows of the legend: one if all entries fit, else rows of columns as wide as the longest name."""
     widths = [_ENTRY_PX + _CHARACTER_PX * len(shorten(entry.name, 48)) for entry in legend]
     room = width - 20
     if sum(widths) <= room:
@@ -143,13 +143,13 @@ def _legend_rows(legend: Sequence[LegendEntry], width: int) -> int:
 
 
 def _slug(*texts: str) -> str:
-    """Words of texts joined by hyphens: letters, digits and dots stay, as in `heap-1.5x`; what is in brackets goes."""
+    """Join the words of texts by hyphens, as in `heap-1.5x`: keep letters, digits and dots; drop text in brackets."""
     text = re.sub(r"\([^()]*\)", "", "-".join(text for text in texts if text)).replace("×", "x").lower()
     return re.sub(r"[^a-z0-9.]+", "-", text).strip("-.")[:_NAME_CHARACTERS].strip("-.") or "figure"
 
 
 def _unique(name: str, taken: set[str]) -> str:
-    """The name, with a number where another figure has it already."""
+    """Return the name, with a number if another figure has it."""
     found, number = name, 1
     while found in taken:
         number += 1

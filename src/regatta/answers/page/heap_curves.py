@@ -1,4 +1,4 @@
-"""Time against heap size: what room costs and buys, one line a collector, one small figure a benchmark and runtime."""
+"""Draw time over heap size: one line per collector, one small figure per benchmark and runtime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regatta.figures.text import Scale, estimate_texts, joined
 
 
 def heap_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """One group a panel in which some configuration ran at two heap settings or more."""
+    """Return one group per panel in which some configuration ran at two or more heap settings."""
     groups = []
     for panel in panels:
         if panel.series_parameter:
@@ -61,14 +61,14 @@ def _figure(name: str, cells: list[CellAnswer], panel: Panel, looks: Looks) -> F
 
 
 def heap_point(cell: CellAnswer, factors: bool, scale: Scale) -> Point:
-    """The mean of a cell at its heap."""
+    """Return the mean of a cell at its heap."""
     estimate = cell.estimate
     text = cell_hover(cell, *estimate_texts(estimate, scale))
     return Point(heap_of(cell.place, factors), estimate.point, estimate.low, estimate.high, text)
 
 
 def heap_of(place: Place, factors: bool) -> float:
-    """The heap as a place on an axis: its factor, or its size in MiB; 0 without one."""
+    """Return the position of a heap on the axis: its factor, or its size in MiB; 0 without one."""
     heap = place.heap
     return float((heap.factor if factors or heap.mib is None else heap.mib) or 0.0)
 

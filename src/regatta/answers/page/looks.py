@@ -1,4 +1,4 @@
-"""Which cell is drawn in which colour and mark: the same collector looks the same in every figure, table and legend of a report."""
+"""Assign colours and marks to cells: a collector looks the same in every figure, table and legend of a report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regatta.figures.looks import HUES, MARKS, LegendEntry, Look
 
 _MARK_NAMES = tuple(MARKS)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-#: What tells alternatives apart, most telling first.
+#: Factors that distinguish alternatives, most important first.
 _FACTORS: tuple[tuple[str, Callable[[CellAnswer], str]], ...] = (
     ("collector", lambda cell: cell.place.collector),
     ("runtime", lambda cell: cell.place.runtime),
@@ -18,7 +18,7 @@ _FACTORS: tuple[tuple[str, Callable[[CellAnswer], str]], ...] = (
 
 
 class Looks:
-    """Gives every cell its look: hue by the first factor that varies, mark and dash by the others."""
+    """The looks of cells: hue by the first factor that varies, mark and dash by the others."""
 
     def __init__(self, cells: Sequence[CellAnswer]) -> None:
         named = any(cell.place.collector for cell in cells)
@@ -35,11 +35,11 @@ class Looks:
                 self._marks.setdefault(self._other(cell), len(self._marks))
 
     def of(self, cell: CellAnswer) -> Look:
-        """The look of a cell."""
+        """Return the look of a cell."""
         return self._look(self._hue(cell), self._other(cell))
 
     def legend(self, cells: Sequence[CellAnswer]) -> list[LegendEntry]:
-        """Entries for what tells `cells` apart, and only for that."""
+        """Return entries for the factors that differ among `cells`, and no others."""
         hues = list(dict.fromkeys(self._hue(cell) for cell in cells))
         others = list(dict.fromkeys(self._other(cell) for cell in cells))
         if len(hues) < 2 and len(others) < 2:

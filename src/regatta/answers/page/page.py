@@ -1,4 +1,4 @@
-"""The pages: the report of an experiment, and pages made of sections alone."""
+"""Render pages: the report of an experiment, and pages that consist of sections."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> 
     """Write the report of an experiment as one self-contained HTML file.
 
     Args:
-        answer: what the analysis found; may be empty.
-        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
-        grafana_url: of the Grafana with the boards, to which the report then links.
+        answer: the result of the analysis; may be empty.
+        path: the file to write, atomically; missing folders are created.
+        grafana_url: URL of the Grafana with the dashboards, to link to.
 
     Raises:
         StoreError: the file cannot be written.
@@ -41,14 +41,14 @@ def write_report(answer: Answer, path: Path, grafana_url: str | None = None) -> 
 def write_sections_page(
     title: str, question: str, sentences: Sequence[str], given: Sequence[Section], path: Path
 ) -> None:
-    """Write sections with a headline as one self-contained HTML file, in the form of the report.
+    """Write sections with a headline as one self-contained HTML file, in the layout of the report.
 
     Args:
-        title: names the page.
-        question: what the page answers, below the title; may be empty.
-        sentences: the answer, to be read aloud; may be empty.
-        given: the sections in their order; each anchor once.
-        path: the file to write; its folder is made when it is missing. It appears whole or not at all.
+        title: title of the page.
+        question: the question, shown below the title; may be empty.
+        sentences: the answer in sentences; may be empty.
+        given: the sections in order, with unique anchors.
+        path: the file to write, atomically; missing folders are created.
 
     Raises:
         StoreError: the file cannot be written.
@@ -57,7 +57,7 @@ def write_sections_page(
 
 
 def render(answer: Answer, grafana_url: str | None = None) -> str:
-    """The report as HTML text; see `write_report`."""
+    """Return the report as HTML text; see `write_report`."""
     view = View(answer)
     return fill(
         "report.html.j2",
@@ -81,6 +81,6 @@ def render(answer: Answer, grafana_url: str | None = None) -> str:
 
 
 def render_sections(title: str, question: str, sentences: Sequence[str], given: Sequence[Section]) -> str:
-    """A page of sections as HTML text; see `write_sections_page`."""
+    """Return a page of sections as HTML text; see `write_sections_page`."""
     sections = [number_figures(section) for section in given]
     return fill("sections.html.j2", sections, title=title, question=question, sentences=tuple(sentences))

@@ -1,4 +1,4 @@
-"""Panels: the cells that may stand in one figure, because they share host, benchmark, metric and unit."""
+"""Group cells into panels: cells that share host, benchmark, metric and unit, and so can share a figure."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from regatta.figures.text import (
 )
 from regatta.host.values.experiment import Better, Scalar
 
-#: Identity of one series inside an answer: host, cell, metric and parameters. Hosts of one platform share their cells.
+#: Key of one series inside an answer: host, cell, metric and parameters. Hosts of one platform share cells.
 SeriesKey = tuple[str, str, str, tuple[tuple[str, str], ...]]
-#: From so many values on, a numeric parameter is an axis rather than a row in a table.
+#: With at least this many values, a numeric parameter becomes an axis instead of a table column.
 _SERIES_VALUES = 3
-#: The parameter of a distribution's percentiles, which is an axis however few there are, in a figure of its own kind.
+#: The percentile parameter of a distribution: always an axis, in a separate kind of figure.
 PERCENTILE = "percentile"
-#: With more points than this nobody finds one with a pointer, and their texts would be most of the file.
+#: With more points, hover texts are of no use and would dominate the size of the file.
 TEXTS_AT_MOST = 2000
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Cells of one host, benchmark and metric. `title` tells it from the other panels of the report."""
+    """Cells of one host, benchmark and metric. `title` is unique in the report."""
 
     host: str
     benchmark: str
@@ -44,32 +44,32 @@ class Panel:
 
     @cached_property
     def scale(self) -> Scale:
-        """How every value of the panel is shown."""
+        """Return the scale for all values of the panel."""
         return choose_scale([cell.estimate for cell in self.cells], self.unit)
 
     @cached_property
     def series_parameter(self) -> str:
-        """The numeric parameter that the metric is a curve over; "" when it is not."""
+        """Return the numeric parameter that the metric is a curve over; "" if none."""
         return _series_parameter(self.cells)
 
     @cached_property
     def varying(self) -> frozenset[str]:
-        """Names of the parameters whose values differ inside the panel."""
+        """Return the names of parameters with different values inside the panel."""
         names = {name for cell in self.cells for name in cell.parameters}
         return frozenset(n for n in names if len({str(cell.parameters.get(n)) for cell in self.cells}) > 1)
 
     @property
     def axis(self) -> str:
-        """Title of an axis of values: metric, unit, and which way is better."""
+        """Return the title of an axis of values: metric, unit, and better direction."""
         unit = f" ({self.scale.unit})" if self.scale.unit else ""
         return f"{shorten(self.metric, 24)}{unit}, {self.better} is better"
 
     def by_heap(self) -> list[tuple[str, list[CellAnswer]]]:
-        """Heap label and its cells, smallest heap first."""
+        """Return heap labels with their cells, smallest heap first."""
         return by_heap(self.cells)
 
     def name(self, cell: CellAnswer) -> str:
-        """What tells the cell apart at one heap: its configuration and the parameters that vary."""
+        """Return the name of a cell among those of one heap: configuration and varying parameters."""
         shown = frozenset(cell.parameters) - self.varying
         return ", ".join(
             part for part in (cell.place.configuration, parameters_text(cell.parameters, shown)) if part
@@ -77,7 +77,7 @@ class Panel:
 
 
 def panels_of(answer: Answer) -> list[Panel]:
-    """Split an answer's cells into panels, in the answer's order."""
+    """Split the cells of an answer into panels, in the answer's order."""
     groups: dict[tuple[str, str, str, str], list[CellAnswer]] = {}
     metrics: dict[str, set[tuple[str, str]]] = {}
     for cell in answer.cells:
@@ -94,7 +94,7 @@ def panels_of(answer: Answer) -> list[Panel]:
 
 
 def by_heap(cells: Iterable[CellAnswer]) -> list[tuple[str, list[CellAnswer]]]:
-    """Group cells by heap setting, smallest first. A factor is one setting though each runtime has its own minheap."""
+    """Group cells by heap setting, smallest first. A factor is one setting even if runtimes have different minheaps."""
     groups: dict[tuple[float, float], list[CellAnswer]] = {}
     for cell in cells:
         groups.setdefault(cell.place.heap.asked.order, []).append(cell)
@@ -102,12 +102,12 @@ def by_heap(cells: Iterable[CellAnswer]) -> list[tuple[str, list[CellAnswer]]]:
 
 
 def group_heap_label(cells: Sequence[CellAnswer]) -> str:
-    """Label of the heap that cells share; the size only when all have the same."""
+    """Return the label of the shared heap; with its size only if all cells have the same."""
     return show_heap(shared_heap(cell.place for cell in cells))
 
 
 def numeric(parameters: Mapping[str, Scalar], name: str) -> float | None:
-    """The value of a numeric parameter; None when it is absent or not a number."""
+    """Return the value of a numeric parameter; None if absent or not a number."""
     value = parameters.get(name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
@@ -125,23 +125,23 @@ def _series_parameter(cells: Sequence[CellAnswer]) -> str:
 
 
 def series_key(cell: CellAnswer) -> SeriesKey:
-    """Identity of one series inside an answer."""
+    """Return the key of a series inside an answer."""
     return cell.place.host, cell.cell_id, cell.metric, parameters_key(cell.parameters)
 
 
 def compared_keys(row: Comparison) -> tuple[SeriesKey, SeriesKey]:
-    """The series that a comparison compares: the alternative's, and the baseline's."""
+    """Return the keys of the alternative's and the baseline's series."""
     parameters = parameters_key(row.parameters)
     return (row.place.host, row.a, row.metric, parameters), (row.place.host, row.b, row.metric, parameters)
 
 
 def parameters_but(cell: CellAnswer, shown: frozenset[str], axis: str = "") -> str:
-    """The cell's parameters among `shown`, without the one that is an axis, as text."""
+    """Return the cell's parameters among `shown`, without the axis parameter, as text."""
     return parameters_text(cell.parameters, (frozenset(cell.parameters) - shown) | {axis})
 
 
 def cell_hover(cell: CellAnswer, *lines: str) -> str:
-    """Hover text of something that belongs to a cell: what it is, then the given lines."""
+    """Return hover text of a cell: its name, then the given lines."""
     return hover(
         cell.place.configuration,
         show_heap(cell.place.heap, "heap "),
@@ -151,19 +151,19 @@ def cell_hover(cell: CellAnswer, *lines: str) -> str:
 
 
 def comparisons_of(comparisons: Sequence[Comparison], panel: Panel) -> list[Comparison]:
-    """Comparisons on the panel's host whose alternative is a cell of the panel."""
+    """Return comparisons on the panel's host whose alternative is in the panel."""
     ids = {cell.cell_id for cell in panel.cells}
     return [c for c in comparisons if c.a in ids and (c.place.host, c.metric) == (panel.host, panel.metric)]
 
 
 def place_of(sample: Sample) -> str:
-    """Where an invocation stood: round, block, position, and whether it was perturbed."""
+    """Return the place of an invocation: round, block, position, and whether it was perturbed."""
     return f"round {sample.round}, block {sample.block}, position {sample.position}" + (
         ", perturbed" if sample.perturbed else ""
     )
 
 
 def hollow_words(panels: Sequence[Panel]) -> str:
-    """How to read hollow points, where any point is drawn so."""
+    """Explain hollow points, if the panels have any."""
     perturbed = any(c.perturbed or any(s.perturbed for s in c.samples) for p in panels for c in p.cells)
     return " Hollow points are perturbed invocations." if perturbed else ""

@@ -1,4 +1,4 @@
-"""Distributions by their percentiles: pauses and latencies, from the median to the longest, and over the heap."""
+"""Draw distributions by percentiles: pauses and latencies, from the median to the maximum, and over the heap."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from regatta.figures.over_heap import HeapLine, over_heap
 from regatta.figures.text import finite
 
 _HEIGHT_PX = 360
-#: where a single heap is shown, it is the one next to this factor
+#: target heap factor if only one heap is shown
 _USUAL_FACTOR = 2.0
-#: the longest stands this far beyond the last percentile below 100, on an axis in nines
+#: distance of the maximum from the last percentile below 100, on an axis in nines
 _BEYOND = 0.7
-#: the kind of latency that is shown before the others
+#: the kind of latency that is shown first
 _FIRST = "simple"
 
 
 def variants(panel: Panel) -> dict[str, list[CellAnswer]]:
-    """The panel's cells by their other parameters (`kind metered, window 100 ms`), which may be none ("")."""
+    """Group the panel's cells by their other parameters (`kind metered, window 100 ms`); "" without any."""
     found: dict[str, list[CellAnswer]] = {}
     for cell in panel.cells:
         if numeric(cell.parameters, PERCENTILE) is not None:
@@ -36,7 +36,7 @@ def variants(panel: Panel) -> dict[str, list[CellAnswer]]:
 
 
 def usual_heap(cells: Sequence[CellAnswer]) -> list[CellAnswer]:
-    """The cells at the one heap that is shown where there is room for one: that next to 2 x minheap, else the middle one."""
+    """Return the cells at one heap: the one closest to 2 x minheap, else the middle one."""
     heaps = sorted({cell.place.heap.asked.order for cell in cells})
     if not heaps:
         return []
@@ -50,7 +50,7 @@ def usual_heap(cells: Sequence[CellAnswer]) -> list[CellAnswer]:
 def percentile_figure(
     title: str, cells: Sequence[CellAnswer], panel: Panel, looks: Looks, beside: Sequence[CellAnswer] = ()
 ) -> Figure | None:
-    """Values over the percentile, one line a configuration; the axis also holds `beside`, so that figures compare."""
+    """Draw values over percentiles, one line per configuration. The axis range includes `beside`, so that figures compare."""
     lines: dict[str, list[CellAnswer]] = {}
     for cell in cells:
         if math.isfinite(cell.estimate.point):
@@ -59,7 +59,7 @@ def percentile_figure(
     if len(percents) < 2:
         return None
     places = _places(percents)
-    # What stands beside it in another figure is on the same axis, so it has a say in whether that is logarithmic.
+    # The other figures share the axis, so they also determine whether it is logarithmic.
     own = [_points(line, places, panel) for line in lines.values()]
     *drawn, other = above_zero([*own, [heap_point(cell, True, panel.scale) for cell in beside]])
     bands, tops = [], []
@@ -77,7 +77,7 @@ def percentile_figure(
 def percentile_over_heap(
     title: str, cells: Sequence[CellAnswer], percent: float, panel: Panel, looks: Looks
 ) -> Figure | None:
-    """One percentile over the heap, one line a configuration; None where there are not two heaps."""
+    """Draw one percentile over the heap, one line per configuration; None with fewer than two heaps."""
     chosen = [c for c in cells if _percent(c) == percent and math.isfinite(c.estimate.point)]
     chosen = [c for c in chosen if c.place.heap.factor is not None or c.place.heap.mib is not None]
     factors = all(cell.place.heap.factor is not None for cell in chosen)
@@ -105,6 +105,6 @@ def _percent(cell: CellAnswer) -> float:
 
 
 def _places(percents: Sequence[float]) -> dict[float, float]:
-    """Percentiles on an axis in nines: 90, 99 and 99.9 % are one apart."""
+    """Place percentiles on an axis in nines: 90, 99 and 99.9 % are one apart."""
     below = {p: -math.log10(1 - p / 100) for p in percents if 0 <= p < 100}
     return below | {p: max(below.values(), default=0.0) + _BEYOND for p in percents if p >= 100}

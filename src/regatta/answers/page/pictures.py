@@ -1,4 +1,4 @@
-"""Pictures: figures of the gallery as files, SVG and PNG drawn by a browser, HTML without one."""
+"""Export figures of the gallery to files: SVG and PNG through a browser, HTML without one."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from regatta.figures.html import encoded, plotly_js, write_page
 from regatta.host.errors import HostError
 
 Format = Literal["svg", "png", "html"]
-#: A picture of points has so many for every CSS pixel, so that it is sharp on paper.
+#: Pixels of a PNG per CSS pixel, for sharp print.
 _PNG_SCALE = 3
-#: Names inside a drawing come from random numbers; from these the same figure is the same file every time.
+#: Names inside a drawing come from random numbers; fixed ones make the file reproducible.
 _SAME_EVERY_TIME = (
     "(() => { let state = 1; Math.random = () => (state = (state * 48271) % 2147483647) / 2147483647; })()"
 )
@@ -33,17 +33,17 @@ def write_pictures(
     width: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Path]:
-    """Write each picture as `directory/NAME.KIND` and give its path; one browser draws all of them.
+    """Write each picture to `directory/NAME.KIND` and yield its path; one browser draws all of them.
 
     Args:
-        pictures: of the gallery.
-        directory: made when it is missing; files of the same names are replaced, each whole.
-        kind: of the files.
-        width: of a picture in CSS pixels; its height follows from what it shows.
-        progress: told how many are done, and how many there are.
+        pictures: pictures of the gallery.
+        directory: created if missing; existing files are replaced atomically.
+        kind: format of the files.
+        width: width of a picture in CSS pixels; its height follows from the content.
+        progress: called with the number of finished pictures and the total.
 
     Raises:
-        HostError: there is no browser, or it fails.
+        HostError: no browser, or it fails.
         StoreError: a file cannot be written.
     """
     drawn = _pages(pictures) if kind == "html" else _drawings(pictures, kind, width)
@@ -77,7 +77,7 @@ def _drawings(pictures: Sequence[Picture], kind: Format, width: int) -> Iterator
 
 
 def _content(url: str, name: str) -> bytes:
-    """The bytes that a data URL carries."""
+    """Return the bytes of a data URL."""
     head, comma, body = url.partition(",")
     if not comma or not head.startswith("data:image/"):
         raise HostError(f"picture {name}", "an image from the browser", url[:80], "draw with --format html")
@@ -85,7 +85,7 @@ def _content(url: str, name: str) -> bytes:
 
 
 def _in_order(svg: bytes, name: str) -> bytes:
-    """The same drawing with attributes in a fixed order: a browser's first drawing has another than its second."""
+    """Return the drawing with attributes in a fixed order: a browser orders its first drawing differently."""
     try:
         return ElementTree.canonicalize(svg.decode("utf-8")).encode("utf-8")
     except (ElementTree.ParseError, UnicodeDecodeError) as error:

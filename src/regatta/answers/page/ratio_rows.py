@@ -1,4 +1,4 @@
-"""Rows of ratios with their intervals around a line where nothing changes, and the band in which nothing matters."""
+"""Draw rows of ratios with intervals around 1, and the band of differences that are not practically significant."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from regatta.stats.estimate import Interval
 
 _ROW_PX = 40
 _FRAME_PX = 84
-#: More rows than this and each place gets a figure of its own.
+#: With more rows, each place gets a separate figure.
 _ROWS_AT_MOST = 24
 
 
 @dataclass(frozen=True)
 class RatioRow:
-    """One ratio. `colour` is a slot, `mark` a mark of plotly's; `told` are lines of its hover text."""
+    """One ratio. `colour`: colour slot. `mark`: a mark of plotly. `told`: lines of hover text."""
 
     name: str
     ratio: Interval
@@ -32,7 +32,9 @@ class RatioRow:
 
 @dataclass(frozen=True)
 class RatioFrame:
-    """What the figures of a group share: `what` names their axis, `span` is shown, `theta_percent` the shaded band."""
+    """Properties that the figures of a group share: `what` is the axis title, `span` its range, `theta_percent` the
+    shaded band.
+    """
 
     what: str
     span: tuple[float, float]
@@ -40,9 +42,10 @@ class RatioFrame:
 
 
 def ratio_figures(rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> list[Figure]:
-    """Figures of ratios: one with a heading a place (such as `heap 2×`), or one a place where there are many rows.
+    """Draw ratios: one figure with a heading per place (such as `heap 2×`), or one figure per place if there are many
+    rows.
 
-    None where no row has a number.
+    Return no figure if no row has a number.
     """
     rows = [row for group in rows_by_place.values() for row in group]
     if not any(math.isfinite(row.ratio.point) for row in rows):
@@ -53,19 +56,19 @@ def ratio_figures(rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioF
 
 
 def ratio_span(ratios: Sequence[Interval], theta_percent: float) -> tuple[float, float]:
-    """Smallest and largest ratio to be shown, 1 and the band among them; on a log axis only positive ones can be."""
+    """Return the range of the axis, including 1 and the band; only positive ratios fit a logarithmic axis."""
     values = [v for r in ratios for v in (r.point, r.low, r.high) if math.isfinite(v) and v > 0]
     low, high = band(theta_percent)
     return min([low, 1.0, *values]), max([high, 1.0, *values])
 
 
 def band(theta_percent: float) -> tuple[float, float]:
-    """The ratios that differ from 1 by no more than theta (in percent, >= 0)."""
+    """Return the ratios that differ from 1 by theta (in percent, >= 0)."""
     return max(1e-3, 1.0 - theta_percent / 100), 1.0 + theta_percent / 100
 
 
 def band_words(theta_percent: float) -> str:
-    """How the band is told below a heading; empty when there is none."""
+    """Return the text that explains the band; "" without a band."""
     if theta_percent <= 0:
         return ""
     return f" The shaded band is ±{theta_percent:g} %: what lies within it does not matter in practice."

@@ -1,4 +1,4 @@
-"""What the first screen and the closing sections say: counts, failures, what could not be, how it was measured."""
+"""Summarize for the first screen and the closing sections: counts, failures, impossible cells, methods."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from regatta.figures.text import show_heap
 
 @dataclass(frozen=True)
 class Counts:
-    """Invocations of the experiment. `missing`: planned, but not recorded yet."""
+    """Invocations of the experiment. `missing`: planned, but not yet recorded."""
 
     planned: int
     recorded: int
     failed: int
     perturbed: int
-    #: not run, for their cells were given up
+    #: not run because their cells were given up
     skipped: int = 0
     given_up_cells: int = 0
 
     @property
     def missing(self) -> int:
-        """How many planned invocations have no record."""
+        """Return the number of planned invocations without a record."""
         return max(0, self.planned - self.recorded)
 
 
 @dataclass(frozen=True)
 class PerturbedCell:
-    """The perturbed invocations of one cell; `kept` of them are in its estimate for want of a better try."""
+    """The perturbed invocations of one cell; `kept` of them are in its estimate because no better retry exists."""
 
     name: str
     host: str
@@ -43,7 +43,7 @@ class PerturbedCell:
 
 
 def count(answer: Answer) -> Counts:
-    """Count invocations; each once, however many metrics it has."""
+    """Count invocations, each once regardless of its number of metrics."""
     perturbed = {
         (cell.place.host, cell.cell_id, s.invocation_id, s.started_utc_ns)
         for cell, s in _perturbed_samples(answer)
@@ -61,7 +61,7 @@ def count(answer: Answer) -> Counts:
 
 
 def measured_when(answer: Answer) -> str:
-    """First and last start of a measured invocation in UTC; empty when nothing was measured."""
+    """Return the first and last start of a measured invocation in UTC; "" without any."""
     starts = [s.started_utc_ns for cell in answer.cells for s in (*cell.samples, *cell.perturbed)]
     if not starts:
         return ""
@@ -71,7 +71,7 @@ def measured_when(answer: Answer) -> str:
 
 
 def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
-    """Cells with perturbed invocations, each cell once."""
+    """Return cells with perturbed invocations, each cell once."""
     found: dict[tuple[str, str], tuple[CellAnswer, dict[tuple[str, int], str], set[tuple[str, int]]]] = {}
     for cell, sample in _perturbed_samples(answer):
         _, places, kept = found.setdefault((cell.place.host, cell.cell_id), (cell, {}, set()))
@@ -93,7 +93,7 @@ def perturbed_cells(answer: Answer) -> list[PerturbedCell]:
 
 
 def cell_name(cell: CellAnswer) -> str:
-    """Benchmark, configuration and heap in one line."""
+    """Return benchmark, configuration and heap in one line."""
     return ", ".join(
         part
         for part in (cell.place.benchmark, cell.place.configuration, show_heap(cell.place.heap, "heap "))
@@ -102,7 +102,7 @@ def cell_name(cell: CellAnswer) -> str:
 
 
 def failures_table(answer: Answer) -> Table | None:
-    """Invocations that gave no value, one row per cell, status and reason; None without any."""
+    """Return invocations without a value, one row per cell, status and reason; None without any."""
     several = len({cell.place.host for cell in answer.cells}) > 1
     rows = [
         (
@@ -122,12 +122,12 @@ def failures_table(answer: Answer) -> Table | None:
 
 
 def impossible_table(answer: Answer) -> Table | None:
-    """Cells that could not exist, one row per cell; None without any."""
+    """Return impossible cells, one row per cell; None without any."""
     return Table("", ("cell", "reason"), answer.impossible) if answer.impossible else None
 
 
 def impossible_by_reason(answer: Answer) -> list[tuple[str, list[str]]]:
-    """Reasons, each with the cells that could not exist because of it."""
+    """Return reasons with their impossible cells."""
     groups: dict[str, list[str]] = {}
     for cell, reason in answer.impossible:
         groups.setdefault(reason, []).append(cell)
@@ -135,7 +135,7 @@ def impossible_by_reason(answer: Answer) -> list[tuple[str, list[str]]]:
 
 
 def methods(answer: Answer) -> dict[str, list[str]]:
-    """What was computed -> the methods that did it."""
+    """Return computed quantity -> its methods."""
     found = {
         "Mean and interval": {cell.estimate.method for cell in answer.cells},
         "Ratio to the baseline": {row.ratio.method for row in answer.comparisons},

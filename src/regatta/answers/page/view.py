@@ -1,4 +1,4 @@
-"""An answer as its sections see it: with its panels and looks, made once."""
+"""Provide an answer to its sections, with panels and looks computed once."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from regatta.answers.result import Answer
 
 
 class View:
-    """An answer, the panels of its cells, and which cell is drawn in which colour and mark."""
+    """An answer, its panels, and the colours and marks of its cells."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
 
     @cached_property
     def panels(self) -> list[Panel]:
-        """The cells that may stand in one figure, in the answer's order."""
+        """Return groups of cells that can share a figure, in the answer's order."""
         return panels_of(self.answer)
 
     @cached_property
     def compared(self) -> list[Panel]:
-        """Of each host and benchmark the panels of the metric that is compared, which comes first."""
+        """Return the panels of the compared metric, which is first for each host and benchmark."""
         metrics = {(panel.host, panel.benchmark): panel.metric for panel in reversed(self.panels)}
         return [panel for panel in self.panels if metrics[panel.host, panel.benchmark] == panel.metric]
 
     def host(self, name: str, before: str = "") -> str:
-        """A host's name after `before`; "" where the experiment has one host only, which needs no name."""
+        """Return a host's name after `before`; "" in an experiment with one host."""
         return f"{before}{name}" if self._several_hosts else ""
 
     def on_host(self, name: str) -> str:
-        """`on alpha`; "" where the experiment has one host only."""
+        """Return `on alpha`; "" in an experiment with one host."""
         return self.host(name, "on ")
 
     @cached_property
@@ -40,5 +40,5 @@ class View:
 
     @cached_property
     def looks(self) -> Looks:
-        """The look of every cell."""
+        """Return the looks of all cells."""
         return Looks(self.answer.cells)
