@@ -16,9 +16,7 @@ LEAST_BLOCKS = 2
 
 
 def block_table(series: Sequence[Series]) -> Floats:
-    """Return a table of shape (blocks, series) in time order, of blocks with at least two series; NaN where one is
-    missing.
-    """
+    """Return shape (blocks, series): blocks with at least two series, in time order; NaN where one is missing."""
     keys = [list(one.by_block) for one in series]
     if len(series) >= 2 and all(own == keys[0] for own in keys[1:]):
         return np.array([list(one.by_block.values()) for one in series], dtype=np.float64).T

@@ -72,9 +72,7 @@ def _with_values(
 
 
 def _better(series: Series) -> Better:
-    """Return the better direction: as the cell says for its own metric, else more for bandwidths and rates, less for the
-    rest.
-    """
+    """Return the better direction: a cell's own metric states it; else more for bandwidths and rates, less for the rest."""
     if series.metric == series.cell.metric:
         return series.cell.better
     return "higher" if UNITS.get(series.unit, ("", 1.0))[0] in ("bandwidth", "rate") else "lower"

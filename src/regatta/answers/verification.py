@@ -1,4 +1,4 @@
-"""Is everything recorded that was planned, is every line whole, and did everything succeed?"""
+"""Verify an experiment: everything planned is recorded, all lines are intact, and all invocations succeeded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from regatta.store.receipts import hosts_left_out
 
 _NONE = -1
 _NAMED_AT_MOST = 5
-#: an interval needs two
+#: an interval needs at least two
 _LEAST_UNDISTURBED = 2
 
 
@@ -42,44 +42,44 @@ class CellVerdict:
     statuses: dict[str, int]
     #: planned invocations without a record
     missing: int
-    #: invocation ids of some that did not end well
+    #: ids of some invocations that did not succeed
     examples: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Verdict:
-    """What `regatta verify` found."""
+    """The result of `regatta verify`."""
 
     experiment: str
     planned: int
     recorded: int
     statuses: dict[str, int]
-    #: cells in which something is missing or failed
+    #: cells with missing or failed invocations
     cells: list[CellVerdict]
-    #: lines that are no records, as sentences. They stay in the journal, and count as problems only while something
-    #: planned has no record: afterwards nothing is lost by them
+    #: Sentences on lines that are not records. They stay in the journal, and are problems only while a planned record
+    #: is missing: afterwards they cause no loss.
     damage: list[str]
-    #: attempts that are recorded twice, as sentences
+    #: sentences on attempts that are recorded twice
     doubled: list[str]
-    #: records of cells that are planned no more, or of rounds beyond the plan
+    #: records of cells that are no longer planned, or of rounds beyond the plan
     unplanned: int
-    #: host and label of each cell that is planned no more -> its records
+    #: (host, label) of each cell that is no longer planned -> its records
     unplanned_cells: dict[str, int]
     #: attempts beyond the first
     reruns: int
-    #: host -> segments in which something planned has no record
+    #: host -> segments with planned invocations without a record
     incomplete: dict[str, list[int]]
-    #: block groups that have no decision how many rounds they need, as sentences
+    #: sentences on block groups without a decision on their number of rounds
     undecided: list[str] = field(default_factory=list)
-    #: host -> why it was left out
+    #: host -> reason of its exclusion
     left_out: dict[str, str] = field(default_factory=dict)
-    #: host of which nothing is recorded -> invocations planned on it
+    #: host without records -> its planned invocations
     silent: dict[str, int] = field(default_factory=dict)
 
     @property
     def problems(self) -> list[str]:
-        """Sentences for what makes the verification fail."""
+        """Return sentences on everything that makes the verification fail."""
         found = [f"{host}: left out: {why}" for host, why in self.left_out.items()]
         found += [
             f"{host}: nothing is recorded of {count} planned invocations"
@@ -97,7 +97,7 @@ class Verdict:
                 if status not in ("ok", "perturbed", "skipped")
             ]
             if skipped := cell.statuses.get("skipped", 0):
-                # The last of the sentence before: one sentence per cell that was given up.
+                # This completes the previous sentence: one sentence per cell that was given up.
                 given_up = f"given up, {skipped} not run (`--retry-failed` runs them)"
                 failed[-1:] = ["; ".join([*failed[-1:], given_up])]
             found += [f"{where}: {one}" for one in failed]
@@ -110,7 +110,7 @@ class Verdict:
         return found + self.undecided + self.doubled + (self.damage if self.incomplete else [])
 
     def to_json(self) -> dict[str, Any]:
-        """As `verify.json`."""
+        """Return the content of `verify.json`."""
         return {**asdict(self), "problems": self.problems, "holds": not self.problems}
 
 
@@ -125,7 +125,7 @@ class _HostLedger:
         self.cells: list[PlanCell] = header["cells"]
         self.index = {cell["cell_id"]: i for i, cell in enumerate(self.cells)}
         decisions = read_decisions(folder.decisions(host))
-        #: rounds of each cell: those that its comparisons do not need are not planned any more
+        #: rounds of each cell; rounds that its comparisons do not need are no longer planned
         self.rounds = planned_rounds(header, decisions)
         most = int(header["rounds"])
         self.status: npt.NDArray[np.int8] = np.full((len(self.cells), most), _NONE, dtype=np.int8)
@@ -137,12 +137,12 @@ class _HostLedger:
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Array (cells, rounds): needed, and without a record."""
+        """Return array (cells, rounds): needed but without a record."""
         lacking: npt.NDArray[np.bool_] = (self.status == _NONE) & self._needed
         return lacking
 
     def undecided(self) -> list[str]:
-        """Sentences for block groups whose pilot is recorded and about which nothing is decided."""
+        """Return sentences on block groups with a recorded pilot but without a decision."""
         return [
             f"{self.host}: {len(group['cells'])} alternatives from {self.cells[group['cells'][0]]['label']} on: nobody has "
             "decided how many rounds they need; `regatta run` does"
@@ -151,7 +151,7 @@ class _HostLedger:
         ]
 
     def incomplete_segments(self) -> list[int]:
-        """Segments that have planned invocations without a record; the first where something is still to be decided."""
+        """Return segments with planned invocations without a record; the first one if a decision is open."""
         missing = self.missing
         if not missing.any():
             return [0] if self._undecided else []
@@ -186,10 +186,10 @@ class _HostLedger:
 
 
 def verify_experiment(folder: Folder) -> Verdict:
-    """Read every line of the journal against the plan.
+    """Check every line of the journal against the plan.
 
     Raises:
-        StoreError: there is no plan.
+        StoreError: the plan is missing.
     """
     ledgers = {host: _HostLedger(folder, host) for host in folder.planned_hosts()}
     damage: list[str] = []
@@ -260,7 +260,7 @@ def _numbered_lines(folder: Folder) -> Iterator[tuple[Path, int, Record | Damage
 
 
 def _named(folder: Folder, records: Mapping[tuple[str, str], int]) -> dict[str, int]:
-    """Count by host and label; by id where the journal does not say what the cell is."""
+    """Count by host and label; by id if the journal does not describe the cell."""
     found: Counter[str] = Counter()
     known = {host: described_cells(folder.journal / host) for host, _ in records}
     for (host, cell_id), count in sorted(records.items()):
@@ -270,7 +270,7 @@ def _named(folder: Folder, records: Mapping[tuple[str, str], int]) -> dict[str, 
 
 
 def raise_if_failed(problems: list[str], experiment: str) -> None:
-    """Turn the problems of a verdict into the error that ends a command with exit code 1."""
+    """Raise the problems of a verdict as an error, which ends a command with exit code 1."""
     if problems:
         error = VerificationError(
             experiment, "every planned invocation recorded, whole and successful", problems[0]

@@ -1,4 +1,4 @@
-"""Answers that can be read aloud, and say no more than was shown."""
+"""Build sentences of answers, without claims beyond the evidence."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from regatta.stats.estimate import Interval
 
 
 def is_speed(unit: str, better: Better) -> bool:
-    """Is it a matter of fast and slow: a time that should be low, or a rate that should be high?"""
+    """Return whether the metric is a speed: a time that should be low, or a rate that should be high."""
     dimension = UNITS.get(unit, ("", 1.0))[0]
     return (dimension, better) in (("time", "lower"), ("rate", "higher"), ("bandwidth", "higher"))
 
 
 def shows_difference(ratio: Interval) -> bool:
-    """Does the interval of a ratio leave out 1?"""
+    """Return whether the interval of a ratio excludes 1."""
     return ratio.low > 1.0 or ratio.high < 1.0
 
 
 def compared(a: str, b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
-    """`g1 is 4.1 % (3.2 to 5.0) faster than serial`, for a ratio a/b that differs from 1."""
+    """Return `g1 is 4.1 % (3.2 to 5.0) faster than serial`, for a ratio a/b that differs from 1."""
     verb = "is" if is_speed(unit, better) else "has"
     return f"{a} {verb} {difference(b, ratio, metric, unit, better)}"
 
 
 def difference(b: str, ratio: Interval, metric: str, unit: str, better: Better) -> str:
-    """`4.1 % (3.2 to 5.0) faster than serial`: per cent of b's value."""
+    """Return `4.1 % (3.2 to 5.0) faster than serial`: percent of b's value."""
     if is_speed(unit, better):
         word = "faster" if (ratio.point < 1.0) == (better == "lower") else "slower"
     else:
@@ -38,14 +38,14 @@ def difference(b: str, ratio: Interval, metric: str, unit: str, better: Better) 
 
 
 def superlative(metric: str, unit: str, better: Better) -> str:
-    """`is fastest`, or `has the lowest max_rss`."""
+    """Return `is fastest`, or `has the lowest max_rss`."""
     if is_speed(unit, better):
         return "is fastest"
     return f"has the {'lowest' if better == 'lower' else 'highest'} {metric}"
 
 
 def bound_words(ratios: Sequence[Interval]) -> str:
-    """`any is likely below 2.3 %`: never "no difference", because none was excluded."""
+    """Return `any is likely below 2.3 %`: never "no difference", because none was excluded."""
     edges = [abs(edge - 1.0) * 100.0 for r in ratios for edge in (r.low, r.high)]
     largest = max(edges, default=math.nan)
     if not all(map(math.isfinite, edges)) or not edges:
@@ -56,7 +56,7 @@ def bound_words(ratios: Sequence[Interval]) -> str:
 
 
 def practical(ratio: Interval, theta_percent: float) -> str:
-    """Does the difference matter? `yes`: the whole interval lies beyond theta; `no`: all of it within; `open`; "" undefined."""
+    """Return practical significance: `yes`: the whole interval is beyond theta; `no`: within theta; `open`; "" undefined."""
     theta = theta_percent / 100.0
     if math.isnan(ratio.low) or math.isnan(ratio.high):
         return ""
@@ -66,27 +66,27 @@ def practical(ratio: Interval, theta_percent: float) -> str:
 
 
 def too_small(theta_percent: float) -> str:
-    """What is said of a difference that is shown and does not matter."""
+    """Describe a difference that is statistically but not practically significant."""
     return f"less than the {theta_percent:g} % from which on it would matter"
 
 
 def f_words(f: float, df_between: float, df_error: float, p: float) -> str:
-    """`F(2, 27) = 5.1, p 0.013`."""
+    """Return `F(2, 27) = 5.1, p 0.013`."""
     return f"F({show_df(df_between)}, {show_df(df_error)}) = {f:.3g}, p {show_p(p)}"
 
 
 def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b`, `a, b and c`."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def counted(n: int, what: str) -> str:
-    """`1 block`, `18 blocks`."""
+    """Return `1 block`, `18 blocks`."""
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def measured(estimate: Interval, unit: str) -> str:
-    """`1.23 s (1.20 to 1.26)`, in the unit in which a person reads it."""
+    """Return `1.23 s (1.20 to 1.26)`, in a readable unit."""
     if math.isnan(estimate.point):
         return f"no value ({estimate.reason})"
     factor, shown = display_scale(estimate.point, unit)
@@ -100,14 +100,14 @@ def measured(estimate: Interval, unit: str) -> str:
 
 
 def edges(estimate: Interval, factor: float, decimals: int) -> tuple[str, str]:
-    """The ends of an interval, times a factor. A lower end that was kept above 0 has digits enough to show that."""
+    """Return the ends of an interval times a factor. A positive lower end has enough digits to differ from 0."""
     low, high = estimate.low * factor, estimate.high * factor
     more = 1 - math.floor(math.log10(low)) if estimate.within_range and low > 0 else 0
     return f"{low:,.{min(9, max(decimals, more))}f}", f"{high:,.{decimals}f}"
 
 
 def how_much(ratio: Interval) -> str:
-    """`4.1 % (3.2 to 5.0)`: how far a ratio is from 1; an end on the other side of 1 is negative."""
+    """Return `4.1 % (3.2 to 5.0)`: the distance of a ratio from 1; an end on the other side of 1 is negative."""
     point, *edges = ((x - 1.0) * 100.0 for x in (ratio.point, ratio.low, ratio.high))
     if point < 0:
         point, edges = -point, [-edge for edge in edges]
@@ -117,12 +117,12 @@ def how_much(ratio: Interval) -> str:
 
 
 def _decimals(half_width: float) -> int:
-    """Digits that the interval's width lets one speak of."""
+    """Return the number of decimals that the interval's width supports."""
     return next((digits for digits, least in enumerate((10.0, 0.1, 0.01)) if half_width >= least), 3)
 
 
 def capitalised(sentences: Sequence[str]) -> list[str]:
-    """`No difference ...`, where a sentence begins with it."""
+    """Return the sentences with capital first letters."""
     return [
         sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
         for sentence in sentences

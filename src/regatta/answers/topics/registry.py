@@ -1,7 +1,7 @@
-"""All topics, one line each.
+"""List all topics, one per line.
 
-To add a subject, make a folder with its result, computation, sentences, page and `topic.py`, and list it here. To remove one,
-delete both; the type checker names the places elsewhere (points in InfluxDB, `regatta reference`) that use it.
+To add a topic, create a folder with its result, computation, sentences, page and `topic.py`, and list it here. To remove
+one, delete both; the type checker finds other uses (points in InfluxDB, `regatta reference`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from regatta.answers.topics.stopping.topic import STOPPING
 from regatta.answers.topics.suites.topic import SUITES
 from regatta.figures.section import Section
 
-#: in the order of the page
+#: in page order
 TOPICS: tuple[Topic[Any], ...] = (
     # the answer
     COVERAGE,
@@ -50,7 +50,7 @@ TOPICS: tuple[Topic[Any], ...] = (
     SUITES,
     SCORES,
     HOSTS,
-    # what it depends on
+    # its factors
     HEAP,
     COLLECTORS,
     LATENCY,
@@ -61,12 +61,12 @@ TOPICS: tuple[Topic[Any], ...] = (
     SERIES,
     EFFECTS,
     REPLAY,
-    # how the values are distributed, and how many there are
+    # distribution and number of the values
     SPREAD,
     LEVELS,
     STEADY,
     STOPPING,
-    # whether they can be trusted
+    # validity of the values
     ORDER,
     DEPENDENCE,
     OUTLIERS,
@@ -83,13 +83,13 @@ Part = TypeVar("Part", bound=_Placed)
 
 
 def in_order(part: Callable[[Topic[Any]], Part | None]) -> list[tuple[Topic[Any], Part]]:
-    """The topics that have a part (words, document, rows) with it, by its place."""
+    """Return the topics that have a part (words, document, rows) with that part, ordered by its place."""
     found = [(topic, own) for topic in TOPICS if (own := part(topic)) is not None]
     return sorted(found, key=lambda pair: pair[1].place)
 
 
 def findings_by_heading(findings: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Heading of each topic that has something to say -> its sentences, in the order in which they are read."""
+    """Return heading -> sentences in reading order, for each topic with sentences."""
     return {
         words.heading: findings[topic.key]
         for topic, words in in_order(lambda topic: topic.words)
@@ -98,6 +98,6 @@ def findings_by_heading(findings: Mapping[str, tuple[str, ...]]) -> dict[str, tu
 
 
 def sections_of(view: View) -> list[Section]:
-    """The sections of the page on which the answer has something to say."""
+    """Return the non-empty sections of the page."""
     found = (topic.section_of(view) for topic in TOPICS)
     return [section for section in found if section is not None]

@@ -1,4 +1,4 @@
-"""A/A: does the pipeline show differences, on this host and in this experiment, where there can be none?"""
+"""A/A test: does the pipeline find differences between equal configurations, on this host and in this experiment?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regatta.stats.ratios import PAIRED, paired_log_ratio
 
 @dataclass(frozen=True)
 class TwinPair:
-    """A cell and its twin: the ratio twin/cell, which is 1 but for chance."""
+    """A cell and its twin: the ratio twin/cell, which differs from 1 only by chance."""
 
     place: Place = field(metadata={INLINED: ("benchmark", "configuration", *HEAP)})
     metric: str
@@ -29,39 +29,40 @@ class TwinPair:
 
 @dataclass(frozen=True)
 class Gate:
-    """One host: how often a difference was shown where there is none."""
+    """The A/A result of one host: how often equal configurations were reported as different."""
 
     host: str
     pairs: tuple[TwinPair, ...]
-    #: pairs whose interval leaves out 1
+    #: pairs whose interval excludes 1
     alarms: int
-    #: share of false alarms among all intervals of a few successive blocks each, between 0 and 1
+    #: share of false alarms among all intervals of a few successive blocks, between 0 and 1
     alarm_rate: Interval
-    #: probability of so many alarms if the intervals are right
+    #: probability of at least this many alarms if the intervals are valid
     p: float
     #: the share that the level allows
     allowed: float
-    #: None: too little was measured to say
+    #: None: not enough data
     holds: bool | None
     words: str
 
 
-#: blocks of one short interval: enough for a t interval, few enough that an experiment has many
+#: blocks per short interval: enough for a t interval, few enough for many intervals per experiment
 WINDOW_BLOCKS = 5
-#: alarms that would be rarer than this, were the intervals right, mean that they are not
+#: significance level of the test of the intervals, by the number of alarms
 _SIGNIFICANT = 0.01
-#: fewer short intervals than this cannot tell 5 % from 30 %
+#: fewer short intervals cannot distinguish 5 % from 30 %
 _LEAST_WINDOWS = 8
 
 
 def judge_gates(context: Context) -> tuple[Gate, ...]:
     """Judge the pipeline by the twins of each host.
 
-    Beside the interval of each pair, successive blocks make many short intervals, whose share of false alarms can be held
-    against what the level allows. Of a cell with many sets of parameters the first is taken: those of one process share its luck.
+    Besides one interval per pair, successive blocks give many short intervals. Their share of false alarms is compared
+    with the share that the level allows. Of a cell with several sets of parameters only the first counts, because sets of
+    one process are not independent.
 
     Returns:
-        One gate a host that has twins, in the order of the plan.
+        One gate per host with twins, in plan order.
     """
     samples, level = context.samples, context.facts.level
     hosts = dict.fromkeys(cell.place.host for cell, _ in samples.twins)
@@ -109,7 +110,7 @@ def _gate(
 
 
 def _common(a: Series | None, b: Series | None) -> Floats:
-    """Shape (blocks, 2): the values of both in the blocks that hold both, in the order of the rounds."""
+    """Return shape (blocks, 2): values of both in the blocks that contain both, in round order."""
     if a is None or b is None:
         return np.empty((0, 2))
     keys: list[BlockKey] = sorted(a.by_block.keys() & b.by_block.keys(), key=lambda key: (key[0], key[1]))
@@ -117,7 +118,7 @@ def _common(a: Series | None, b: Series | None) -> Floats:
 
 
 def _windows(values: Floats, level: float) -> list[bool]:
-    """Of each run of successive blocks: does its interval leave out 1? Those that cannot be estimated are passed over."""
+    """Return for each run of successive blocks whether its interval excludes 1; skip undefined intervals."""
     found = []
     for first in range(0, len(values) - WINDOW_BLOCKS + 1, WINDOW_BLOCKS):
         part = values[first : first + WINDOW_BLOCKS]

@@ -1,4 +1,4 @@
-"""The topic of an A/A test: the same configuration twice, and what the pipeline made of it."""
+"""The topic of the A/A test: the result of the pipeline for two equal configurations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COLUMNS = ("benchmark", "configuration", "heap", "metric", "blocks", "ratio", "
 
 
 def aa_section(gates: Sequence[Gate], view: View) -> Section | None:
-    """How to read it; None without twins."""
+    """Explain how to read the A/A test; None without twins."""
     if not gates:
         return None
     return Section(
@@ -28,7 +28,7 @@ def aa_section(gates: Sequence[Gate], view: View) -> Section | None:
 
 
 def aa_tables(gates: Sequence[Gate], view: View) -> list[Table]:
-    """The twins of each host."""
+    """Return the twins of each host."""
     several = len(gates) > 1
     return [_table(gate, f"Twins on {gate.host}" if several else "Twins") for gate in gates]
 

@@ -1,6 +1,6 @@
-"""The chat server over its connections: which way to serve them is better, from how many on, and what each costs.
+"""Compare the modes of the chat server over the number of connections: which is better, from what number on, at what cost.
 
-Its series are told by their parameters `connections`, `mode` and `rate` (docs/protocol.md, metrics of the chat server).
+The parameters `connections`, `mode` and `rate` identify its series (docs/protocol.md, metrics of the chat server).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from regatta.stats.estimate import Interval
 from regatta.stats.multiplicity import holm
 from regatta.stats.ratios import welch_log_ratio
 
-#: `better` and `worse`: shown; `open`: not; `unknown`: no interval
+#: `better`, `worse`: significant; `open`: not significant; `unknown`: no interval
 ModeVerdict = Literal["better", "worse", "open", "unknown"]
 
 
 @dataclass(frozen=True)
 class ChatPlace(Place):
-    """What curves that are compared have in common. `benchmark`: without what the curves are told apart by."""
+    """The place that compared curves share. `benchmark`: without the parameters that identify curves."""
 
-    #: messages a second of each user; 0: a closed loop
+    #: messages per second and user; 0: a closed loop
     rate: float
 
 
 @dataclass(frozen=True)
 class ChatPoint:
-    """One number of connections. `values`: one an invocation, in the curve's unit, in order of time."""
+    """One number of connections. `values`: one per invocation, in the curve's unit, in time order."""
 
     connections: int
     cell_id: str
@@ -46,25 +46,25 @@ class ChatPoint:
 
 @dataclass(frozen=True)
 class ChatCurve:
-    """One metric of one way to serve, over the connections (ascending)."""
+    """One metric of one mode over the number of connections (ascending)."""
 
     place: ChatPlace
     #: `platform`, `virtual`, `selector`
     mode: str
     metric: str
-    #: of a latency its percentile, of a counter its space (`user`, `system`, `all`); "" for all others
+    #: percentile of a latency, space of a counter (`user`, `system`, `all`); "" for other metrics
     aspect: str
     unit: str
     points: tuple[ChatPoint, ...]
 
     def at(self, connections: int) -> ChatPoint | None:
-        """The point of so many connections."""
+        """Return the point at a number of connections."""
         return next((point for point in self.points if point.connections == connections), None)
 
 
 @dataclass(frozen=True)
 class ModeContrast:
-    """`metric` in `mode` over that in `base`, with as many connections."""
+    """Ratio of `metric` in `mode` to that in `base`, at the same number of connections."""
 
     place: ChatPlace
     connections: int
@@ -73,53 +73,54 @@ class ModeContrast:
     metric: str
     ratio: Interval
     p: float
-    #: p after Holm, over all contrasts of the answer
+    #: p adjusted over all contrasts of the answer (Holm)
     p_holm: float
     verdict: ModeVerdict
 
 
 @dataclass(frozen=True)
 class Chat:
-    """All that is known of chat servers; empty where none was measured."""
+    """The results for chat servers; empty if none was measured."""
 
     curves: tuple[ChatCurve, ...] = ()
     contrasts: tuple[ModeContrast, ...] = ()
-    #: host -> why hardware events were not counted there, and which where some were; none where all were
+    #: host -> reasons for missing hardware events, and the events if only some are missing; only such hosts
     uncounted: Mapping[str, str] = field(default_factory=dict)
-    #: cells that measure what another one measures, and are therefore in no curve; in words
+    #: descriptions of cells that repeat the measurement of another cell, and are therefore in no curve
     twice: tuple[str, ...] = ()
 
     @property
     def counting_hosts(self) -> frozenset[str]:
-        """Hosts with a hardware event that was counted."""
+        """Return the hosts with a counted hardware event."""
         return frozenset(curve.place.host for curve in self.curves if curve.aspect in ("user", "system"))
 
     @property
     def cell_ids(self) -> frozenset[str]:
-        """Cells that are spoken of."""
+        """Return the cells that the sentences cover."""
         return frozenset(point.cell_id for curve in self.curves for point in curve.points)
 
 
-#: in the order in which they are told
+#: in the order of sentences
 MODES = ("platform", "virtual", "selector")
-#: (mode, what it is compared with)
+#: (mode, base of the comparison)
 PAIRS = (("virtual", "platform"), ("selector", "platform"), ("selector", "virtual"))
-#: those that the first sentences of an answer tell
+#: the pairs in the first sentences of an answer
 HEADLINE_PAIRS = PAIRS[:2]
-#: (metric, aspect) by which modes are compared: in a closed loop server and client together decide how much is said, at a rate how
-#: late it is; the processor time for a message is the server's alone.
+#: (metric, aspect) that modes are compared by. In a closed loop, server and client together determine the messages
+#: delivered; at a fixed rate, they determine the latency. Processor time per message belongs to the server alone.
 DELIVERED, LATE, COST = ("delivered_rate", ""), ("latency", "99"), ("cpu_per_message", "")
 _OWN = {"connections", "mode", "rate"}
 _ASPECTS = {"percentile", "space"}
 
 
 def judge_chat(context: Context) -> Chat:
-    """Every series of a chat server over its connections, and its modes against each other.
+    """Return every series of a chat server over its connections, and compare its modes.
 
     Returns:
-        Curves in the order of the cells. Modes are compared at equal connections by the ratio of geometric means (Welch's t on
-        logs: they share no block): by messages delivered in a closed loop, by the latency's 99th percentile at a rate, and by the
-        server's processor time for a message. A difference is shown where it is still shown after Holm, over all of them.
+        Curves in cell order. Modes are compared at equal connections by the ratio of geometric means (Welch's t on
+        logarithms, because they share no block). Metrics are messages delivered in a closed loop, the 99th percentile of
+        latency at a rate, and the server's processor time per message. A difference is significant if it still is after
+        Holm over all of them.
     """
     groups: dict[tuple[ChatPlace, str, str, str, str], dict[int, CellAnswer]] = defaultdict(dict)
     twice: dict[str, None] = {}
@@ -147,15 +148,15 @@ def judge_chat(context: Context) -> Chat:
 
 
 def subjects(rate: float) -> tuple[tuple[str, str], ...]:
-    """Metrics and aspects by which modes are compared, the first one in the first sentences too."""
+    """Return the metrics and aspects that modes are compared by; the first is also in the first sentences."""
     return (DELIVERED if rate == 0 else LATE), COST
 
 
 def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Host -> what its records say of hardware events that were not counted: reasons, and of which events where some were.
+    """Return host -> reasons for missing hardware events from its records, with the events if only some are missing.
 
     Args:
-        connection: to the experiment's database.
+        connection: connection to the experiment's database.
     """
     rows = connection.execute(
         "select distinct host, json_extract(info, '$.counters') from last_attempts "
@@ -174,14 +175,14 @@ def why_uncounted(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 
 def _reason_words(reasons: Mapping[str, set[str]], whole: bool) -> str:
-    """`not supported`; where it is not all events, or not all for one reason, `not supported (iTLB-load-misses:k)`."""
+    """Return `not supported`, or `not supported (iTLB-load-misses:k)` for some events or several reasons."""
     if whole and len(reasons) == 1:
         return next(iter(reasons))
     return ", ".join(f"{reason} ({', '.join(sorted(names))})" for reason, names in sorted(reasons.items()))
 
 
 def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:
-    """Place, mode, metric, aspect and unit of a series of a chat server; None for any other."""
+    """Return place, mode, metric, aspect and unit of a series of a chat server; None for other series."""
     given = cell.parameters
     connections, mode, rate = given.get("connections"), given.get("mode"), given.get("rate")
     others = set(given) - _OWN
@@ -197,7 +198,7 @@ def _key(cell: CellAnswer) -> tuple[ChatPlace, str, str, str, str] | None:
 
 
 def _kind(label: str) -> str:
-    """`chat/chat:short seconds=3` of `chat/chat:short connections=20 mode=virtual seconds=3`."""
+    """Return `chat/chat:short seconds=3` for `chat/chat:short connections=20 mode=virtual seconds=3`."""
     return " ".join(part for part in label.split(" ") if part.partition("=")[0] not in _OWN)
 
 

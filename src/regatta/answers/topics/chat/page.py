@@ -1,4 +1,4 @@
-"""The topic of the chat server: what more connections cost, after the figures of Luo and John's slides on VolanoMark.
+"""The section of the chat server: the cost of more connections, after the figures of Luo and John on VolanoMark.
 
 Source: Luo and John, "Performance impact of multithreaded Java server applications", University of Texas at Austin (2001).
 """
@@ -26,7 +26,7 @@ from regatta.figures.section import Section, Table
 from regatta.figures.text import ABSENT, joined, show_heap, show_interval, show_p, show_percent
 from regatta.host.units import UNITS
 
-#: From this ratio of the most to the fewest connections on, they are on a logarithmic axis.
+#: From this ratio of most to fewest connections, the axis is logarithmic.
 _LOG_CONNECTIONS = 8.0
 _SPACES = (("user", "user"), ("system", "OS"), ("all", "overall"))
 
@@ -38,7 +38,7 @@ def _by_space(metric: str, title: str) -> list[_Wanted]:
     return [(metric, space, f"{title}, {words}") for space, words in _SPACES]
 
 
-#: title of a group -> its figures, in the order of the page; what was not measured is left out
+#: title of a group -> its figures, in page order; figures without data are omitted
 _GROUPS: dict[str, list[_Wanted]] = {
     "Messages a second": [("delivered_rate", "", "messages delivered a second")],
     "Latency": [
@@ -90,7 +90,7 @@ _GROUPS: dict[str, list[_Wanted]] = {
 
 
 def chat_section(chat: Chat, view: View) -> Section | None:
-    """The slides' figures over the number of connections, a line for each mode and configuration; None without a chat server."""
+    """Return the figures over the number of connections, one line per mode and configuration; None without a chat server."""
     if not chat.curves:
         return None
     return Section(
@@ -108,7 +108,7 @@ def chat_section(chat: Chat, view: View) -> Section | None:
 
 
 def _groups(chat: Chat) -> list[Group]:
-    """Figures of each host and rate, at most `MOST_LINES` lines in one."""
+    """Return the figures of each host and rate, with at most `MOST_LINES` lines each."""
     parts: dict[tuple[str, float], list[ChatCurve]] = {}
     for curve in chat.curves:
         parts.setdefault((curve.place.host, curve.place.rate), []).append(curve)
@@ -162,7 +162,7 @@ def _figure(title: str, curves: Sequence[ChatCurve]) -> Figure | None:
 
 
 def _line_name(curve: ChatCurve, among: Sequence[ChatCurve], heaps: bool) -> str:
-    """`virtual temurin-21`: the collector only where there are several."""
+    """Return `virtual temurin-21`; with the collector only if there are several."""
     place = curve.place
     alone = len({(c.place.collector, c.place.modifiers) for c in among}) == 1
     runtimes = len({c.place.runtime for c in among}) > 1
@@ -182,7 +182,7 @@ def _point(point: ChatPoint, curve: ChatCurve) -> Point:
 
 
 def _connections_axis(counts: Sequence[int]) -> dict[str, Any]:
-    """The axis of connections (ascending), ticked where something was measured."""
+    """Return the axis of connections (ascending), with ticks at the measured values."""
     low, high = counts[0], counts[-1]
     log = high / low > _LOG_CONNECTIONS
     ends = [math.log10(low), math.log10(high)] if log else [low, high]
@@ -198,7 +198,7 @@ def _connections_axis(counts: Sequence[int]) -> dict[str, Any]:
 
 
 def chat_tables(chat: Chat, view: View) -> list[Table]:
-    """The mode against another at each number of connections."""
+    """Return the comparisons of modes at each number of connections."""
     rates = len({contrast.place.rate for contrast in chat.contrasts}) > 1
     kinds = len({contrast.place.benchmark for contrast in chat.contrasts}) > 1
     rows = [

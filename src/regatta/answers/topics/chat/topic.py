@@ -1,4 +1,4 @@
-"""A chat server over its connections."""
+"""The topic of the chat server over its connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regatta.answers.topics.chat.words import chat_words, first_words
 
 
 def _document(chat: Chat) -> dict[str, Any]:
-    """The modes against each other; the curves are among the cells."""
+    """Return the comparisons of modes; the curves are among the cells."""
     contrasts = plain(chat.contrasts)
     for contrast in contrasts:
         del contrast["place"]["platform"]

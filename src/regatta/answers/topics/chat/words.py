@@ -1,4 +1,4 @@
-"""What is said aloud of a chat server: from how many connections on one way to serve beats another, by how much, and at what cost."""
+"""Describe the chat server: from how many connections one mode beats another, by how much, and at what cost."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from regatta.answers.topics.chat.compute import (
 from regatta.answers.words import listed, measured
 from regatta.figures.text import show_interval
 
-#: below this share of its processors, a server waits for others much of the time
+#: below this share of its processors, a server often waits for other processes
 _BUSY = 0.8
-#: from this share of a window on, the JIT's own work matters
+#: from this share of a window, the JIT compiler distorts the result
 _COMPILING = 0.1
 #: the server's share of its processors
 SHARE = "cpu_share"
 _ALL_EVENTS = "hardware events (CPI, instructions, cache, TLB and branch misses)"
-#: metric by which modes are compared -> what it is
+#: metric that modes are compared by -> its description
 SUBJECTS = {
     DELIVERED[0]: "messages delivered a second",
     LATE[0]: "latency, 99th percentile",
@@ -36,12 +36,12 @@ _NAMES = {"platform": "platform threads", "virtual": "virtual threads", "selecto
 
 
 def mode_name(mode: str) -> str:
-    """`virtual threads`."""
+    """Return `virtual threads`."""
     return _NAMES.get(mode, mode)
 
 
 def chat_words(chat: Chat) -> tuple[str, ...]:
-    """Sentences on which mode is better where, what a message costs, and what was not counted; none without a chat server."""
+    """Describe which mode is better, the cost per message, and missing events; empty without a chat server."""
     several = _several(chat)
     return (
         *(words for metric in _metrics(chat) for words in mode_words(chat, PAIRS, metric)),
@@ -56,17 +56,19 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
 
 
 def first_words(chat: Chat) -> tuple[str, ...]:
-    """What the first sentences of an answer say: the modes against platform threads, first by what a message costs the server."""
+    """Return the first sentences of an answer: modes against platform threads, starting with the server's cost per
+    message.
+    """
     return tuple(words for metric in _metrics(chat) for words in mode_words(chat, HEADLINE_PAIRS, metric))
 
 
 def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tuple[str, ...]:
-    """One sentence for each pair of modes and place: from how many connections on which beats the other, and by how much.
+    """Return one sentence per pair of modes and place: from how many connections one is better, and by how much.
 
     Args:
         chat: see `regatta.answers.topics.chat.compute`.
-        pairs: of a mode and what it is compared with.
-        metric: by which they are compared.
+        pairs: each mode with its base.
+        metric: metric of the comparison.
     """
     sentences = []
     for mode, base in pairs:
@@ -80,7 +82,7 @@ def mode_words(chat: Chat, pairs: Sequence[tuple[str, str]], metric: str) -> tup
 
 
 def _metrics(chat: Chat) -> list[str]:
-    """By which modes are compared; first what is the server's alone."""
+    """Return the metrics that modes are compared by; those of the server alone come first."""
     return [
         metric for metric, _ in (COST, DELIVERED, LATE) if any(c.metric == metric for c in chat.contrasts)
     ]
@@ -95,7 +97,7 @@ def _several(chat: Chat) -> bool:
 
 
 def _told(chat: Chat, place: ChatPlace) -> tuple[str, str]:
-    """What a sentence on a place begins and ends with: of benchmark, heap and host only what tells it from other places."""
+    """Return start and end of a sentence on a place, with the benchmark, heap and host that distinguish it."""
     places = _places(chat)
     parts = [place.configuration]
     if len({other.benchmark for other in places}) > 1:
@@ -107,7 +109,7 @@ def _told(chat: Chat, place: ChatPlace) -> tuple[str, str]:
 
 
 def _idle(chat: Chat, contrasts: Sequence[ModeContrast]) -> str:
-    """What keeps a claim on the messages delivered from being one on the server: it had processors to spare."""
+    """Warn that messages delivered do not measure the server alone, if its processors were not fully used."""
     claimed = {c.connections for c in contrasts if c.verdict in ("better", "worse")}
     first = contrasts[0]
     shares = [
@@ -145,7 +147,7 @@ def _compared(contrasts: Sequence[ModeContrast], where: str) -> str:
 
 
 def _costs(chat: Chat, place: ChatPlace) -> list[str]:
-    """What a message costs the server with the most connections, and its client; each figure with its interval, or not at all."""
+    """Return server and client cost per message at the most connections; each figure with its interval, else omitted."""
     mine = [curve for curve in chat.curves if curve.place == place and curve.metric in _COSTS]
     most = max((point.connections for curve in mine for point in curve.points), default=0)
     parts = []
@@ -165,7 +167,7 @@ def _costs(chat: Chat, place: ChatPlace) -> list[str]:
 
 
 def _compiling(chat: Chat, place: ChatPlace) -> list[str]:
-    """Where the JIT was at work in the windows, so that a message costs more than it will later."""
+    """Report windows in which the JIT compiler was active, so that messages cost more than later."""
     curves = {(c.mode, c.metric): c for c in chat.curves if c.place == place and not c.aspect}
     shares = {}
     for mode in _NAMES:
@@ -186,7 +188,7 @@ def _compiling(chat: Chat, place: ChatPlace) -> list[str]:
     ]
 
 
-#: metric -> what is said of it
+#: metric -> its description
 _COSTS = {
     "cpu_user_per_message": "of user time",
     "cpu_system_per_message": "of system time",

@@ -1,4 +1,4 @@
-"""What each collector costs at least, in time and in processor time, from what is measured beside the pauses."""
+"""Compute lower bounds on the cost of each collector, in elapsed and processor time, from measurements with pauses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from regatta.host.values.experiment import Heap
 from regatta.stats.estimate import NAN, Floats, Interval
 from regatta.stats.overhead import lower_bound_overheads
 
-#: time that passes, or time that processors work
+#: elapsed time or processor time
 Resource = Literal["wall", "cpu"]
 
 RESOURCES: tuple[Resource, ...] = ("wall", "cpu")
@@ -24,9 +24,9 @@ RESOURCES: tuple[Resource, ...] = ("wall", "cpu")
 
 @dataclass(frozen=True)
 class DistilledCost:
-    """The smallest mean cost, over collectors and heaps, that remains without what is surely the collector's.
+    """The smallest mean cost over collectors and heaps, without the pauses of the collector.
 
-    `collector` and `heap`: of the cell that is cheapest so.
+    `collector`, `heap`: the cell with the smallest cost.
     """
 
     place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", "modifiers")})
@@ -39,7 +39,9 @@ class DistilledCost:
 
 @dataclass(frozen=True)
 class Overhead:
-    """Mean total cost of one cell over the distilled cost of its benchmark, host, runtime and modifiers: a lower bound."""
+    """Ratio of a cell's mean total cost to the distilled cost of its benchmark, host, runtime and modifiers: a lower
+    bound.
+    """
 
     cell_id: str
     place: Place = field(
@@ -55,25 +57,25 @@ class Overhead:
 
 @dataclass(frozen=True)
 class Overheads:
-    """All of an experiment; empty where no program tells how long its collector paused."""
+    """The overheads of an experiment; empty if no program reports its pauses."""
 
     distilled: tuple[DistilledCost, ...] = ()
     overheads: tuple[Overhead, ...] = ()
 
 
-#: resource -> the metric that is its total
+#: resource -> metric of its total
 _TOTALS: dict[Resource, str] = {"wall": "elapsed", "cpu": "cpu"}
-#: What is surely the collector's. Of processor time too: while all threads of the program stand still at least one of
-#: the collector's works, and how many more do is not known.
+#: Cost that certainly belongs to the collector, also in processor time: during a pause at least one collector thread
+#: works; the number of further threads is unknown.
 _PAUSED = "gc_time"
 _PLAIN = ("", '{"phase":"stable"}')
 
 
 def judge_overheads(context: Context) -> Overheads:
-    """Lower-bound overheads of every benchmark, host, runtime and modifiers with two cells or more.
+    """Return the lower-bound overheads of every benchmark, host, runtime and modifiers with at least two cells.
 
     Returns:
-        Distilled costs and overheads, in the order of the plan; none where no cell of a group reports `gc_time`.
+        Distilled costs and overheads, in plan order; empty for a group without a cell that reports `gc_time`.
     """
     distilled: list[DistilledCost] = []
     overheads: list[Overhead] = []
@@ -88,9 +90,9 @@ def judge_overheads(context: Context) -> Overheads:
 
 
 def plain_series(samples: Samples, cell: PlannedCell, metric: str) -> Series | None:
-    """The series of a metric that has no parameters and a unit of time; None where there is none.
+    """Return the series of a metric without parameters and with a unit of time; None if there is none.
 
-    Where the first and the later iterations are told apart, it is that of the later ones.
+    If first and later iterations are separate, return that of the later ones.
     """
     for series in samples.series.get(cell.number, ()):
         if series.metric == metric and series.parameters_text in _PLAIN and UNITS[series.unit][0] == "time":
@@ -99,7 +101,7 @@ def plain_series(samples: Samples, cell: PlannedCell, metric: str) -> Series | N
 
 
 def collector_groups(cells: Sequence[PlannedCell]) -> list[list[PlannedCell]]:
-    """Cells that do the same work on one machine and JVM, with several collectors or heaps; in the order of the plan."""
+    """Group cells with the same work on one machine and JVM, with several collectors or heaps; in plan order."""
     groups: dict[Place, list[PlannedCell]] = {}
     for cell in cells:
         if cell.place.collector:
@@ -136,7 +138,9 @@ def _judge(
 
 
 def _by_round(series: Series | None) -> dict[int, float]:
-    """Round -> value in s. A cell has one invocation a round, and what disturbs a round disturbs its cells together."""
+    """Return round -> value in s. Each cell has one invocation per round, and disturbances of a round are common to its
+    cells.
+    """
     if series is None:
         return {}
     factor = UNITS[series.unit][1]
@@ -144,7 +148,7 @@ def _by_round(series: Series | None) -> dict[int, float]:
 
 
 def _table(rounds: Sequence[int], columns: Sequence[dict[int, float]]) -> Floats:
-    """Shape (rounds, cells); NaN where there is no value."""
+    """Return shape (rounds, cells); NaN for missing values."""
     return np.array(
         [[column.get(key, NAN) for column in columns] for key in rounds], dtype=np.float64
     ).reshape(len(rounds), len(columns))

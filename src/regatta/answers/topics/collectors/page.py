@@ -1,4 +1,4 @@
-"""The topic of collectors: what each costs at least, against the heap, and how long it stops the world."""
+"""The section of collectors: lower-bound overhead over the heap, and pauses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Cells = Mapping[tuple[str, str], CellAnswer]
 
 
 def collectors_section(found: Overheads, view: View) -> Section | None:
-    """Lower-bound overheads and pauses; None where no program tells how long its collector paused."""
+    """Return lower-bound overheads and pauses; None if no program reports its pauses."""
     cells: dict[tuple[str, str], CellAnswer] = {}
     for cell in view.answer.cells:
         cells.setdefault((cell.place.host, cell.cell_id), cell)
@@ -50,7 +50,7 @@ def collectors_section(found: Overheads, view: View) -> Section | None:
 
 
 def _overhead_groups(overheads: Overheads, cells: _Cells, looks: Looks) -> list[Group]:
-    """One group a benchmark and host, with a figure for each runtime with modifiers, and resource."""
+    """Return one group per benchmark and host, with one figure per runtime with modifiers, and resource."""
     hosts = {one.place.host for one in overheads.overheads}
     places: dict[tuple[str, str], dict[tuple[str, str, Resource], list[Overhead]]] = {}
     for one in overheads.overheads:
@@ -130,7 +130,7 @@ def _pause_groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
 
 
 def collectors_tables(overheads: Overheads, view: View) -> list[Table]:
-    """One table a benchmark: overhead of time and of processor time."""
+    """Return one table per benchmark: overhead of elapsed time and of processor time."""
     columns = ("host", "runtime", "heap", "collector", "n", "time", "interval", "processor time", "interval")
     found: dict[tuple[str, str, str], dict[Resource, Overhead]] = {}
     for one in overheads.overheads:

@@ -1,4 +1,4 @@
-"""What collectors cost at least, and how long they stop the world."""
+"""The topic of collectors: lower-bound overhead and pauses."""
 
 from __future__ import annotations
 

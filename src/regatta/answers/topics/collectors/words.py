@@ -1,4 +1,4 @@
-"""What is said aloud of collectors: what each costs at least, how long it stops the world, how long requests wait."""
+"""Describe collectors: lower-bound overhead, pauses, and latency of requests."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from regatta.figures.text import show_quantity
 from regatta.host.values.experiment import Heap, Scalar
 from regatta.stats.estimate import Interval
 
-#: with more heaps than this only the smallest, one in the middle and the largest are spoken of
+#: with more heaps, sentences cover only the smallest, a middle one and the largest
 _FEW_HEAPS = 3
-#: where a single heap is spoken of, it is the one next to this factor
+#: target heap factor of sentences about a single heap
 _USUAL_FACTOR = 2.0
 _COST = {"wall": "time", "cpu": "processor time"}
-#: the window and the percentile that are spoken of; the figures show the others
+#: window and percentile of the sentences; figures show the others
 _WINDOW, _PERCENTILE = "100 ms", 99.0
 
 Key = tuple[str, str]
@@ -28,7 +28,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Sources:
-    """What is looked up for a sentence: by host and cell id."""
+    """Lookup tables for sentences, by host and cell id."""
 
     overheads: Mapping[tuple[str, str, Resource], Overhead]
     series: Mapping[Key, list[CellAnswer]]
@@ -38,13 +38,13 @@ class _Sources:
 def collector_words(
     overheads: Overheads, samples: Samples, answers: Sequence[CellAnswer], names: Names
 ) -> tuple[str, ...]:
-    """Sentences on the collectors of each benchmark, host, runtime and modifiers, in the order of the plan.
+    """Describe the collectors of each benchmark, host, runtime and modifiers, in plan order.
 
     Args:
         overheads: see `regatta.answers.topics.collectors.compute`.
-        samples: of the experiment; its cells are named.
-        answers: estimates of the same cells; their `gc_pause` and `latency` by percentile are spoken of.
-        names: for the sentences.
+        samples: samples of the experiment, for the names of cells.
+        answers: estimates of the same cells; their `gc_pause` and `latency` percentiles are described.
+        names: names for the sentences.
     """
     series: dict[Key, list[CellAnswer]] = {}
     for answer in answers:
@@ -139,7 +139,7 @@ def _latency_at(kind: str, window: str) -> Callable[[CellAnswer], bool]:
 
 
 def _parameters(one: CellAnswer) -> dict[str, Scalar]:
-    """Its parameters; of first and later iterations told apart, those of the later ones count."""
+    """Return its parameters; if first and later iterations are separate, those of the later ones."""
     return {name: value for name, value in one.parameters.items() if (name, value) != ("phase", "stable")}
 
 

@@ -1,4 +1,4 @@
-"""Every comparison with the baseline, among many."""
+"""The topic of comparisons: every comparison with the baseline, with adjustments."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _COLUMNS = (
     "host", "benchmark", "heap", "alternative / baseline", "metric", "n", "ratio", "interval", "p", "p (Holm)", "simultaneous (Dunnett)",
     "matters", "method", "note",
 )  # fmt: skip
-#: more rows than this belong into a file: `regatta analyze --csv`
+#: longer tables belong in a file: `regatta analyze --csv`
 _ROWS_AT_MOST = 400
 
 
 def comparisons_section(_: None, view: View) -> Section | None:
-    """How to read the table; None with fewer than two comparisons."""
+    """Explain how to read the table; None with fewer than two comparisons."""
     answer = view.answer
     if len(answer.comparisons) < 2:
         return None
@@ -40,7 +40,7 @@ def comparisons_section(_: None, view: View) -> Section | None:
 
 
 def comparisons_tables(_: None, view: View) -> list[Table]:
-    """Every comparison by itself, among its siblings, and among all."""
+    """Return every comparison: unadjusted, simultaneous with the same baseline, and adjusted over all."""
     comparisons, theta = view.answer.comparisons, view.answer.theta_percent
     methods = sorted({one.ratio.method for one in comparisons})
     rows = [_row(one, view, len(methods) > 1) for one in comparisons[:_ROWS_AT_MOST]]

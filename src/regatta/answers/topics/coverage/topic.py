@@ -1,4 +1,4 @@
-"""What ran at all: how many cells completed, and which combinations are not possible, in the words of who refused them."""
+"""The topic of coverage: the number of completed cells, and the impossible combinations with the reasons reported."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from regatta.answers.result import CellAnswer, Failure
 from regatta.answers.topic import Lead, Topic, Words
 from regatta.answers.words import counted, listed
 
-#: names of programs, runtimes or configurations in one sentence; more are counted
+#: names of programs, runtimes or configurations in one sentence; with more, their number
 _NAMED = 6
 _REASON_CHARACTERS = 160
-#: statuses of an invocation that came to its right end, on however busy a machine
+#: statuses of completed invocations, including those on a busy machine
 _COMPLETED = ("ok", "perturbed")
 
 
 def coverage_words(
     cells: Sequence[CellAnswer], failures: Sequence[Failure], impossible: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Say which cells completed and which combinations cannot be; nothing where everything planned could be and did.
+    """Report completed cells and impossible combinations; empty if everything planned is possible and completed.
 
     Args:
-        cells: of the answer, every series of them.
-        failures: of the answer.
-        impossible: label of a cell and the reason, of those that cannot exist.
+        cells: all series of the answer.
+        failures: failures of the answer.
+        impossible: (label, reason) of cells that cannot exist.
     """
     if not (impossible or failures):
         return ()
@@ -47,7 +47,7 @@ def coverage_words(
 
 
 def _impossible(labels: Sequence[str], reason: str) -> str:
-    """`javac on temurin-17 and temurin-21 (12 cells): no module jdk.compiler`."""
+    """Return `javac on temurin-17 and temurin-21 (12 cells): no module jdk.compiler`."""
     parts = [label.split(" · ") for label in labels]
     benchmarks = list(dict.fromkeys(part[0] for part in parts))
     where = _configurations(list(dict.fromkeys(part[1] for part in parts if len(part) > 1)))
@@ -58,7 +58,7 @@ def _impossible(labels: Sequence[str], reason: str) -> str:
 
 
 def _configurations(names: Sequence[str]) -> str:
-    """Runtimes alone where each of them is named with all the same collectors and modifiers."""
+    """Return only the runtimes if all have the same collectors and modifiers."""
     split = [name.partition(" ") for name in names]
     runtimes = list(dict.fromkeys(runtime for runtime, _, _ in split))
     rest = {others for _, _, others in split}
@@ -71,7 +71,7 @@ def _named(names: Sequence[str], what: str) -> str:
 
 
 def _headline(sentences: Sequence[str], context: Context, _: Lead) -> Sequence[str] | None:
-    """All that is said where no cell was to run twice: one number each says nothing of which is faster."""
+    """Replace the first sentences if each cell runs once: single values do not show which is faster."""
     once = all(cell.planned - cell.discarded_rounds <= 1 for cell in context.samples.cells)
     return sentences if sentences and once else None
 

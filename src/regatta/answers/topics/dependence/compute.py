@@ -1,4 +1,4 @@
-"""Do invocations depend on those before them? A drifting or warming machine makes neighbours alike."""
+"""Test whether invocations depend on previous ones. On a drifting or warming machine, neighbours are similar."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from regatta.stats.proportion import too_often_p
 
 @dataclass(frozen=True)
 class Dependence:
-    """The lag-1 autocorrelation of one cell's values in the order of time; NaN with a reason when undefined."""
+    """The lag-1 autocorrelation of one cell's values in time order; NaN with a reason if undefined."""
 
     host: str
     cell_id: str
-    #: the cell, as a person names it
+    #: readable name of the cell
     place: str
     metric: str
     parameters: Mapping[str, Scalar]
@@ -31,27 +31,27 @@ class Dependence:
     )
 
 
-#: so many cells beyond the limits, were all independent, in less than one experiment of a hundred
+#: significance level for the number of cells beyond the limits if all were independent
 _SIGNIFICANT = 0.01
 
 
 def dependences(cells: Sequence[CellAnswer], level: float) -> tuple[Dependence, ...]:
-    """The lag-1 autocorrelation of each cell's values in the order of time.
+    """Compute the lag-1 autocorrelation of each cell's values in time order.
 
     Args:
-        cells: of the answer. Of a cell with several metrics or sets of parameters the first is taken, which is what is
-            compared: those of one process share its luck.
+        cells: cells of the answer. Of a cell with several metrics or sets of parameters only the first, compared one
+            counts, because those of one process are not independent.
         level: probability of the limits, between 0 and 1.
 
     Returns:
-        One a cell, in the order of the plan.
+        One per cell, in plan order.
     """
     first = {(cell.place.host, cell.cell_id): cell for cell in reversed(cells)}
     return tuple(_of(cell, level) for cell in reversed(first.values()))
 
 
 def dependence_words(found: Sequence[Dependence], level: float) -> tuple[str, ...]:
-    """What a reader must know of it; nothing where no cell has enough values."""
+    """Describe the result; empty if no cell has enough values."""
     defined = [one for one in found if math.isfinite(one.lag_1.autocorrelation)]
     if not defined:
         return ()

@@ -1,4 +1,4 @@
-"""Run sequence and lag plot: does an invocation resemble the one before it?"""
+"""The section of dependence: run sequence and lag plot of the invocations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from regatta.figures.text import ABSENT, shorten, show_percent, significant, tid
 _ROW_PX = 64
 _FRAME_PX = 78
 _LAG_PX = 340
-#: A row's values reach this far above and below its middle, in rows.
+#: Distance of a row's extreme values from its middle, in rows.
 _REACH = 0.3
 _COLUMNS = ("cell", "n", "lag-1 autocorrelation", "limits", "")
 
@@ -27,7 +27,7 @@ Found = Mapping[tuple[str, str], Dependence]
 
 
 def dependence_section(dependences: Sequence[Dependence], view: View) -> Section | None:
-    """Each cell's invocations in their sequence, and each against the one before it."""
+    """Return each cell's invocations in sequence, and each over the previous one."""
     found = {(one.host, one.cell_id): one for one in dependences}
     groups = [group for panel in view.panels if (group := _group(panel, found, view.looks)) is not None]
     if not groups:
@@ -45,7 +45,7 @@ def dependence_section(dependences: Sequence[Dependence], view: View) -> Section
 
 
 def dependence_tables(dependences: Sequence[Dependence], view: View) -> list[Table]:
-    """The lag-1 autocorrelation of each cell."""
+    """Return the lag-1 autocorrelation of each cell."""
     rows: list[tuple[str, ...]] = [
         (
             one.place + view.host(one.host, ", on "),
@@ -80,13 +80,13 @@ def _titled(where: str, what: str) -> str:
 
 
 def _judged(cell: CellAnswer, found: Found) -> bool:
-    """Whether it is this metric, and not another of the same cell, whose dependence the answer has."""
+    """Return whether the answer has the dependence of this metric, not of another metric of the cell."""
     one = found.get((cell.place.host, cell.cell_id))
     return one is not None and (one.metric, dict(one.parameters)) == (cell.metric, dict(cell.parameters))
 
 
 def _relative(cell: CellAnswer) -> list[float]:
-    """The values in the order of time over their mean; none where that says nothing."""
+    """Return the values in time order relative to their mean; empty if the ratio is meaningless."""
     values = [sample.value for sample in cell.samples]
     if len(values) < 2 or not all(math.isfinite(value) for value in values):
         return []

@@ -1,4 +1,4 @@
-"""Whether invocations depend on those before them."""
+"""The topic of dependence of invocations on previous ones."""
 
 from __future__ import annotations
 

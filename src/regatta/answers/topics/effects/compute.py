@@ -1,4 +1,4 @@
-"""Which factor explains how much: analysis of variance over a whole experiment, on logarithms."""
+"""Compute how much each factor explains: ANOVA over a whole experiment, on logarithms."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from regatta.stats.intervals import why_no_logs
 
 @dataclass(frozen=True)
 class EffectTable:
-    """Analysis of variance of the logarithms of one metric over all crossed factors that have several levels."""
+    """ANOVA of the logarithms of one metric over all crossed factors with several levels."""
 
     metric: str
-    #: factor -> its levels, in the order of the plan
+    #: factor -> its levels, in plan order
     factors: tuple[tuple[str, tuple[str, ...]], ...]
     #: type of the sums of squares: 1, 2 or 3
     kind: int
-    #: factors in the highest interaction of the model
+    #: number of factors in the highest interaction of the model
     order: int
     found: FactorialAnova = field(metadata={INLINED: ("rows", "df_error", "ss_error", "n", "method")})
     words: tuple[str, ...]
     reason: str = ""
-    #: whose hosts these are; "" where the experiment has one platform
+    #: platform of its hosts; "" in an experiment with one platform
     platform: str = ""
 
 
@@ -48,17 +48,17 @@ class Effects:
 
 
 KINDS = (1, 2, 3)
-#: so many factors are crossed in full; with more, interactions of two are enough to read
+#: maximum number of factors for the full model; with more, only interactions of two factors are readable
 _CROSSED_IN_FULL = 3
-#: Unequally filled combinations cost some terms² x combinations x parameters² operations: so many take a second or two.
+#: Unbalanced combinations cost about terms² x combinations x parameters² operations: this many take 1 to 2 seconds.
 _DEAREST = 2e10
-#: of a table, the interactions that are told in words
+#: maximum number of interactions per table in sentences
 _INTERACTIONS_TOLD = 3
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Series that stand in one table, and the levels of the factors that vary."""
+    """Series of one table, and the levels of the factors that vary."""
 
     metric: str
     series: list[Series]
@@ -66,22 +66,23 @@ class _Part:
 
     @property
     def sizes(self) -> list[int]:
-        """How many levels each factor has."""
+        """Return the number of levels of each factor."""
         return [len(set(levels)) for _, levels in self.factors]
 
     @property
     def balanced(self) -> bool:
-        """Is every combination of levels measured equally often?"""
+        """Return whether all combinations of levels have equally many values."""
         same = len({len(one.values) for one in self.series}) == 1
         return same and len(self.series) == math.prod(self.sizes)
 
 
 def judge_effects(context: Context) -> Effects:
-    """One table for each metric that is compared and each platform, Java and native programs apart.
+    """Return one table per compared metric and platform, with separate tables for Java and native programs.
 
     Returns:
-        Beside what `judge_manovas` gives, tables of at least two factors with at least two levels, over benchmark (with its parameters), heap, collector, runtime,
-        modifiers and host. What cannot be estimated, because combinations are missing, is NaN with a reason.
+        The result of `judge_manovas`, and tables of at least two factors with at least two levels. Factors are benchmark
+        (with its parameters), heap, collector, runtime, modifiers and host. Values that missing combinations make
+        undefined are NaN with a reason.
     """
     samples, level = context.samples, context.facts.level
     groups: dict[tuple[str, str, str, bool], list[Series]] = {}
@@ -104,13 +105,13 @@ def judge_effects(context: Context) -> Effects:
 
 
 def effect_words(effects: Effects) -> tuple[str, ...]:
-    """All sentences on what explains how much."""
+    """Return all sentences on the explained variation."""
     words = [sentence for table in effects.tables for sentence in table.words]
     return (*words, *manova_words(effects.manovas))
 
 
 def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
-    """Names and, for each series, the level, of the factors that have at least two."""
+    """Return names of the factors with at least two levels, and the level of each series."""
     several = (
         ("benchmark", [_benchmark(one) for one in series]),
         ("heap", [_heap(one.cell) for one in series]),
@@ -123,9 +124,9 @@ def _factors(series: Sequence[Series]) -> list[tuple[str, list[str]]]:
 
 
 def _one_a_process(own: Sequence[Series]) -> list[Series]:
-    """One number an invocation: what one process measures at several settings shares its luck, and counts once.
+    """Reduce to one value per invocation: values of one process at several settings are not independent, and count once.
 
-    Of replay compilation that is the stable phase, of other parameters the geometric mean over them.
+    With replay compilation this is the stable phase; with other parameters, the geometric mean over them.
     """
     stable = [series for series in own if series.parameters.get("phase") == "stable"]
     own = stable or list(own)
@@ -189,9 +190,9 @@ def _table(part: _Part, kind: int, level: float) -> EffectTable:
 
 
 def _cost(part: _Part, order: int) -> float:
-    """Operations of a fit that cannot go by sums over groups."""
+    """Return the number of operations of a fit that is not possible by sums over groups."""
     terms = [term for size in range(1, order + 1) for term in combinations(part.sizes, size)]
-    # All factors together give every combination a mean of its own, which needs no columns.
+    # The interaction of all factors gives each combination a separate mean, which needs no columns.
     parameters = sum(math.prod(size - 1 for size in term) for term in terms if len(term) < len(part.sizes))
     return len(terms) ** 2 / 2 * len(part.series) * parameters**2
 
@@ -246,7 +247,7 @@ def _words(
 
 
 def _interactions(rows: Sequence[FactorialRow], df_error: int, level: float) -> list[str]:
-    """The strongest interactions of two factors that are shown."""
+    """Return the strongest significant interactions of two factors."""
     shown = [row for row in rows if row.source.count(":") == 1 and row.p < 1.0 - level]
     shown.sort(key=lambda row: -row.eta2_partial)
     sentences = []
@@ -261,7 +262,7 @@ def _interactions(rows: Sequence[FactorialRow], df_error: int, level: float) -> 
 
 
 def _percent(share: float) -> str:
-    """A share as per cent; never 100 where something is left."""
+    """Format a share as percent; never 100 if a remainder exists."""
     percent = 100.0 * share
     if 99.5 <= percent < 100.0:
         return f"{math.floor(percent * 100) / 100:.2f}"

@@ -1,4 +1,4 @@
-"""All benchmarks at once: do the collectors differ in any of them?"""
+"""Test all benchmarks together: do the collectors differ in any of them?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from regatta.stats.manova import ManovaStatistic, manova
 
 @dataclass(frozen=True)
 class ManovaRow:
-    """One statistic with its approximation by F."""
+    """One statistic with its F approximation."""
 
     statistic: str
     found: ManovaStatistic = field(metadata={INLINED: ("value", "f", "df_between", "df_error", "p")})
@@ -28,38 +28,39 @@ class ManovaRow:
 
 @dataclass(frozen=True)
 class Manova:
-    """All benchmarks of one host, runtime, modifiers and heap at once: do the collectors differ in any?"""
+    """MANOVA over all benchmarks of one host, runtime, modifiers and heap: do the collectors differ in any?"""
 
     place: Place = field(metadata={INLINED: ("host", "runtime", "modifiers", *HEAP)})
     metric: str
     factor: str
     groups: tuple[str, ...]
     benchmarks: tuple[str, ...]
-    #: rounds in which a collector was measured on all benchmarks, over all collectors
+    #: total number of rounds, over all collectors, in which a collector was measured on all benchmarks
     n: int
     rows: tuple[ManovaRow, ...]
     words: str
     reason: str = ""
 
 
-#: one response is an analysis of variance
+#: with one response, ANOVA applies
 _LEAST_BENCHMARKS = 2
-#: more than these are told in one sentence
+#: more of them are summarized in one sentence
 _FEW = 3
 _TITLES = {"wilks": "Wilks", "pillai": "Pillai", "hotelling_lawley": "Hotelling and Lawley", "roy": "Roy"}
 
 
 def judge_manovas(samples: Samples, names: Names, level: float) -> list[Manova]:
-    """One for each host, runtime, modifiers and heap setting with at least two collectors and two benchmarks.
+    """Return one MANOVA per host, runtime, modifiers and heap with at least two collectors and two benchmarks.
 
     Args:
-        samples: of the experiment. A benchmark is one response, the logarithm of its metric; one that has many settings is none.
-        names: for the sentences.
-        level: confidence at which a difference counts as shown, between 0 and 1.
+        samples: samples of the experiment. A response is the logarithm of a benchmark's metric; benchmarks with many
+            settings are excluded.
+        names: names for the sentences.
+        level: confidence level of the significance tests, between 0 and 1.
 
     Returns:
-        In the order of the plan. A row is a round in which a collector was measured on every benchmark; NaN with a reason where
-        there are too few.
+        In plan order. A row is a round in which a collector was measured on every benchmark; NaN with a reason with too
+        few rows.
     """
     groups: dict[tuple[object, ...], list[PlannedCell]] = {}
     for cell in samples.cells:
@@ -71,7 +72,7 @@ def judge_manovas(samples: Samples, names: Names, level: float) -> list[Manova]:
 
 
 def manova_words(found: Sequence[Manova]) -> tuple[str, ...]:
-    """The sentences of a few; of many, in how many a difference is shown."""
+    """Return the sentences of a few results, or count the significant ones of many."""
     if len(found) <= _FEW:
         return tuple(one.words for one in found)
     shown = sum(one.words.startswith("the collectors differ") for one in found)
@@ -121,13 +122,13 @@ def _one(cells: Sequence[PlannedCell], samples: Samples, names: Names, level: fl
 
 
 def _only(samples: Samples, cell: PlannedCell) -> Series | None:
-    """The cell's series of its own metric, where it is the only one."""
+    """Return the cell's series of its own metric, if it has exactly one."""
     own = [series for series in samples.own(cell) if series.by_block]
     return own[0] if len(own) == 1 else None
 
 
 def _rounds(series: Sequence[Series | None]) -> list[list[float]]:
-    """Rounds that hold a value of every series."""
+    """Return the rounds with a value of every series."""
     by_round = [{key[:2]: value for key, value in (one.by_block if one else {}).items()} for one in series]
     return [[values[key] for values in by_round] for key in by_round[0] if all(key in values for values in by_round)]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The analysis of variance over all factors: tables."""
+"""The topic of effects: tables of the ANOVA over all factors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regatta.figures.text import show_df, show_heap, show_number, show_p
 
 
 def effects_section(effects: Effects, view: View) -> Section | None:
-    """Analysis of variance over all factors, and MANOVA; None where fewer than two factors have several levels."""
+    """Return ANOVA over all factors, and MANOVA; None with fewer than two factors with several levels."""
     if not effects.tables and not effects.manovas:
         return None
     return Section(
@@ -27,7 +27,7 @@ def effects_section(effects: Effects, view: View) -> Section | None:
 
 
 def effects_tables(effects: Effects, view: View) -> list[Table]:
-    """A table for each analysis of variance, and one of all MANOVAs."""
+    """Return one table per ANOVA, and one of all MANOVAs."""
     tables = [_anova(table) for table in effects.tables]
     if effects.manovas:
         columns = (

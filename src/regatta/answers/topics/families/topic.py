@@ -1,4 +1,4 @@
-"""Collectors among each other: analysis of variance, and Tukey's pairs as ratios whose intervals hold together."""
+"""The topic of families: ANOVA of the collectors, and Tukey's pairs as ratios with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAIRS = ("benchmark", "where", "pair", "ratio", "simultaneous interval", "p")
 
 
 def families_section(_: None, view: View) -> Section | None:
-    """All collectors of a place at once: the pairs as figures, in the order of the heaps; None without families."""
+    """Return the pairs of all collectors as figures, in heap order; None without families."""
     answer, by_panel = view.answer, _by_panel(view)
     if not by_panel:
         return None
@@ -44,7 +44,7 @@ def _by_panel(view: View) -> list[tuple[Panel, list[Family]]]:
 
 
 def _families(answer: Answer, panel: Panel) -> list[Family]:
-    """The families of a panel, smallest heap first."""
+    """Return the families of a panel, smallest heap first."""
     found = [
         family
         for family in answer.families
@@ -55,7 +55,7 @@ def _families(answer: Answer, panel: Panel) -> list[Family]:
 
 
 def families_tables(_: None, view: View) -> list[Table]:
-    """A table of the tests and one of the pairs, of all panels."""
+    """Return one table of the tests and one of the pairs, over all panels."""
     tests: list[tuple[str, ...]] = []
     pairs: list[tuple[str, ...]] = []
     for panel, families in _by_panel(view):
@@ -113,7 +113,7 @@ def _row(pair: TukeyPair, family: Family) -> RatioRow:
 
 
 def _where(family: Family, families: Sequence[Family]) -> str:
-    """What tells the family from the others of its panel."""
+    """Return the factors that distinguish the family from the others of its panel."""
     several = len({(other.place.runtime, other.place.modifiers) for other in families}) > 1
     parts = (
         show_heap(family.place.heap, "heap "),

@@ -1,4 +1,4 @@
-"""The metric against the size of the heap."""
+"""The topic of the metric over heap size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from regatta.figures.text import show_percent
 
 
 def heap_section(_: None, view: View) -> Section | None:
-    """A line for each collector; None where nothing ran at two heap settings."""
+    """Return one line per collector; None if no cell ran at two heap settings."""
     groups = heap_groups(view.panels, view.looks)
     if not groups:
         return None

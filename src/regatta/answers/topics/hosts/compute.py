@@ -1,6 +1,6 @@
-"""The same comparison on several hosts of a platform: pooled over them, and whether it is the same on all.
+"""Pool comparisons over the hosts of a platform, and test whether they are the same on all hosts.
 
-Platforms are never pooled: what holds on one says nothing of another.
+Platforms are never pooled: results of one platform do not apply to another.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from regatta.stats.hosts import (
 )
 from regatta.stats.intervals import why_no_logs
 
-#: two alternatives have the F test of their own comparison
+#: for two alternatives, their comparison already has an F test
 _LEAST_ALTERNATIVES = 3
 
-#: a comparison on each host, in the order of the plan
+#: a comparison on each host, in plan order
 Sides = list[tuple[Pair, Comparison]]
 
 
@@ -43,7 +43,7 @@ def compare_over_hosts(context: Context) -> list[HostComparison]:
     """Pool every comparison over the hosts of each platform.
 
     Returns:
-        By platform, in the order of the plan. On a platform with one host it is what was found on that.
+        By platform, in plan order. With one host, the result of that host.
     """
     groups: dict[tuple[object, ...], Sides] = {}
     for pair, comparison in zip(context.pairs, context.comparisons, strict=True):
@@ -67,7 +67,7 @@ def _identity(pair: Pair) -> tuple[object, ...]:
 
 
 def _give_missing_parameters(groups: dict[tuple[object, ...], Sides]) -> None:
-    """Where a host has no value at all, its pair belongs to what the others measured."""
+    """Assign the pair of a host without values to the parameters measured on other hosts."""
     for key in [key for key in groups if key[-1] is None]:
         others = [other for other in groups if other[:-1] == key[:-1] and other is not key]
         for other in others:
@@ -78,14 +78,14 @@ def _give_missing_parameters(groups: dict[tuple[object, ...], Sides]) -> None:
 
 def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostComparison:
     level, theta_percent = context.facts.level, context.facts.theta_percent
-    # The answer is for these hosts; or it is for hosts like these (t on the hosts' means).
+    # Inference is for these hosts, or for similar hosts (t on the hosts' means).
     random = context.options.random_hosts
     effects = [host_effect(pair) for pair, _ in sides]
     pooled = pool_hosts(effects, level, random)
     hosts = tuple(c.place.host for (_, c), taken in zip(sides, pooled.taken, strict=True) if taken)
     ratio, p = pooled.contrast.interval.mapped(safe_exp), pooled.contrast.p
     if len(platform.hosts) == 1 and not random:
-        # What was said on the host holds, with its own method.
+        # The result of the single host applies, with its method.
         ratio, p = sides[0][1].ratio, sides[0][1].p
         hosts = () if math.isnan(ratio.point) else platform.hosts
     what = counted_as([pair for pair, comparison in sides if comparison.place.host in hosts])
@@ -118,14 +118,14 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostCompa
 
 
 def _practical(ratio: Interval, own: Sequence[Comparison], depends: bool, theta_percent: float) -> str:
-    """`open` where the difference depends on the host and does not matter, or matters, on some of them only."""
+    """Return `open` if the difference depends on the host and is practically significant on only some hosts."""
     pooled = practical(ratio, theta_percent)
     same = {(one.practical, one.ratio.point < 1.0) for one in own} == {(pooled, ratio.point < 1.0)}
     return pooled if same or not depends or not pooled else "open"
 
 
 def host_effect(pair: Pair) -> HostEffect:
-    """The difference of logs on one host; inside its blocks where it has at least two."""
+    """Return the difference of logarithms on one host, within blocks if at least two are available."""
     if pair.a is None or pair.b is None or any(why_no_logs(side.values) for side in (pair.a, pair.b)):
         return paired_effect([])
     if len(pair.common) >= LEAST_BLOCKS:
@@ -135,7 +135,7 @@ def host_effect(pair: Pair) -> HostEffect:
 
 
 def counted_as(pairs: Sequence[Pair]) -> str:
-    """What the values of these hosts are: `block`, `invocation`, or some of each."""
+    """Return the unit of the values of these hosts: `block`, `invocation`, or both."""
     blocked = {len(pair.common) >= LEAST_BLOCKS for pair in pairs if pair.a and pair.b}
     if len(blocked) > 1:
         return "block or single invocation"
@@ -143,7 +143,9 @@ def counted_as(pairs: Sequence[Pair]) -> str:
 
 
 def families_over_hosts(context: Context) -> list[HostFamily]:
-    """The F test over all alternatives of a benchmark and heap, where there are more than two and a platform has several hosts."""
+    """Test all alternatives of a benchmark and heap (F test), for more than two alternatives on a platform with several
+    hosts.
+    """
     groups: dict[tuple[object, ...], list[tuple[PlannedCell, Series]]] = {}
     for cell in context.samples.cells:
         for series in context.samples.own(cell):
@@ -166,7 +168,7 @@ def families_over_hosts(context: Context) -> list[HostFamily]:
 
 
 def table_of(members: Sequence[tuple[PlannedCell, Series]], host: str, alternatives: Sequence[str]) -> Floats:
-    """Shape (blocks, alternatives) of logs on one host; a column of NaN for what was not measured there."""
+    """Return shape (blocks, alternatives) of logarithms on one host; a column is NaN if not measured there."""
     own = {cell.place.configuration: series for cell, series in members if cell.place.host == host}
     present = [name for name in alternatives if name in own]
     part = np.log(block_table([own[name] for name in present]))

@@ -1,4 +1,4 @@
-"""All collectors of a benchmark over the hosts of a platform: who leads there."""
+"""Find the leading collector of a benchmark over the hosts of a platform."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from regatta.stats.estimate import Floats, safe_exp
 from regatta.stats.hosts import HostEffect, HostInteraction, differing_hosts, host_interaction, pool_pair
 from regatta.stats.intervals import why_no_logs
 
-#: host, benchmark, runtime, modifiers, heap, metric, parameters: what a family of one host is found by
+#: key of a family on one host: host, benchmark, runtime, modifiers, heap, metric, parameters
 _Key = tuple[Place, str, str]
 
 
 def leaders_over_hosts(context: Context) -> list[PlatformFamily]:
-    """One for each platform, benchmark, runtime, modifiers, heap and set of parameters with at least two collectors.
+    """Return one family per platform, benchmark, runtime, modifiers, heap and parameters with at least two collectors.
 
     Returns:
-        By platform, in the order of the plan. On a platform with one host it is that host's own family.
+        By platform, in plan order. With one host, the family of that host.
     """
     samples, platforms = context.samples, context.platforms
     of_host = {_key(family, family.parameters): family for family in context.families}
@@ -68,26 +68,26 @@ class _Members:
 
     @property
     def collectors(self) -> list[str]:
-        """In the order of the plan."""
+        """Return the collectors in plan order."""
         return list(dict.fromkeys(cell.place.collector for cell in self.cells))
 
     @property
     def first(self) -> Series | None:
-        """For unit and parameters; None without any value."""
+        """Return a series, for unit and parameters; None without values."""
         return next(iter(self.series.values()), None)
 
     @property
     def parameters(self) -> Mapping[str, str | int | float | bool]:
-        """Of the metric."""
+        """Return the parameters of the metric."""
         return self.first.parameters if self.first else {}
 
     def own(self, host: str) -> Family | None:
-        """The family of one host by itself."""
+        """Return the family of one host."""
         cell = next((cell for cell in self.cells if cell.place.host == host), None)
         return self.of_host.get(_key(cell, self.parameters)) if cell else None
 
     def pairs(self, a: str, b: str) -> list[Pair]:
-        """Collectors a and b on every host of the platform that plans both."""
+        """Return collectors a and b on every host of the platform that plans both."""
         cells = {(cell.place.host, cell.place.collector): cell for cell in self.cells}
         return [
             Pair(cells[host, a], cells[host, b], self.series.get((host, a)), self.series.get((host, b)))
@@ -111,7 +111,7 @@ def _key(of: PlannedCell | Family, parameters: Mapping[str, object]) -> _Key:
 
 
 def _alone(of: _Members, names: Names) -> PlatformFamily:
-    """What was found on the platform's only host, said of the platform."""
+    """Return the result of the platform's only host as the result of the platform."""
     family = of.own(of.platform.hosts[0])
     pairs = family.pairs if family else ()
     words = family.words.replace(f", on {names.host(of.cells[0])}", "", 1) if family else "nothing is known"
@@ -168,14 +168,14 @@ def _made(
 
 @dataclass(frozen=True)
 class _Pooled:
-    """All pairs: the effect of each on each host, pooled, and p of "it is the same on all hosts"."""
+    """All pairs: their effects per host, the pooled effects, and p of "equal on all hosts"."""
 
     effects: Mapping[tuple[str, str], tuple[Sequence[str], Sequence[HostEffect]]]
     pairs: tuple[TukeyPair, ...]
     depends: Mapping[tuple[str, str], float]
-    #: those that are in any
+    #: the hosts of any pair
     hosts: tuple[str, ...]
-    #: what is counted
+    #: unit of the sample size
     what: str
 
 
@@ -202,7 +202,7 @@ def _tables(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list[
 
 
 def _standing(name: str, pairs: Sequence[TukeyPair], better: Better) -> float:
-    """Mean logarithm of its ratio to the others; the best has the least."""
+    """Return the mean logarithm of its ratios to the others; the best has the smallest."""
     logs = [
         (1.0 if pair.a_name == name else -1.0) * math.log(pair.ratio.point)
         for pair in pairs
@@ -213,7 +213,7 @@ def _standing(name: str, pairs: Sequence[TukeyPair], better: Better) -> float:
 
 
 def _lacking(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list[str]:
-    """Collectors that some of these hosts have no value of, and those that none has."""
+    """Report collectors that some of these hosts lack, and those that all lack."""
     words = []
     for name in of.collectors:
         without = [host for host in hosts if (host, name) not in of.series]
@@ -225,11 +225,11 @@ def _lacking(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list
 
 
 def _dependence(of: _Members, pooled: _Pooled, best: str, test: HostInteraction, level: float) -> str:
-    """Whether it depends on the host who leads, and how far; named are hosts that differ in what depends on the host most."""
+    """Describe whether the leader depends on the host, and name the hosts that differ in the most host-dependent pair."""
     with_best = {pair: p for pair, p in pooled.depends.items() if best in pair}
     most, least_p = min(with_best.items(), key=lambda item: (math.isnan(item[1]), item[1]))
     on, effects = pooled.effects[most]
-    # The least p after Holm, over the others.
+    # The smallest p, adjusted (Holm) for the pairs with the best.
     shown = len(with_best) * least_p < 1.0 - level
     odd = [on[place] for place in differing_hosts(effects, level)] if shown else []
     families = {host: of.own(host) for host in pooled.hosts}

@@ -1,4 +1,4 @@
-"""The first sentences of an answer on several hosts: each platform by itself, its hosts together."""
+"""Write the first sentences of an answer on several hosts: separate platforms, pooled hosts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _Place = tuple[object, ...]
 
 
 def headline_of_hosts(over: OverHosts, context: Context, apart: Set[str]) -> list[str]:
-    """Say what holds on each platform, in the order of the plan.
+    """Describe the result on each platform, in plan order.
 
     Args:
-        over: what several hosts say together.
-        context: of the experiment; of its cells only their own metric is spoken of.
-        apart: ids of cells that are told otherwise.
+        over: results over several hosts.
+        context: context of the experiment; only the cells' own metrics are described.
+        apart: ids of cells that other sentences cover.
     """
     return [
         sentence for platform in over.platforms for sentence in _of_platform(platform, over, context, apart)
@@ -34,7 +34,7 @@ def headline_of_hosts(over: OverHosts, context: Context, apart: Set[str]) -> lis
 
 def _of_platform(platform: PlatformHosts, over: OverHosts, context: Context, apart: Set[str]) -> list[str]:
     cells, names = context.samples.cells, context.names
-    # Then the comparisons with the baseline come before which collector leads.
+    # Then the comparisons with the baseline precede the leading collectors.
     asked = asks_beyond_collectors(context.baseline)
     if not platform.measured:
         return [f"{platform.title}: nothing has been measured yet"]
@@ -148,7 +148,7 @@ def _means(
 
 
 def _range(answers: Sequence[CellAnswer]) -> str:
-    """`from 64.2 ns (ryzen) to 80.1 ns (xeon)`."""
+    """Return `from 64.2 ns (ryzen) to 80.1 ns (xeon)`."""
     ordered = sorted(answers, key=lambda answer: answer.estimate.point)
     low, high = (
         f"{show_quantity(answer.estimate.point, answer.unit)} ({answer.place.host})"

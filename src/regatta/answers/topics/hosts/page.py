@@ -1,4 +1,4 @@
-"""The topic of hosts: each host's ratio beside the pooled one, and the F test of whether it depends on the host."""
+"""The section of hosts: the ratio of each host with the pooled one, and the F test of dependence on the host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from regatta.stats.hosts import HostInteraction
 
 
 def hosts_section(over: OverHosts, view: View) -> Section | None:
-    """Forest plots over hosts and the tests; with one host only the sentence that says so."""
+    """Return forest plots over hosts and the tests; with one host, only a sentence."""
     answer = view.answer
     if not over.hosts or not answer.recorded:
         return None
@@ -57,7 +57,7 @@ def hosts_section(over: OverHosts, view: View) -> Section | None:
 
 
 def hosts_tables(over: OverHosts, view: View) -> list[Table]:
-    """The pooled comparisons with their tests, and who leads on each platform; none with one host."""
+    """Return pooled comparisons with tests, and leaders of each platform; empty with one host."""
     if len(over.hosts) < 2 or not view.answer.recorded:
         return []
     columns = (
@@ -111,7 +111,7 @@ def _rows(one: HostComparison) -> list[RatioRow]:
 
 
 def _without_metric(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    """The table; where all rows have one metric, its name stands above it."""
+    """Return the table; a metric that all rows share is in the title."""
     metrics = {row[3] for row in rows}
     if len(metrics) > 1:
         return Table("", columns, rows, frozenset({5, 7, 10}))
@@ -120,7 +120,7 @@ def _without_metric(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Ta
 
 
 def _leaders(leaders: Sequence[PlatformFamily]) -> list[Table]:
-    """Who leads on which platform, where collectors are compared."""
+    """Return the leaders on each platform, if collectors are compared."""
     rows = [
         (
             one.platform,
@@ -185,7 +185,7 @@ def _family(one: HostFamily) -> tuple[str, ...]:
 
 
 def _hosts(one: HostComparison) -> str:
-    """`3`, or `2 of 3`."""
+    """Return `3`, or `2 of 3`."""
     used, every = len(one.hosts), len(one.per_host)
     return str(used) if used == every else f"{used} of {every}"
 

@@ -1,4 +1,4 @@
-"""What several hosts say together of one comparison. Frozen values."""
+"""Results over several hosts. Frozen values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from regatta.stats.hosts import HostInteraction
 
 @dataclass(frozen=True)
 class HostRatio:
-    """The ratio on one host by itself."""
+    """The ratio on one host."""
 
     host: str
     ratio: Interval
@@ -21,37 +21,37 @@ class HostRatio:
 
 @dataclass(frozen=True)
 class HostComparison:
-    """One alternative against its baseline on all hosts of one platform."""
+    """An alternative against its baseline on all hosts of one platform."""
 
     platform: str
-    #: on which it rests
+    #: hosts with data
     hosts: tuple[str, ...]
-    #: of the alternative
+    #: runtime of the alternative
     runtime: str
     modifiers: str
     a_name: str
     b_name: str
     benchmark: str
-    #: without its size where that differs between the hosts
+    #: without its size if that differs between hosts
     heap: Heap
     metric: str
     unit: str
     better: Better
     parameters: Mapping[str, Scalar]
-    #: over these hosts; with one, what was found on it
+    #: over these hosts; with one host, the ratio on it
     ratio: Interval
     p: float
     practical: str
     per_host: tuple[HostRatio, ...]
     interaction: HostInteraction
-    #: hosts that differ from the others, where these agree
+    #: hosts that differ from the others, if the others agree
     differing: tuple[str, ...]
     words: str
 
 
 @dataclass(frozen=True)
 class HostFamily:
-    """All alternatives of one benchmark and heap at once: does it depend on the platform's host which is how fast?"""
+    """All alternatives of one benchmark and heap: does their order of speed depend on the host of the platform?"""
 
     platform: str
     benchmark: str
@@ -65,21 +65,21 @@ class HostFamily:
 
 @dataclass(frozen=True)
 class PlatformFamily:
-    """All collectors of one benchmark, runtime, modifiers, heap and platform: who leads on its hosts together."""
+    """All collectors of one benchmark, runtime, modifiers, heap and platform: the leaders over its hosts."""
 
     platform: str
-    #: on which it rests
+    #: hosts with data
     hosts: tuple[str, ...]
     benchmark: str
     runtime: str
     modifiers: str
-    #: without its size where that differs between the hosts
+    #: without its size if that differs between hosts
     heap: Heap
     metric: str
     parameters: Mapping[str, Scalar]
     names: tuple[str, ...]
     pairs: tuple[TukeyPair, ...]
-    #: shown to be better than every other; "" when none is
+    #: significantly better than all others; "" if none is
     winner: str
     interaction: HostInteraction
     words: str
@@ -87,25 +87,25 @@ class PlatformFamily:
 
 @dataclass(frozen=True)
 class PlatformHosts:
-    """A platform and its planned hosts. `title` is how sentences call it: `on x86 (2 hosts)`."""
+    """A platform and its planned hosts. `title`: its name in sentences: `on x86 (2 hosts)`."""
 
     name: str
     hosts: tuple[str, ...]
-    #: of these, those that have a record
+    #: the hosts that have a record
     measured: tuple[str, ...]
     title: str
 
 
 @dataclass(frozen=True)
 class OverHosts:
-    """All that several hosts say together, each platform by itself. With one host only which it is."""
+    """The results over several hosts, separate for each platform. With one host, only its identity."""
 
     hosts: tuple[str, ...] = ()
-    #: False: the answer is for these hosts; True: for hosts like these
+    #: False: the result is for these hosts; True: for similar hosts
     random: bool = False
     comparisons: tuple[HostComparison, ...] = ()
     families: tuple[HostFamily, ...] = ()
     platforms: tuple[PlatformHosts, ...] = ()
     leaders: tuple[PlatformFamily, ...] = ()
-    #: what is to be known of the machines: emulated, virtual
+    #: warnings about machines: emulated, virtual
     machines: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What the hosts of an experiment say together, each platform by itself."""
+"""The topic of hosts: results over the hosts of an experiment, separate for each platform."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from regatta.answers.words import capitalised
 
 
 def _compute(context: Context) -> OverHosts:
-    """By platform; of a single host only its name and what kind of machine it is."""
+    """Compute results by platform; for a single host only its name and kind of machine."""
     facts, platforms = context.facts, context.platforms
-    # What is said is for hosts like these, not only for these; collectors then have no common leader.
+    # Results for similar hosts instead of only these; then collectors have no common leader.
     random = context.options.random_hosts
     hosts = tuple(host for platform in platforms for host in platform.hosts)
     machines = machine_words({host: facts.hosts[host] for host in hosts if host in facts.hosts})
@@ -42,7 +42,7 @@ def _compute(context: Context) -> OverHosts:
 
 
 def _headline(over: OverHosts, context: Context, lead: Lead) -> Sequence[str] | None:
-    """Where there are several hosts, each platform is told by itself."""
+    """Replace the first sentences with one part per platform, if there are several hosts."""
     if len(over.hosts) < 2:
         return None
     return capitalised([*lead.sentences, *headline_of_hosts(over, context, lead.cells)])
@@ -54,7 +54,7 @@ def _methods(over: OverHosts) -> dict[str, set[str]]:
 
 
 def _rows(over: OverHosts) -> Iterator[dict[str, Any]]:
-    """Comparisons over all hosts; `value` is the ratio a/b."""
+    """Yield comparisons over all hosts; `value` is the ratio a/b."""
     for one in over.comparisons:
         yield {
             **place_of(one), "kind": "hosts", "a": one.a_name, "b": one.b_name, **row_of(one.ratio), "p": finite(one.p),

@@ -1,4 +1,4 @@
-"""What several hosts of a platform say together, in words: the pooled answer, who differs, whom it leaves out."""
+"""Describe results over hosts: the pooled answer, the hosts that differ, and the excluded hosts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from regatta.answers.words import (
 from regatta.stats.estimate import Interval
 from regatta.stats.hosts import HostInteraction
 
-#: of more hosts than this the ratios are not told one by one
+#: with more hosts, single ratios are not listed
 _NAMED = 4
 
 
 def host_words(over: OverHosts) -> tuple[str, ...]:
-    """What is to be said of hosts: with one, that nothing is known of others."""
+    """Describe the hosts; with one host, that the result does not apply to others."""
     if len(over.hosts) == 1:
         alone = f"all of this was measured on one host ({over.hosts[0]}) and speaks of that host only"
         return (alone, *over.machines)
@@ -60,15 +60,15 @@ def comparison_words(
     what: str,
     context: Context,
 ) -> HostComparison:
-    """The comparison with its sentence.
+    """Return the comparison with its sentence.
 
     Args:
         found: the comparison, its words empty.
-        first: a pair with values, for what is compared.
+        first: a pair with values, for the names of the alternatives.
         sides: each host's pair and comparison.
-        platform: on which.
-        what: what is counted: `block`, or `invocation`.
-        context: of the experiment.
+        platform: platform of the hosts.
+        what: unit of the sample size: `block` or `invocation`.
+        context: context of the experiment.
     """
     cell, series, ratio, names = first.cell, first.series, found.ratio, context.names
     a_name, b_name, differ = short_names(cell, first.base)
@@ -97,7 +97,7 @@ def comparison_words(
 def _without(
     found: HostComparison, sides: Sequence[tuple[Pair, Comparison]], platform: Platform
 ) -> list[str]:
-    """Who takes no part though something was measured there, and why."""
+    """Report hosts that are excluded although they have measurements, with reasons."""
     absent = [
         c.place.host for pair, c in sides if not (pair.a and pair.b) and c.place.host in platform.measured
     ]
@@ -120,14 +120,14 @@ def dependence_words(
     differing: Collection[str],
     told: Mapping[str, str],
 ) -> str:
-    """Whether something depends on the host, and who differs from whom.
+    """Describe whether the result depends on the host, and which hosts differ.
 
     Args:
-        test: of whether it is the same on all hosts.
-        level: confidence at which a difference counts as shown.
-        hosts: on which it was measured.
-        differing: those of them that differ from the others, where these agree.
-        told: host -> what holds there.
+        test: test of equality on all hosts.
+        level: confidence level of the test.
+        hosts: measured hosts.
+        differing: hosts that differ from the others, if the others agree.
+        told: host -> its result.
     """
     if math.isnan(test.f):
         return f"whether it depends on the host cannot be tested: {test.reason}"
@@ -144,7 +144,7 @@ def dependence_words(
 
 
 def _there(found: HostComparison, ratio: Interval, b_name: str) -> str:
-    """`3.1 % (2.0 to 4.2) faster`, of one host."""
+    """Return `3.1 % (2.0 to 4.2) faster` for one host."""
     if math.isnan(ratio.low):
         return f"no interval ({ratio.reason})"
     return difference(b_name, ratio, found.metric, found.unit, found.better).removesuffix(f" than {b_name}")

@@ -1,4 +1,4 @@
-"""The topic of latency: how long requests wait, simple and metered, by percentile and over the heap."""
+"""The topic of latency: latency of requests, simple and metered, by percentile and over the heap."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from regatta.figures.axes import Figure, Group
 from regatta.figures.section import Section
 from regatta.figures.text import show_percent
 
-#: pauses are the collectors' topic
+#: the topic of collectors covers pauses
 _PAUSES = "gc_pause"
-#: what is shown over the heap
+#: percentile shown over the heap
 _PERCENT = 99.0
 
 
 def latency_section(_: None, view: View) -> Section | None:
-    """Percentiles of everything that is reported by percentile, pauses left out; None where nothing is."""
+    """Return percentiles of all metrics that have them, except pauses; None without any."""
     groups = [
         Group(panel.title, figures, view.looks.legend(panel.cells))
         for panel in view.panels

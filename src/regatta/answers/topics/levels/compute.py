@@ -1,4 +1,4 @@
-"""Where the variance is: iterations after warm-up inside invocations (inside hosts), after Kalibera and Jones."""
+"""Compute variance components after Kalibera and Jones: iterations after warm-up in invocations (in hosts)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from regatta.stats.levels import VarianceLevels, levels_of, optimal_repetitions
 class CellLevels:
     """One series with several iterations after warm-up.
 
-    `counts`, `s_squared`, `t_squared`: iterations first, then invocations (then hosts); biased and unbiased variances in the
-    unit squared. An unbiased one below 0 says that the level adds nothing that could be seen.
+    `counts`, `s_squared`, `t_squared`: iterations first, then invocations (then hosts); biased and unbiased variances in
+    the squared unit. An unbiased variance below 0 means that the level adds no visible variance.
     """
 
     cell_id: str
-    #: on no host where the levels go up to hosts
+    #: without host if hosts are a level
     place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
@@ -39,32 +39,34 @@ class CellLevels:
     counts: tuple[int, ...]
     s_squared: tuple[float, ...]
     t_squared: tuple[float, ...]
-    #: seconds of an iteration, and of an invocation without them (start and warm-up); NaN where not known
+    #: seconds per iteration, and per invocation without iterations (start and warm-up); NaN if unknown
     iteration_s: float
     invocation_s: float
-    #: iterations after warm-up that give most for the time; infinite where invocations add nothing, NaN where not known
+    #: most efficient number of iterations after warm-up; infinite if invocations add no variance, NaN if unknown
     best_iterations: float
     reason: str = ""
 
     @property
     def spread_percent(self) -> tuple[float, ...]:
-        """Standard deviation that each level adds, in per cent of the mean; 0 where nothing could be seen."""
+        """Return the standard deviation that each level adds, in percent of the mean; 0 for a level without visible
+        variance.
+        """
         return tuple(
             100.0 * max(0.0, t) ** 0.5 / abs(self.mean) if self.mean else float("nan") for t in self.t_squared
         )
 
     @property
     def share_percent(self) -> tuple[float, ...]:
-        """How much of one iteration's variance each level adds, in per cent."""
+        """Return the share of each level in the variance of one iteration, in percent."""
         clipped = [max(0.0, t) for t in self.t_squared]
         total = sum(clipped)
         return tuple(100.0 * t / total if total > 0 else float("nan") for t in clipped)
 
 
-#: more series than this are told together
+#: more series are summarized
 _FEW = 3
 _LEVELS = ("iterations", "invocations", "hosts")
-#: of windows that `cov` finds
+#: for windows that `cov` finds
 CHOSEN = "the window was chosen for how little its iterations vary: all iterations vary by more"
 
 _STEADY = {
@@ -75,7 +77,7 @@ _STEADY = {
     ),
 }
 
-#: Levels must be balanced, so that of invocations with differing numbers of iterations the most frequent number counts.
+#: Levels must be balanced. If numbers of iterations differ between invocations, only those with the most frequent number count.
 _QUERY = """
 with one as (
     select c.cell, i.record, i.unit, coalesce(i.parameters, '') as parameters, count(*) as r, avg(i.value) as mean,
@@ -107,12 +109,12 @@ class _Reduced:
 
 
 def variance_by_level(context: Context) -> tuple[CellLevels, ...]:
-    """Split the variance of every series of the cells' own metric among iterations and invocations, and hosts where several.
+    """Split the variance of every series of the cells' own metric into iterations, invocations and (if several) hosts.
 
     Returns:
-        Series with at least two iterations after warm-up, in the order of the plan; nothing with `startup` and `replay`, nor of
-        benchmarks whose invocations are summarised otherwise than by means, which levels are made of. Over hosts, where
-        equally many invocations of the same configuration were measured on each.
+        Series with at least two iterations after warm-up, in plan order. Empty with `startup` and `replay`, and for
+        benchmarks with another summary of invocations than the mean, which levels require. Hosts are a level if all have
+        equally many invocations of the configuration.
     """
     samples, steady = context.samples, context.facts.steady
     if steady.method in ("startup", "replay"):
@@ -132,7 +134,7 @@ def variance_by_level(context: Context) -> tuple[CellLevels, ...]:
     found = [_one(row, alone[row.cell.number], samples) for row in rows] + _over_hosts(rows, samples)
     if steady.method != "cov":
         return tuple(found)
-    # The first window that varies little is chosen for varying little: what it varies by is too little for all iterations.
+    # The first window with low variation is selected for low variation, so it underestimates that of all iterations.
     return tuple(
         one if any(map(math.isnan, one.t_squared)) else replace(one, best_iterations=math.nan, reason=CHOSEN)
         for one in found
@@ -140,7 +142,7 @@ def variance_by_level(context: Context) -> tuple[CellLevels, ...]:
 
 
 def level_words(found: Sequence[CellLevels], names: Names) -> tuple[str, ...]:
-    """Where the variance is, and how many iterations are worth their time."""
+    """Describe the variance components, and how many iterations are efficient."""
     on_hosts = [one for one in found if one.place.host]
     if not on_hosts:
         return ()
@@ -197,7 +199,7 @@ def _one(row: _Reduced, only_series: bool, samples: Samples) -> CellLevels:
 
 
 def _costs(row: _Reduced) -> tuple[float, float]:
-    """Seconds of an iteration, and of the rest of an invocation; NaN where the metric is no time of an iteration."""
+    """Return seconds per iteration, and for the rest of an invocation; NaN if the metric is not a time of an iteration."""
     dimension, factor = UNITS.get(row.unit, ("", math.nan))
     if dimension != "time" or row.per_operation:
         return math.nan, math.nan

@@ -1,4 +1,4 @@
-"""Where the variance is: how much each level adds, and what is worth repeating."""
+"""The topic of levels: variance components, and the most efficient repetitions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from regatta.answers.topics.levels.compute import CellLevels, level_words, varia
 from regatta.figures.section import Section, Table
 from regatta.figures.text import parameters_text, show_heap, show_number, show_percent
 
-#: more series than this are told by the sentences alone
+#: more series are described by sentences only
 _ROWS = 300
 
 
 def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
-    """How much iterations and invocations vary, and what is worth repeating; None without iterations after warm-up."""
+    """Return variance components and efficient repetitions; None without iterations after warm-up."""
     if not levels:
         return None
     return Section(
@@ -31,7 +31,7 @@ def levels_section(levels: Sequence[CellLevels], view: View) -> Section | None:
 
 
 def levels_tables(levels: Sequence[CellLevels], view: View) -> list[Table]:
-    """The levels of each series."""
+    """Return the levels of each series."""
     columns = ("host", "benchmark", "heap", "configuration", "repetitions", "iterations vary by", "invocations add", "hosts add",
                "share of iterations", "best iterations", "why not")  # fmt: skip
     rows = [(view.host(one.place.host or "all"), *_level(one)) for one in levels[:_ROWS]]

@@ -1,7 +1,8 @@
-"""What load does: every series that was measured with several numbers of processes at a time, over that number.
+"""Compute the effect of load: each series measured with several numbers of parallel processes, over that number.
 
-How many run at a time is told by the parameter `parallel` of a series. Beside the value of the median process, programs
-report `*_system` (all processes together; of times `rate_system`), `*_fastest` and `*_slowest` from two processes on; one alone is all of these.
+The parameter `parallel` of a series is the number of parallel processes. In addition to the median process, programs
+report `*_system` (all processes together; for times `rate_system`), `*_fastest` and `*_slowest` from two processes on. A
+single process is all of these.
 """
 
 from __future__ import annotations
@@ -29,46 +30,46 @@ from regatta.stats.estimate import Interval
 from regatta.stats.intervals import mean_interval
 from regatta.stats.multiplicity import holm
 
-#: what a number is of: the median process, all processes together, or the best or the worst process
+#: scope of a number: the median process, all processes together, or the best or worst process
 Aspect = Literal["each", "system", "fastest", "slowest"]
 
-#: `up` and `down`: a change is shown; `same`: none that matters is possible; `open`: neither; `unknown`: no interval
+#: `up`, `down`: significant change; `same`: no practically significant change possible; `open`: neither; `unknown`: no interval
 Verdict = Literal["up", "down", "same", "open", "unknown"]
 
 
 @dataclass(frozen=True)
 class LoadPoint:
-    """One load. `parallel`: processes at a time, >= 1. `values`: one an invocation, in the curve's unit, in order of time."""
+    """One load. `parallel`: number of processes, >= 1. `values`: one per invocation, in the curve's unit, in time order."""
 
     parallel: int
     cell_id: str
     estimate: Interval
     values: tuple[float, ...]
-    #: what all processes do together, over what one does alone; None where that means nothing or one alone was not measured
+    #: throughput of all processes relative to that of one; None if meaningless or if one process was not measured
     throughput: Interval | None = None
 
 
 @dataclass(frozen=True)
 class LoadStep:
-    """The value at `load` over that at the lighter load `over`."""
+    """Ratio of the value at `load` to that at the lighter load `over`."""
 
     over: int
     load: int
     ratio: Interval
     p: float
-    #: p after Holm, over all pairs of loads of all curves that are spoken of
+    #: p adjusted over all pairs of loads of all curves with steps (Holm)
     p_holm: float
     verdict: Verdict
 
 
 @dataclass(frozen=True)
 class LoadCurve:
-    """One series over the load. `points` ascend in `parallel`, two at least; `steps` are those that are told."""
+    """One series over the load. `points` ascend in `parallel`, at least two; `steps` are the reported changes."""
 
-    #: the program's name (`lat_syscall`); where several of its settings are measured, with what tells them apart
+    #: name of the program (`lat_syscall`); with distinguishing settings if several are measured
     program: str
     place: Place = field(metadata={INLINED: ("host", "runtime", "collector", "modifiers", *HEAP)})
-    #: name without the aspect
+    #: name without aspect
     metric: str
     aspect: Aspect
     unit: str
@@ -81,25 +82,25 @@ class LoadCurve:
 
 @dataclass(frozen=True)
 class Scaling:
-    """All curves of an experiment; empty where nothing was measured under two loads."""
+    """All curves of an experiment; empty if nothing was measured at two loads."""
 
     curves: tuple[LoadCurve, ...] = ()
-    #: host -> CPUs that the measured processes could use, where that is known
+    #: host -> CPUs available to the measured processes, if known
     cpus: Mapping[str, int] = field(default_factory=dict)
 
 
 LOAD = "parallel"
-#: of programs whose own metric is a time: operations a second of all processes
+#: for programs whose own metric is a time: operations per second of all processes
 SYSTEM_RATE = "rate_system"
 _ASPECTS: tuple[Aspect, ...] = ("each", "system", "fastest", "slowest")
-#: what a spec that crosses the load adds to a benchmark's label
+#: addition to a benchmark's label by a spec that crosses the load
 _IN_LABEL = re.compile(rf" {LOAD}=\d+(?= |$)")
 _SHARED = ("bandwidth", "rate")
 
 
 @dataclass
 class _Found:
-    """One series over the load, as read. `by_load`: aspect -> load -> series."""
+    """One series over the load as read. `by_load`: aspect -> load -> series."""
 
     program: str
     metric: str
@@ -121,12 +122,12 @@ class _Compare:
 
 
 def judge_scaling(context: Context) -> Scaling:
-    """Every series over the load.
+    """Return every series over the load.
 
     Returns:
-        A curve for each benchmark, host, configuration, other parameters and aspect with two loads or more, in the order of
-        the plan. Steps: loads are compared by contrasts (paired where the two share blocks, else Welch's), and a change
-        counts as shown where it is still shown after Holm, over every pair of loads of every curve that has steps.
+        A curve for each benchmark, host, configuration, other parameters and aspect with at least two loads, in plan
+        order. Steps compare loads by contrasts (paired if the two share blocks, else Welch's). A change is significant if
+        it still is after Holm over every pair of loads of every curve with steps.
     """
     facts = context.facts
     found = [one for one in _read(context.samples) if len(one.by_load["each"]) > 1]
@@ -144,11 +145,11 @@ def judge_scaling(context: Context) -> Scaling:
 
 
 def usable_cpus(connection: duckdb.DuckDBPyConnection, facts: Facts) -> dict[str, int]:
-    """Host -> how many CPUs its measured processes could use, by the records, else by the plan's facts.
+    """Return host -> CPUs available to its measured processes, from the records, else from the plan's facts.
 
     Args:
-        connection: to the experiment's database.
-        facts: of the plan.
+        connection: connection to the experiment's database.
+        facts: facts of the plan.
     """
     known = {host: int(of["cpus"]) for host, of in facts.hosts.items() if str(of.get("cpus", "")).isdecimal()}
     rows = connection.execute(
@@ -158,7 +159,7 @@ def usable_cpus(connection: duckdb.DuckDBPyConnection, facts: Facts) -> dict[str
 
 
 def _read(samples: Samples) -> list[_Found]:
-    """Every series of which loads are known, in the order of the plan, with what stands beside it."""
+    """Return every series with known loads, in plan order, with its aspects."""
     groups: dict[tuple[object, ...], list[tuple[int, Aspect, Series]]] = {}
     settings: dict[str, set[str]] = {}
     for cell in samples.cells:
@@ -167,7 +168,7 @@ def _read(samples: Samples) -> list[_Found]:
             load = given.pop(LOAD, None)
             if aspect is None or type(load) is not int or load < 1 or not series.samples:
                 continue
-            # The load is the series' own word; the label only tells other settings of the program apart.
+            # The series states the load; the label only distinguishes other settings of the program.
             setting = _IN_LABEL.sub("", cell.place.benchmark)
             settings.setdefault(_program(setting), set()).add(setting)
             key = (
@@ -192,7 +193,7 @@ def _read(samples: Samples) -> list[_Found]:
 
 
 def _let_one_be_all(by_load: dict[Aspect, dict[int, Series]]) -> None:
-    """One process alone is the whole system, the fastest and the slowest."""
+    """Use the single process as the whole system, the fastest and the slowest at load 1."""
     alone = by_load["each"].get(1)
     for aspect in _ASPECTS[1:]:
         if alone is not None and by_load[aspect]:
@@ -201,7 +202,7 @@ def _let_one_be_all(by_load: dict[Aspect, dict[int, Series]]) -> None:
 
 
 def _as_rate(series: Series) -> Series:
-    """Operations a second of a series of times an operation."""
+    """Convert a series of times per operation to operations per second."""
     factor = UNITS[series.unit][1]
     return replace(
         series,
@@ -233,14 +234,14 @@ def _dimension(one: _Found) -> str:
 
 
 def _spoken(one: _Found) -> Aspect:
-    """Of bandwidths and rates the whole system is spoken of, of times the median process."""
+    """Return the described aspect: the whole system for bandwidths and rates, the median process for times."""
     return "system" if _dimension(one) in _SHARED and len(one.by_load["system"]) > 1 else "each"
 
 
 def _steps(
     curves: Sequence[Mapping[int, Series]], compare: _Compare, theta_percent: float
 ) -> list[tuple[LoadStep, ...]]:
-    """The steps of each curve: each load against the last one at which a change was shown, at first the lightest."""
+    """Return the steps of each curve: each load against the last one with a significant change, initially the lightest."""
     places = [
         (number, *loads) for number, curve in enumerate(curves) for loads in combinations(sorted(curve), 2)
     ]
@@ -302,15 +303,14 @@ def _curve(one: _Found, aspect: Aspect, compare: _Compare, steps: tuple[LoadStep
 
 
 def _is_rate_of_times(one: _Found, aspect: Aspect) -> bool:
-    """Whether it is known only for what all processes do together, beside the times themselves."""
+    """Return whether the aspect is a rate of all processes, of a metric that is a time."""
     return aspect == "system" and _dimension(one) == "time"
 
 
 def _throughput(one: _Found, aspect: Aspect, compare: _Compare) -> dict[int, Interval]:
-    """Load -> what all do together over what one does alone.
+    """Return load -> throughput of all processes relative to that of one.
 
-    Of times it is told by the rate of all processes, where the program reports one: that of the median process does not
-    tell what the others did.
+    For times it is the rate of all processes, if the program reports it: the median process does not describe the others.
     """
     time = _dimension(one) == "time" and aspect == "each"
     if not time and not (_dimension(one) in _SHARED and aspect == "system"):

@@ -1,4 +1,4 @@
-"""Histograms under load: one small panel a load, all on one axis, so that groups of invocations stand apart."""
+"""Draw histograms under load: one small panel per load on a common axis, to show groups of invocations."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from regatta.figures.curves import Point
 from regatta.figures.labelled import NamedLine, plain_quantity
 from regatta.figures.text import hover, plot_text, tidy
 
-#: With fewer values at every load a histogram says nothing that the points do not.
+#: With fewer values at every load, points show the same as a histogram.
 LEAST_VALUES = 5
 _BINS = 40
 _PANEL_PX, _FRAME_PX = 58, 60
-#: share of a panel's height that is free above its bars
+#: share of a panel's height above its bars
 _FREE = 0.25
 
 
 def histograms(title: str, curve: LoadCurve, name: str, cpus: int | None) -> Figure | None:
-    """The values of a curve's invocations by load, the least load on top; None where no load has enough of them."""
+    """Draw the values of a curve's invocations by load, smallest load on top; None if no load has enough values."""
     points = [point for point in curve.points if point.values]
     if not any(len(point.values) >= LEAST_VALUES for point in points):
         return None

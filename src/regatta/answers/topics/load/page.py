@@ -1,4 +1,4 @@
-"""The topic of load: latencies and bandwidths over the number of processes at a time, after the figures of the lmbench3 paper.
+"""The section of load: latency and bandwidth over the number of processes, after the figures of the lmbench3 paper.
 
 Source: Staelin, "lmbench: an extensible micro-benchmark suite", HPL-2004-213 (2004), figures 2 to 6 and 9 to 11.
 """
@@ -49,7 +49,7 @@ _COMMUNICATION = (
     "lat_pipe lat_unix lat_tcp lat_udp lat_rpc lat_ctx lat_fifo lat_sem lat_fcntl lat_connect lat_unix_connect lat_http "
     "lat_cacheline lat_transfer"
 )
-#: title of a group -> its programs; what is in none is in the group of its kind that has no programs
+#: title of a group -> its programs; other programs are in the group of their kind without programs
 _TIMES = {
     "Process latencies": _PROCESS,
     "Communication latencies": _COMMUNICATION,
@@ -67,14 +67,14 @@ _SEVERAL = "Other bandwidths of the median process"
 _OTHER = "Other metrics"
 _BEST = "Bandwidths of the fastest single process"
 _SPREAD = "Bandwidth histograms, all processes together"
-#: From this ratio of the greatest to the least load on, loads are on a logarithmic axis.
+#: From this ratio of greatest to smallest load, the axis of loads is logarithmic.
 _LOG_LOADS = 8.0
-#: A page is not the place of thousands of rows; the JSON has them all.
+#: Thousands of rows make the page slow; the JSON contains all of them.
 _ROWS = 300
 
 
 def load_section(scaling: Scaling, view: View) -> Section | None:
-    """Figures by family of benchmarks, and what several processes do together; None where there are not two loads."""
+    """Return figures by family of benchmarks, and the throughput of all processes; None without two loads."""
     if not scaling.curves:
         return None
     return Section(
@@ -108,7 +108,7 @@ def _groups(scaling: Scaling) -> list[Group]:
 
 
 def _family(curve: LoadCurve, there: Set[tuple[tuple[Any, ...], Aspect]]) -> str:
-    """Title of the group in which a curve stands, "" for none. `there`: what there is, by identity and aspect."""
+    """Return the group title of a curve, "" for none. `there`: existing curves, by identity and aspect."""
     dimension = UNITS.get(curve.unit, ("", 1.0))[0]
     program = curve.program.split(":", 1)[0]
     if dimension == "bandwidth":
@@ -135,7 +135,7 @@ def _where(curve: LoadCurve) -> tuple[Any, ...]:
 
 
 def _family_figures(curves: Sequence[LoadCurve], scaling: Scaling, apart: bool = False) -> list[Figure]:
-    """Figures of at most `MOST_LINES` lines, each of one host, configuration and unit, and where `apart` of one program."""
+    """Return figures of at most `MOST_LINES` lines of one host, configuration and unit (and program, with `apart`)."""
     places: dict[tuple[Any, ...], dict[str, list[LoadCurve]]] = {}
     for curve in curves:
         place = (*_where(curve), UNITS.get(curve.unit, (curve.unit, 1.0))[0])
@@ -154,7 +154,7 @@ def _family_figures(curves: Sequence[LoadCurve], scaling: Scaling, apart: bool =
 
 
 def _even_parts(curves: Sequence[LoadCurve]) -> list[Sequence[LoadCurve]]:
-    """As few parts as hold at most `MOST_LINES` each, of about equal size."""
+    """Split into the fewest parts of about equal size with at most `MOST_LINES` each."""
     count = -(-len(curves) // MOST_LINES)
     ends = [round(i * len(curves) / count) for i in range(count + 1)]
     return [curves[first:end] for first, end in pairwise(ends)]
@@ -180,7 +180,7 @@ def _load_figure(curves: Sequence[LoadCurve], scaling: Scaling) -> Figure | None
 
 
 def load_axis(loads: Sequence[int]) -> dict[str, Any]:
-    """The axis of loads (ascending, two at least), ticked where something was measured."""
+    """Return the axis of loads (ascending, at least two), with ticks at the measured loads."""
     low, high = loads[0], loads[-1]
     log = high / low > _LOG_LOADS
     ends = [math.log10(low), math.log10(high)] if log else [low, high]
@@ -196,7 +196,7 @@ def load_axis(loads: Sequence[int]) -> dict[str, Any]:
 
 
 def _title(curves: Sequence[LoadCurve], scaling: Scaling) -> str:
-    """The programs, and what else tells this figure from its neighbours."""
+    """Return the programs, and the other factors that distinguish this figure from its neighbours."""
     first = curves[0]
     programs = list(dict.fromkeys(curve.program for curve in curves))
     same = [
@@ -208,7 +208,7 @@ def _title(curves: Sequence[LoadCurve], scaling: Scaling) -> str:
 
 
 def _place_title(what: str, curve: LoadCurve, scaling: Scaling) -> str:
-    """What is shown, with configuration and host where there are several."""
+    """Return the content, with configuration and host if there are several."""
     hosts = {other.place.host for other in scaling.curves}
     return joined(
         what,
@@ -219,12 +219,12 @@ def _place_title(what: str, curve: LoadCurve, scaling: Scaling) -> str:
 
 
 def _configured(scaling: Scaling) -> bool:
-    """Whether there are several configurations, so that one needs its name."""
+    """Return whether there are several configurations, so that names are needed."""
     return len({_where(curve)[1:] for curve in scaling.curves}) > 1
 
 
 def line_names(curves: Sequence[LoadCurve]) -> list[str]:
-    """Short names that tell the lines of one figure apart: `syscall read`, `select 100 descriptors`, `daxpy`."""
+    """Return short names that are unique in a figure: `syscall read`, `select 100 descriptors`, `daxpy`."""
     programs = {curve.program for curve in curves}
     names = []
     for curve in curves:
@@ -241,7 +241,7 @@ def line_names(curves: Sequence[LoadCurve]) -> list[str]:
 
 
 def _value_text(name: str, value: str | float | bool) -> str:
-    """Words and sizes speak for themselves, other numbers need their name."""
+    """Return words and sizes without a name, other numbers with their name."""
     if isinstance(value, str) or name.endswith("bytes"):
         return parameter_text(name, value)
     unit = name.rpartition("_")[2]
@@ -273,7 +273,7 @@ _ASPECT_WORDS: dict[Aspect, str] = {
 
 
 def _stream_first(curves: Sequence[LoadCurve]) -> list[LoadCurve]:
-    """What the paper shows so comes before the other bandwidths."""
+    """Sort the curves that the paper shows before the other bandwidths."""
     return sorted(curves, key=lambda curve: not curve.program.startswith("stream"))
 
 
@@ -288,13 +288,13 @@ def _histograms(scaling: Scaling) -> list[Figure]:
 
 
 def load_tables(scaling: Scaling, view: View) -> list[Table]:
-    """What all processes do together over what one does alone, and every change between loads."""
+    """Return the throughput of all processes relative to one, and every change between loads."""
     configured = _configured(scaling)
     return [*_together_table(scaling, view, configured), _steps_table(scaling, view, configured)]
 
 
 def _steps_table(scaling: Scaling, view: View, configured: bool) -> Table:
-    """Each load against the last one at which a change was shown."""
+    """Return each load against the last one with a significant change."""
     columns = (
         "host", "configuration", "benchmark", "series", "metric", "processes", "ratio", "p (Holm)", "change",
     )  # fmt: skip
@@ -314,7 +314,7 @@ def _steps_table(scaling: Scaling, view: View, configured: bool) -> Table:
 
 
 def _place_texts(curve: LoadCurve, view: View, configured: bool) -> tuple[str, str, str, str]:
-    """Host and configuration, where there are several, benchmark and series."""
+    """Return host and configuration (if there are several), benchmark and series."""
     return (
         view.host(curve.place.host),
         joined(curve.place.configuration, show_heap(curve.place.heap)) if configured else "",
@@ -328,7 +328,7 @@ def _first_of(rows: Sequence[object]) -> str:
 
 
 def _together_table(scaling: Scaling, view: View, configured: bool) -> list[Table]:
-    """What all processes do together over what one does alone, a column for each load."""
+    """Return the throughput of all processes relative to that of one, one column per load."""
     curves = [curve for curve in scaling.curves if any(point.throughput for point in curve.points)]
     if not curves:
         return []

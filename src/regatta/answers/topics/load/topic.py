@@ -1,4 +1,4 @@
-"""How every series fares under load: with 1, 2, 4 ... processes at a time."""
+"""The topic of load: every series with 1, 2, 4 ... parallel processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _words(scaling: Scaling, context: Context) -> tuple[str, ...]:
 
 
 def _document(scaling: Scaling) -> Any:
-    """Without the values of the invocations."""
+    """Return the document without the values of invocations."""
     found = plain(scaling)
     for number, curve in enumerate(found["curves"]):
         for point in curve["points"]:

@@ -1,4 +1,4 @@
-"""What is said aloud of load: how many series change with more processes; each change where there are few series."""
+"""Describe load: how many series change with more processes; with few series, each change."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from regatta.answers.words import counted, listed
 from regatta.figures.text import parameter_text, show_interval
 from regatta.host.journal.modes import modes_in
 
-#: with more series than this the changes are in the table alone
+#: with more series, only the table lists the changes
 _FEW_SERIES = 3
-#: more settings of one program than this are counted, not listed
+#: more settings of one program are counted instead of listed
 _FEW_SETTINGS = 6
-#: `regatta.host.journal.modes`
+#: see `regatta.host.journal.modes`
 _MODES_CHANCE = "1.5 %"
-#: verdict on a change between two loads -> how it reads
+#: verdict on a change between two loads -> its text
 VERDICTS: dict[Verdict, str] = {
     "up": "grows",
     "down": "falls",
@@ -28,11 +28,11 @@ VERDICTS: dict[Verdict, str] = {
 
 
 def scaling_words(scaling: Scaling, theta_percent: float) -> tuple[str, ...]:
-    """Sentences on the curves that have steps; the table has each change.
+    """Describe the curves with steps; the table has each change.
 
     Args:
         scaling: see `regatta.answers.topics.load.compute`.
-        theta_percent: changes below it do not matter.
+        theta_percent: smaller changes are not practically significant.
     """
     spoken = [curve for curve in scaling.curves if curve.steps]
     known = [curve for curve in spoken if any(step.verdict != "unknown" for step in curve.steps)]
@@ -50,7 +50,7 @@ def scaling_words(scaling: Scaling, theta_percent: float) -> tuple[str, ...]:
 
 
 def curves_name(curves: Sequence[LoadCurve]) -> str:
-    """`lat_select (descriptors 100)`, `lat_syscall (call null, read and stat)`, `lat_usleep (20 settings of call and requested_us)`."""
+    """Return `lat_select (descriptors 100)`, `lat_syscall (call null, read and stat)`, or a number of settings."""
     first = curves[0].parameters
     names = sorted({name for curve in curves for name in curve.parameters})
     varying = [name for name in names if len({str(curve.parameters.get(name)) for curve in curves}) > 1]
@@ -66,17 +66,17 @@ def curves_name(curves: Sequence[LoadCurve]) -> str:
 
 
 def measure_words(curve: LoadCurve) -> str:
-    """`latency`, `bandwidth of all processes together`."""
+    """Return `latency` or `bandwidth of all processes together`."""
     return f"{curve.metric} of all processes together" if curve.aspect == "system" else curve.metric
 
 
 def processes_words(number: int) -> str:
-    """`1 process`, `8 processes`."""
+    """Return `1 process` or `8 processes`."""
     return "1 process" if number == 1 else f"{number} processes"
 
 
 def _changes(curve: LoadCurve) -> str:
-    """`lat_x, latency, from 1 to 2 processes: 1.501 (1.490 to 1.512), grows; from 2 to 4 ...`."""
+    """Return `lat_x, latency, from 1 to 2 processes: 1.501 (1.490 to 1.512), grows; from 2 to 4 ...`."""
     steps = "; ".join(
         f"from {step.over} to {step.load} processes: {show_interval(step.ratio)}, {VERDICTS[step.verdict]}"
         for step in curve.steps
@@ -86,7 +86,7 @@ def _changes(curve: LoadCurve) -> str:
 
 
 def _overview(known: Sequence[LoadCurve], scaling: Scaling) -> list[str]:
-    """How many series of a host and measure change within its CPUs, and how many beyond them."""
+    """Count the series of each host and measure that change within its CPUs, and beyond them."""
     groups: dict[tuple[str, str], list[LoadCurve]] = {}
     for curve in known:
         groups.setdefault((curve.place.host, measure_words(curve)), []).append(curve)
@@ -108,7 +108,7 @@ def _overview(known: Sequence[LoadCurve], scaling: Scaling) -> list[str]:
 
 
 def _modes(scaling: Scaling, theta_percent: float) -> list[str]:
-    """Loads at which bandwidths of the whole system fall into groups, as where placement differs between invocations."""
+    """Report loads at which system bandwidths form groups, as when placement differs between invocations."""
     found: dict[tuple[str, tuple[str, ...]], dict[tuple[object, ...], list[LoadCurve]]] = {}
     system = [curve for curve in scaling.curves if curve.aspect == "system"]
     looked_at = sum(len(curve.points) for curve in system)

@@ -1,4 +1,4 @@
-"""Latency of memory over the size of what is read, in words: plateaus, beside the sizes of the host's caches."""
+"""Describe memory latency over the read size: plateaus, with the sizes of the host's caches."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from regatta.figures.text import show_quantity
 from regatta.host.units import UNITS
 
 SIZE, _STRIDE = "size_bytes", "stride_bytes"
-#: fewer sizes than this are no curve
+#: fewer sizes do not form a curve
 _LEAST_SIZES = 4
-#: Neighbours on a plateau are no further than this from its middle: what lies between two levels of memory grows faster.
+#: Maximum ratio of a value on a plateau to its middle: between two levels of memory, latency grows faster.
 _FLAT = 1.2
-#: fewer sizes than this are a step between plateaus, but for the largest ones, which may be the first in main memory
+#: Fewer sizes are a step between plateaus, except the largest ones, which can be the first in main memory.
 _LEAST_FLAT = 2
 _CACHE = re.compile(r"\bL(\d)([di]?) ([\d.]+) (KiB|MiB|GiB)\b")
 
 
 @dataclass(frozen=True)
 class Cache:
-    """One level that holds data: `L1d`, `L2` ..."""
+    """A level of the data cache: `L1d`, `L2` ..."""
 
     name: str
     size_bytes: int
@@ -33,7 +33,7 @@ class Cache:
 
 @dataclass(frozen=True)
 class Plateau:
-    """Sizes `first_bytes` to `last_bytes` cost about the same: `value`, their geometric mean, in the unit of the curve."""
+    """Sizes `first_bytes` to `last_bytes` with similar cost: `value`, their geometric mean, in the unit of the curve."""
 
     first_bytes: float
     last_bytes: float
@@ -41,7 +41,7 @@ class Plateau:
 
 
 def caches_of(facts: Mapping[str, str]) -> list[Cache]:
-    """The caches for data that a host's facts name (`regatta.host.ready.facts`), the smallest first; none where they name none."""
+    """Return the data caches in a host's facts (`regatta.host.ready.facts`), smallest first; empty if unknown."""
     return [
         Cache(f"L{level}{kind}", int(float(number) * UNITS[unit][1]))
         for level, kind, number, unit in _CACHE.findall(facts.get("caches", ""))
@@ -50,7 +50,7 @@ def caches_of(facts: Mapping[str, str]) -> list[Cache]:
 
 
 def memory_curves(cells: Sequence[CellAnswer]) -> list[TimeCurve]:
-    """The series of times over `size_bytes` at a `stride_bytes`, with four sizes or more."""
+    """Return the time series over `size_bytes` at a `stride_bytes`, with at least four sizes."""
     return [
         curve
         for curve in time_curves(cells, SIZE)
@@ -61,14 +61,14 @@ def memory_curves(cells: Sequence[CellAnswer]) -> list[TimeCurve]:
 
 
 def plateaus(points: Sequence[tuple[float, float]]) -> list[Plateau]:
-    """Runs of sizes that cost about the same.
+    """Find runs of sizes with similar cost.
 
     Args:
         points: size in bytes (ascending) and value (> 0, any unit).
 
     Returns:
-        Maximal runs, from the smallest size on, whose values all lie within a factor of 1.2 of their geometric mean; runs of
-        a single size are steps, and left out unless they are the last.
+        Maximal runs, from the smallest size on, whose values are within a factor of 1.2 of their geometric mean. Runs of
+        a single size are steps, and excluded unless they are the last.
     """
     runs: list[list[tuple[float, float]]] = []
     for point in points:
@@ -81,10 +81,10 @@ def plateaus(points: Sequence[tuple[float, float]]) -> list[Plateau]:
 
 
 def memory_words(cells: Sequence[CellAnswer], hosts: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """One sentence a curve: its plateaus, and the host's caches where they are known.
+    """Return one sentence per curve: its plateaus, and the host's caches if known.
 
     Args:
-        cells: of the answer.
+        cells: cells of the answer.
         hosts: host -> its facts.
     """
     curves = memory_curves(cells)

@@ -1,4 +1,4 @@
-"""The topic of memory: latency over the size of what is read, with the caches of the host."""
+"""The section of memory: latency over the read size, with the caches of the host."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from regatta.host.values.experiment import Scalar
 
 
 def memory_section(_: Sequence[str], view: View) -> Section | None:
-    """One figure a host and configuration, one line a walk; None where nothing was measured over sizes and strides."""
+    """Return one figure per host and configuration, one line per walk; None without sizes and strides."""
     answer = view.answer
     curves = memory_curves(answer.cells)
     if not curves:

@@ -1,4 +1,4 @@
-"""Latency of memory over the size of what is read."""
+"""The topic of memory latency over the read size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the paper's own way differs from Regatta's, in sentences."""
+"""The topic of the method: how the paper's method differs from Regatta's."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from regatta.stats.estimate import Contrast
 
 
 def method_words(method: str, paper: Sequence[Contrast], paired: Sequence[Contrast]) -> tuple[str, ...]:
-    """How the paper's way differs from Regatta's own, and in how many comparisons; nothing for Regatta's own.
+    """Describe how the results of the paper's method differ from Regatta's, and in how many comparisons; else empty.
 
     Args:
-        method: by which the answer was made.
-        paper: all comparisons by the paper's way.
-        paired: the same by Regatta's own.
+        method: method of the answer.
+        paper: all comparisons by the paper's method.
+        paired: the same by Regatta's method.
     """
     if method != GEORGES_2007:
         return ()
@@ -39,7 +39,7 @@ def method_words(method: str, paper: Sequence[Contrast], paired: Sequence[Contra
 
 
 def _verdict(contrast: Contrast) -> int:
-    """-1, 0 or 1: shown to be below, not shown to differ, shown to be above."""
+    """Return -1, 0 or 1: significantly below, no significant difference, significantly above."""
     return int(contrast.interval.low > 1.0) - int(contrast.interval.high < 1.0)
 
 

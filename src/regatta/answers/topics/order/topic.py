@@ -1,4 +1,4 @@
-"""Order plot: each value against its place in time, so that a drift of the machine is seen and not believed away."""
+"""The topic of order: each value over time, to reveal a drift of the machine."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from regatta.figures.text import show_ratio, tidy
 
 _HEIGHT_PX = 300
 _NS_PER_MINUTE = 60e9
-#: The running median is taken over about so many stretches of time, each of at least `_STRETCH_LEAST` values.
+#: Number of time windows of the running median, each of at least `_STRETCH_LEAST` values.
 _STRETCHES = 12
 _STRETCH_LEAST = 5
 
 
 def order_section(_: None, view: View) -> Section | None:
-    """Every invocation in its place in time."""
+    """Return every invocation at its time."""
     groups = _groups(view.panels, view.looks)
     if not groups:
         return None
@@ -41,9 +41,9 @@ def order_section(_: None, view: View) -> Section | None:
 
 
 def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """One group for the experiment, one figure a host and benchmark; minutes count from the host's first invocation.
+    """Return one group, one figure per host and benchmark; minutes count from the host's first invocation.
 
-    Of several metrics the one that is compared is shown, which comes first: it is the machine that drifts.
+    Of several metrics, the compared one, which is first, is shown: drift is a property of the machine.
     """
     starts: dict[str, int] = {}
     for panel in panels:
@@ -81,7 +81,7 @@ def _figure(panel: Panel, looks: Looks, start: int) -> Figure | None:
 
 
 def _by_cell(panel: Panel) -> dict[str, tuple[CellAnswer, list[tuple[Sample, float]]]]:
-    """Each cell's invocations with their value over the mean; a curve's values are averaged to one an invocation."""
+    """Return each cell's invocations with their value relative to the mean; a curve's values are averaged per invocation."""
     relatives: dict[str, tuple[CellAnswer, dict[str, tuple[Sample, list[float]]]]] = {}
     for cell in panel.cells:
         values = [s.value for s in cell.samples if math.isfinite(s.value)]

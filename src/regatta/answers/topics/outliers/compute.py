@@ -1,4 +1,4 @@
-"""What lies far out, and whether an answer hangs on it: every comparison as it is, without those, and with what was perturbed."""
+"""Find outliers, and test the answer's sensitivity: every comparison as is, without outliers, and with perturbed values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from regatta.stats.outliers import far_out
 
 @dataclass(frozen=True)
 class FarOut:
-    """One invocation whose value lies far from the others of its cell. It is in every estimate."""
+    """An outlier of its cell. It is in every estimate."""
 
     host: str
     cell_id: str
@@ -31,13 +31,13 @@ class FarOut:
     parameters: Mapping[str, Scalar]
     value: float
     unit: str
-    #: value over the median of its cell
+    #: value relative to the median of its cell
     times_median: float
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """One comparison as it is, without what lies far out, and with what was perturbed: ratios a/b."""
+    """One comparison as is, without outliers, and with perturbed values: ratios a/b."""
 
     host: str
     a: str
@@ -46,24 +46,24 @@ class Sensitivity:
     ratio: Interval
     without_far_out: Interval
     with_perturbed: Interval
-    #: does one of the two say something else: shown or not shown, or the other way round?
+    #: whether significance or direction changes in either variant
     changes: bool
 
 
 @dataclass(frozen=True)
 class Outliers:
-    """All of an experiment. `comparisons` only where a value of either side is far out or perturbed."""
+    """All outliers of an experiment. `comparisons`: only those with an outlier or perturbed value on either side."""
 
     far_out: tuple[FarOut, ...] = ()
     comparisons: tuple[Sensitivity, ...] = ()
 
 
 def find_outliers(context: Context) -> Outliers:
-    """Flag what lies far from the rest of its cell, and see what each comparison would say otherwise.
+    """Find the outliers of each cell, and compute every comparison without them.
 
     Returns:
-        Flagged invocations of the cells' own metric, in the order of the plan, and the comparisons that have any
-        flagged or perturbed value on either side.
+        Outliers of the cells' own metric, in plan order, and the comparisons with any outlier or perturbed value on
+        either side.
     """
     samples = context.samples
     flagged: list[FarOut] = []
@@ -78,7 +78,7 @@ def find_outliers(context: Context) -> Outliers:
 
 
 def outlier_words(outliers: Outliers, names: Names) -> tuple[str, ...]:
-    """What a reader must know of them; nothing when there are none."""
+    """Describe the outliers; empty without any."""
     sentences = []
     if outliers.far_out:
         where = len({(one.host, one.cell_id) for one in outliers.far_out})
@@ -155,7 +155,7 @@ def _sensitivities(context: Context, touched: set[int]) -> list[Sensitivity]:
 
 
 def _compared(samples: Samples, context: Context) -> list[Comparison]:
-    """Every cell with its baseline, each comparison by itself."""
+    """Compare every cell with its baseline, unadjusted."""
     pairs, _ = pairs_of(samples, context.baseline)
     level = context.facts.level
     contrasts = contrasts_of(pairs, level, context.stops.pilot_pairs)
@@ -167,7 +167,7 @@ def _identity(of: Comparison) -> tuple[str, str, str, str]:
 
 
 def _verdict(of: Comparison) -> tuple[bool, bool]:
-    """Is a difference shown, and which way."""
+    """Return whether the difference is significant, and its direction."""
     return shows_difference(of.ratio), of.ratio.point < 1.0 if shows_difference(of.ratio) else False
 
 

@@ -1,4 +1,4 @@
-"""The topic of what lies far out: named, kept, and what every comparison would say otherwise."""
+"""The topic of outliers: listed, kept, and their influence on every comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OTHERWISE = ("comparison", "as it is", "without far out", "with perturbed", "sa
 
 
 def outliers_section(outliers: Outliers, view: View) -> Section | None:
-    """How to read them; None where nothing lies far out and nothing was perturbed."""
+    """Explain how to read them; None without outliers and perturbed values."""
     if not outliers.far_out and not outliers.comparisons:
         return None
     return Section(
@@ -26,7 +26,7 @@ def outliers_section(outliers: Outliers, view: View) -> Section | None:
 
 
 def outliers_tables(outliers: Outliers, view: View) -> list[Table]:
-    """What lies far out, and the comparisons with and without it."""
+    """Return the outliers, and the comparisons with and without them."""
     far = [
         (
             one.cell,

@@ -1,4 +1,4 @@
-"""Forest plots: each alternative's ratio to the baseline with its interval."""
+"""The topic of ratios: forest plots of each alternative's ratio to the baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLAIN = Look("@ink", "circle", "solid")
 
 
 def ratios_section(_: None, view: View) -> Section | None:
-    """Forest plots of the ratios to the baseline."""
+    """Return forest plots of the ratios to the baseline."""
     groups = _groups(view.answer, view.panels, view.looks)
     if not groups:
         return None
@@ -35,7 +35,7 @@ def ratios_section(_: None, view: View) -> Section | None:
 
 
 def _groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """One group a panel that has comparisons. Curves over a parameter are left to `series`."""
+    """Return one group per panel with comparisons. The topic `series` shows curves over a parameter."""
     groups = []
     for panel in panels:
         rows = [] if panel.series_parameter else comparisons_of(answer.comparisons, panel)
@@ -82,7 +82,7 @@ def _row(
 
 
 def _baseline(row: Comparison) -> str:
-    """The baseline's name without the words that the alternative has too: `g1` in `jdk-21 z` against `jdk-21 g1`."""
+    """Return the baseline's name without the words that the alternative shares: `g1` in `jdk-21 z` against `jdk-21 g1`."""
     shared = set(row.a_name.split())
     return " ".join(word for word in row.b_name.split() if word not in shared) or row.b_name
 

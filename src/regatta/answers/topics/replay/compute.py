@@ -1,6 +1,7 @@
-"""Compilation control: do conclusions about collectors survive it?
+"""Compare conclusions about collectors with and without controlled compilation.
 
-Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Evaluation, OOPSLA 2007, section 6.2.3 and table 5.
+Source: Georges, Buytaert, Eeckhout, Statistically Rigorous Java Performance Evaluation, OOPSLA 2007, section 6.2.3 and
+table 5.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from regatta.host.values.cell import NO_MODIFIERS
 from regatta.host.values.experiment import Scalar, SteadyMethod
 from regatta.stats.estimate import Interval
 
-#: table 5's classes
+#: the classes of table 5
 Agreement = Literal["agree", "inconclusive", "disagree"]
 
 
 @dataclass(frozen=True)
 class ControlledPair:
-    """Two collectors compared twice: on the plain configuration, and under a set of modifiers that controls compilation."""
+    """Two collectors compared twice: with the plain configuration, and under modifiers that control compilation."""
 
     place: Place = field(metadata={INLINED: ("host", "benchmark", "runtime", *HEAP)})
     metric: str
@@ -40,26 +41,26 @@ class ControlledPair:
 
 @dataclass(frozen=True)
 class CompilationControl:
-    """All comparisons under one set of modifiers and in one phase."""
+    """All comparisons with one set of modifiers and in one phase."""
 
     modifiers: str
     #: "mix" or "stable" under replay, else "startup" or "steady state"
     phase: str
-    #: what it is held against: "startup" or "steady state", without control
+    #: the reference without control: "startup" or "steady state"
     against: str
     pairs: tuple[ControlledPair, ...]
-    #: comparisons without an interval on one side
+    #: number of comparisons without an interval on either side
     left_out: int
     words: str
 
     def count(self, agreement: Agreement) -> int:
-        """How many comparisons are in a class."""
+        """Return the number of comparisons of a class."""
         return sum(pair.agreement == agreement for pair in self.pairs)
 
 
-#: what each phase of replay is held against
+#: phase of replay -> its reference
 _AGAINST = {"mix": "startup", "stable": "steady state"}
-#: disagreements that are named
+#: maximum number of disagreements to name
 _NAMED = 3
 
 _Key = tuple[object, ...]
@@ -68,15 +69,15 @@ _Key = tuple[object, ...]
 def judge_control(
     families: Iterable[Family], controlled: Sequence[str], method: SteadyMethod
 ) -> tuple[CompilationControl, ...]:
-    """Hold every comparison of collectors under controlled compilation against the same one without.
+    """Compare every comparison of collectors under controlled compilation with the one without control.
 
     Args:
-        families: of the experiment, simultaneous intervals within each.
+        families: families of the experiment, with simultaneous intervals.
         controlled: labels of the sets of modifiers that control compilation.
-        method: how an invocation becomes its number, which says what is compared: startup or steady state.
+        method: method that reduces an invocation to its value: decides between startup and steady state.
 
     Returns:
-        One value a set and phase that has comparisons on both sides, in the order of `controlled` and of the phases.
+        One value per set and phase with comparisons on both sides, in the order of `controlled` and of the phases.
     """
     by_place: dict[_Key, dict[str, Family]] = {}
     for family in families:
@@ -101,7 +102,7 @@ def judge_control(
 
 
 def agreement(plain: Interval, controlled: Interval) -> Agreement:
-    """The class of two intervals of one ratio (table 5): both leave 1 out on one side, or neither does; or only one of them."""
+    """Classify two intervals of one ratio (table 5): both exclude 1 on one side, or neither does; or only one of them."""
     verdicts = [np.sign(e.point - 1.0) if shows_difference(e) else 0.0 for e in (plain, controlled)]
     if verdicts[0] == verdicts[1]:
         return "agree"
@@ -131,7 +132,7 @@ def _pairs(plain: Family, other: Family) -> tuple[list[ControlledPair], int]:
                 plain.place, plain.metric, plain.parameters, pair.a_name, pair.b_name, pair.ratio, ratio, agreement(pair.ratio, ratio),
             )
         )  # fmt: skip
-    # Every pair of the planned collectors, whether the families could give it or not.
+    # Count every pair of planned collectors, even those that the families lack.
     names = len(set(plain.names) & set(other.names))
     return found, names * (names - 1) // 2 - len(found)
 
@@ -160,6 +161,6 @@ def _words(modifiers: str, phase: str, pairs: Sequence[ControlledPair], left_out
 
 
 def _because_of_nothing(pairs: Sequence[ControlledPair]) -> str:
-    """Two wide intervals agree too, and mean little."""
+    """Warn that two wide intervals agree too, which is weak evidence."""
     nothing = sum(not (shows_difference(p.plain) or shows_difference(p.controlled)) for p in pairs)
     return f" (in {100 * nothing / len(pairs):.0f} % because neither shows a difference)" if nothing else ""

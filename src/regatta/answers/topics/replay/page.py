@@ -1,4 +1,4 @@
-"""The topic of compilation control: conclusions under it against those without (table 5 of Georges et al.)."""
+"""The section of compilation control: conclusions with and without it (table 5 of Georges et al.)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _CLASSES = (("disagree", "@c1"), ("inconclusive", "@c4"), ("agree", "@c0"))
 _COLUMNS = (
     "host", "runtime", "benchmark", "heap", "collectors", "ratio without", "interval", "ratio under control", "interval", "",
 )  # fmt: skip
-#: A page is not the place of thousands of rows; the JSON has them all.
+#: Thousands of rows make the page slow; the JSON contains all of them.
 _ROWS = 300
 
 
 def replay_section(found: Sequence[CompilationControl], view: View) -> Section | None:
-    """Sentences, one bar and one table a set of modifiers and phase; None where nothing was compared so."""
+    """Return one bar and one table per set of modifiers and phase, with sentences; None without such comparisons."""
     if not found:
         return None
     shown = [one for one in found if one.pairs]
@@ -46,7 +46,7 @@ def replay_section(found: Sequence[CompilationControl], view: View) -> Section |
 
 
 def replay_tables(found: Sequence[CompilationControl], view: View) -> list[Table]:
-    """A table for each set of modifiers and phase."""
+    """Return one table per set of modifiers and phase."""
     return [_table(one) for one in found if one.pairs]
 
 

@@ -1,4 +1,4 @@
-"""Conclusions under controlled compilation against those without."""
+"""The topic of compilation control: conclusions with and without it."""
 
 from __future__ import annotations
 

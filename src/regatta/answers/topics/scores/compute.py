@@ -1,6 +1,7 @@
-"""Scores against a reference machine: copies x reference time / elapsed time, and their geometric mean.
+"""Compute scores against a reference machine: copies x reference time / elapsed time, and their geometric mean.
 
-Source: J. Bucek, K.-D. Lange, J. von Kistowski, SPEC CPU2017: Next-Generation Compute Benchmark, ICPE 2018 (ratios, speed and
+Source: J. Bucek, K.-D. Lange, J. von Kistowski, SPEC CPU2017: Next-Generation Compute Benchmark, ICPE 2018 (ratios, speed
+and
 rate, geometric means); Fleming and Wallace, CACM 29 (1986).
 """
 
@@ -27,9 +28,9 @@ from regatta.stats.suite_mean import suite_ratio
 
 @dataclass(frozen=True)
 class BenchmarkScore:
-    """One benchmark: copies x reference time / mean elapsed time."""
+    """Score of one benchmark: copies x reference time / mean elapsed time."""
 
-    #: its whole label
+    #: complete label
     benchmark: str
     name: str
     reference_s: float
@@ -45,54 +46,54 @@ class SuiteScore:
     suite: str
     size: str
     machine: str
-    #: `speed`: one copy; `rate`: several at a time
+    #: `speed`: one copy; `rate`: several parallel copies
     kind: Literal["speed", "rate"]
     copies: int
-    #: what else was chosen and leaves the work what it is, such as the placement of copies
+    #: other chosen parameters that do not change the work, such as the placement of copies
     parameters: Mapping[str, str]
-    #: with its heap, where it has one
+    #: with its heap, if any
     configuration: str
     members: tuple[BenchmarkScore, ...]
-    #: benchmark and why it is in no mean
+    #: excluded benchmarks with reasons
     left_out: tuple[tuple[str, str], ...]
-    #: geometric mean of the members' scores, with an interval for these very benchmarks
+    #: geometric mean of the members' scores, with an interval for exactly these benchmarks
     overall: Interval
     words: str
 
     @property
     def of(self) -> int:
-        """Benchmarks that the suite has in this size."""
+        """Return the number of benchmarks of the suite in this size."""
         return len(self.members) + len(self.left_out)
 
     @property
     def complete(self) -> bool:
-        """Is every benchmark of the suite in the mean?"""
+        """Return whether the mean includes every benchmark of the suite."""
         return not self.left_out
 
 
 METRIC = "elapsed"
 COPIES = "copies"
-#: chosen parameters that leave the work of one copy what it is, so that its reference time holds
+#: chosen parameters that do not change the work of a copy, so that its reference time applies
 SAME_WORK = frozenset({COPIES, "placement"})
 METHOD = "reference/mean"
 
 
 @dataclass(frozen=True)
 class Run:
-    """The elapsed time of one cell with one number of copies, or that it has none."""
+    """The elapsed time of one cell with one number of copies, or its absence."""
 
     cell: CellAnswer
     parts: LabelParts
     copies: int
-    #: why its time cannot be held against a reference; "" where it can
+    #: why its time is not comparable with a reference; "" if it is
     reason: str = ""
 
 
 def find_references(cells: Sequence[CellAnswer]) -> dict[str, Reference]:
-    """The references of the suites of some cells, from the home of this process; none where there is no home.
+    """Return the references of the suites of some cells, from the home of this process; empty without a home.
 
     Raises:
-        SpecError: a reference is wrong.
+        SpecError: a reference is invalid.
     """
     suites = {parts_of_label(label).suite for label in {cell.place.benchmark for cell in cells}} - {""}
     if not suites:
@@ -101,7 +102,7 @@ def find_references(cells: Sequence[CellAnswer]) -> dict[str, Reference]:
     with_one = [suite for suite in sorted(suites) if home and reference_path(home, suite).is_file()]
     if home is None or not with_one:
         return {}
-    # Schemas take a moment to load, and most answers need none.
+    # Importing the schemas is slow, and most answers do not need them.
     from regatta.spec.references import read_references
 
     return read_references(home, with_one)
@@ -113,15 +114,16 @@ def judge_scores(
     """Score every benchmark whose suite has a reference machine.
 
     Args:
-        cells: all series, in the order of the plan.
+        cells: all series, in plan order.
         references: suite -> its reference.
         level: confidence of each interval, between 0 and 1.
-        several_hosts: sentences name the host.
+        several_hosts: whether sentences name the host.
 
     Returns:
-        One for each host, suite, size, configuration and number of copies, in the order of the plan. The interval of a score is that
-        of the mean elapsed time turned over; the interval of the geometric mean holds for these very benchmarks, with the
-        variance of each logarithm as (s / (mean · √n))², s over invocations. A benchmark without a score is named with its reason.
+        One for each host, suite, size, configuration and number of copies, in plan order. The interval of a score is the
+        inverted interval of the mean elapsed time. The interval of the geometric mean is for exactly these benchmarks,
+        with the variance of each logarithm as (s / (mean · √n))², s over invocations. A benchmark without a score is
+        listed with the reason.
     """
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs_of(cells, references):
@@ -137,7 +139,7 @@ def judge_scores(
 
 
 def runs_of(cells: Sequence[CellAnswer], suites: Collection[str]) -> list[Run]:
-    """The runs of the benchmarks of some suites, in the order of the plan."""
+    """Return the runs of the benchmarks of some suites, in plan order."""
     labels = {cell.place.benchmark for cell in cells} if suites else set()
     scored = {label for label in labels if parts_of_label(label).suite in suites}
     by_cell: dict[tuple[str, str], list[CellAnswer]] = {}
@@ -148,7 +150,7 @@ def runs_of(cells: Sequence[CellAnswer], suites: Collection[str]) -> list[Run]:
 
 
 def _of_cell(series: Sequence[CellAnswer]) -> list[Run]:
-    """One run for each number of copies that the cell's records tell of."""
+    """Return one run per number of copies in the cell's records."""
     first, parts = series[0], parts_of_label(series[0].place.benchmark)
     asked = int(parts.chosen[COPIES]) if parts.chosen.get(COPIES, "").isdecimal() else 1
     changed = sorted(set(parts.chosen) - SAME_WORK)
@@ -169,7 +171,7 @@ def _copies(cell: CellAnswer, asked: int) -> int:
 
 def _suite_score(runs: Sequence[Run], reference: Reference, level: float, several_hosts: bool) -> SuiteScore:
     first = runs[0]
-    # Who measured a program as the reference did, and with other work beside, has its score from the former.
+    # If a program was measured both like the reference and with other work, only the former has a score.
     alike = {run.parts.name for run in runs if not run.reason}
     runs = [run for run in runs if not run.reason or run.parts.name not in alike]
     members: list[tuple[Run, BenchmarkScore]] = []
@@ -207,7 +209,7 @@ def _suite_score(runs: Sequence[Run], reference: Reference, level: float, severa
 
 
 def elapsed_s(run: Run) -> Interval | str:
-    """The mean elapsed time of a run in s, or why there is none."""
+    """Return the mean elapsed time of a run in s, or the reason for its absence."""
     if run.reason:
         return run.reason
     dimension, factor = UNITS.get(run.cell.unit, ("", math.nan))
@@ -220,7 +222,7 @@ def elapsed_s(run: Run) -> Interval | str:
 
 
 def _score(run: Run, reference: Reference, level: float) -> BenchmarkScore | str:
-    """The score, or why there is none."""
+    """Return the score, or the reason for its absence."""
     reference_s = reference.times_s.get(run.parts.name, {}).get(run.parts.size)
     if reference_s is None:
         return f"{reference.machine} has no time of it"

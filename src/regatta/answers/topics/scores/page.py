@@ -1,4 +1,4 @@
-"""The topic of scores: every program against the reference machine, and their geometric mean."""
+"""The section of scores: every program against the reference machine, and the geometric mean."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS = (
 
 
 def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
-    """A dot plot with intervals for each suite, size and host, and tables; None where no suite has a reference."""
+    """Return a dot plot with intervals per suite, size and host, and tables; None if no suite has a reference."""
     if not found:
         return None
     groups: dict[str, list[SuiteScore]] = {}
@@ -45,12 +45,12 @@ def scores_section(found: Sequence[SuiteScore], view: View) -> Section | None:
 
 
 def scores_tables(found: Sequence[SuiteScore], view: View) -> list[Table]:
-    """Every benchmark with its score, and those without one."""
+    """Return every benchmark with its score, and those without one."""
     return [_table(found, view), _left_out(found, view)]
 
 
 def _run(score: SuiteScore) -> str:
-    """`speed`, or `rate of 4 copies, placement compact`."""
+    """Return `speed`, or `rate of 4 copies, placement compact`."""
     what = "speed" if score.kind == "speed" else f"rate of {score.copies} copies"
     return ", ".join([what, *(f"{key} {text}" for key, text in sorted(score.parameters.items()))])
 
@@ -95,7 +95,7 @@ def _table(found: Sequence[SuiteScore], view: View) -> Table:
 
 
 def _left_out(found: Sequence[SuiteScore], view: View) -> Table:
-    """What is in no mean, and why; no rows where every suite is complete."""
+    """Return the benchmarks excluded from means, with reasons; no rows if every suite is complete."""
     rows = [(*_where(score, view), name, reason) for score in found for name, reason in score.left_out]
     return Table("Without a score", (*_COLUMNS[:6], "why it has no score"), rows, detail=True)
 

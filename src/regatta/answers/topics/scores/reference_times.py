@@ -1,4 +1,4 @@
-"""The reference machine of a suite, made from an experiment that measured it."""
+"""Make the reference machine of a suite from an experiment that measured it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from regatta.host.values.benchmark_label import parts_of_label
 from regatta.spec.flow import flow_yaml
 from regatta.store.database import Progress, open_database
 
-#: digits of a time that are kept: a hundred times finer than any machine repeats itself
+#: digits of stored times: a hundred times more precise than the repeatability of any machine
 _DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What to take where an experiment has several; "" where it has one."""
+    """The choice among several in the experiment; "" if there is one."""
 
     suite: str = ""
     host: str = ""
@@ -35,22 +35,22 @@ class Choice:
 
 @dataclass(frozen=True)
 class MadeReference:
-    """Times of one copy, and what whoever made them must know."""
+    """Times of one copy, and notes for the user."""
 
     suite: str
     host: str
     configuration: str
     #: benchmark -> size -> mean elapsed time in s
     times_s: Mapping[str, Mapping[str, float]]
-    #: sentences: what has no time, and how well the others are known
+    #: sentences: missing times, and precision of the others
     notes: tuple[str, ...]
 
 
 def read_times(experiment_dir: Path, progress: Progress | None = None) -> tuple[list[CellAnswer], Facts]:
-    """Every series of an experiment with its mean, and what the plan says of the experiment.
+    """Return every series of an experiment with its mean, and the facts of the plan.
 
     Raises:
-        StoreError: the folder holds no plan, or cannot be read or written.
+        StoreError: the folder has no plan, or cannot be read or written.
     """
     facts = read_facts(experiment_dir)
     with open_database(experiment_dir, progress) as connection:
@@ -58,7 +58,7 @@ def read_times(experiment_dir: Path, progress: Progress | None = None) -> tuple[
 
 
 def suites_of(cells: Sequence[CellAnswer]) -> list[str]:
-    """The suites that were measured, in the order of the plan."""
+    """Return the measured suites, in plan order."""
     labels = dict.fromkeys(cell.place.benchmark for cell in cells)
     return [suite for suite in dict.fromkeys(parts_of_label(label).suite for label in labels) if suite]
 
@@ -69,16 +69,16 @@ def make_reference(
     choice: Choice,
     programs: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> MadeReference:
-    """Take the mean elapsed time of one copy of each program.
+    """Return the mean elapsed time of one copy of each program.
 
     Args:
         cells: all series of the experiment.
-        facts: of the experiment.
-        choice: of a suite, host and configuration, where the experiment has several.
-        programs: suite -> benchmark -> sizes, as far as suites are known.
+        facts: facts of the experiment.
+        choice: choice of suite, host and configuration, if the experiment has several.
+        programs: suite -> benchmark -> sizes, for known suites.
 
     Raises:
-        SpecError: a choice is needed or leads nowhere, a program has several times, or none has any.
+        SpecError: a choice is missing or has no match, a program has several times, or no program has one.
     """
     suite = _one("--suite", choice.suite, suites_of(cells))
     runs = runs_of(cells, {suite})
@@ -118,7 +118,7 @@ def make_reference(
 
 
 def reference_text(made: MadeReference, machine: str, description: str, experiment: str) -> str:
-    """The file `configs/suites/reference/<suite>.yml`."""
+    """Return the text of the file `configs/suites/reference/<suite>.yml`."""
     lines = [
         f"# Mean elapsed times of one copy, from experiment {experiment} ({made.configuration}).",
         f"suite: {flow_yaml(made.suite)}",
@@ -131,7 +131,7 @@ def reference_text(made: MadeReference, machine: str, description: str, experime
 
 
 def described(facts: Mapping[str, str]) -> str:
-    """A machine by what was recorded of it: processor, cores, memory, system."""
+    """Describe a machine by its recorded facts: processor, cores, memory, system."""
     return ", ".join(" ".join([key, *value.split()]) for key, value in facts.items() if value)
 
 

@@ -1,4 +1,4 @@
-"""Scores of suites against their reference machines."""
+"""The topic of scores of suites against reference machines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _document(scores: Sequence[SuiteScore]) -> list[dict[str, Any]]:
 
 
 def _rows(scores: Sequence[SuiteScore]) -> Iterator[dict[str, Any]]:
-    """Scores of benchmarks and of suites; `value` is how many times as fast as machine `b`."""
+    """Yield the scores of benchmarks and suites; `value` is the speed relative to machine `b`."""
     for score in scores:
         common = {"host": score.host, "metric": score.kind, "a": score.configuration, "b": score.machine}
         for member in score.members:

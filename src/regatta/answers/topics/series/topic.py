@@ -1,4 +1,4 @@
-"""Metrics that are a curve over a numeric parameter, such as memory latency over the size of what is read."""
+"""The topic of metrics over a numeric parameter, such as memory latency over the read size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _RATIO = Scale(1.0, "", 3)
 
 
 def series_section(_: None, view: View) -> Section | None:
-    """The metric over a numeric parameter."""
+    """Return the metric over a numeric parameter."""
     groups = _groups(view.answer, view.panels, view.looks)
     if not groups:
         return None
@@ -55,7 +55,7 @@ def series_section(_: None, view: View) -> Section | None:
 
 
 def _groups(answer: Answer, panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """One group a panel that has such a parameter: the values, then the ratios to the baseline."""
+    """Return one group per panel with such a parameter: the values, then the ratios to the baseline."""
     groups = []
     for panel in panels:
         if panel.series_parameter in ("", PERCENTILE):
@@ -71,7 +71,7 @@ def _fixed(panel: Panel) -> str:
 
 
 def _values(panel: Panel, looks: Looks) -> list[Figure]:
-    """A figure for each heap and each setting of the other parameters."""
+    """Return one figure per heap and setting of the other parameters."""
     groups: dict[str, list[CellAnswer]] = {}
     for heap, cells in panel.by_heap():
         for cell in cells:

@@ -1,4 +1,4 @@
-"""Sleeps: how long they last against what was asked for."""
+"""Compare actual with requested sleep durations."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _NS_PER_US = 1000.0
 
 
 def sleep_curves(cells: Sequence[CellAnswer]) -> list[TimeCurve]:
-    """The series of times with the parameter `requested_us`, in the order of the cells."""
+    """Return the time series with the parameter `requested_us`, in cell order."""
     return time_curves(cells, _REQUESTED)
 
 
 def requested_ns(curve: TimeCurve) -> list[float]:
-    """What was asked for, ascending, in ns."""
+    """Return the requested durations, ascending, in ns."""
     return [_NS_PER_US * requested for requested in curve.at]
 
 
 def sleep_words(cells: Sequence[CellAnswer]) -> tuple[str, ...]:
-    """One sentence a curve: how much longer than asked its sleeps are, and where they are shown to be shorter."""
+    """Return one sentence per curve: by how much its sleeps exceed the request, and where they are significantly shorter."""
     curves = sleep_curves(cells)
     several = len({curve.place.host for curve in curves}) > 1
     sentences = []

@@ -1,4 +1,4 @@
-"""The topic of sleeps: how long they last against what was asked for, after figure 7 of the lmbench3 paper."""
+"""The section of sleeps: actual over requested duration, after figure 7 of the lmbench3 paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from regatta.host.values.benchmark_label import parts_of_label
 
 
 def sleeps_section(_: Sequence[str], view: View) -> Section | None:
-    """One figure a host and load, one line a call; None where no sleep of several lengths was measured."""
+    """Return one figure per host and load, one line per call; None without sleeps of several durations."""
     curves = [curve for curve in sleep_curves(view.answer.cells) if len(curve.cells) > 1]
     if not curves:
         return None

@@ -1,4 +1,4 @@
-"""How long sleeps last against what was asked for."""
+"""The topic of actual and requested sleep durations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Violins: how the invocations of each cell are spread, with every one of them drawn over the density."""
+"""The topic of spread: violins with every invocation of a cell drawn over the density."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from regatta.figures.text import Scale, finite, shorten, tidy
 
 _ROW_PX = 58
 _FRAME_PX = 78
-#: With fewer values a density says more than is known; the points alone are drawn.
+#: With fewer values a density is misleading; only points are drawn.
 _DENSITY_FROM = 5
-#: Half the height, in rows, over which points are spread.
+#: Half the height of the point cloud, in rows.
 _SPREAD = 0.16
 _GOLDEN = 0.6180339887498949
 
 
 def spread_section(_: None, view: View) -> Section | None:
-    """Violins with every invocation as a point."""
+    """Return violins with every invocation as a point."""
     groups = _groups(view.panels, view.looks)
     if not groups:
         return None
@@ -42,7 +42,7 @@ def spread_section(_: None, view: View) -> Section | None:
 
 
 def _groups(panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """One group a panel, one figure a heap. Curves over a parameter are left to `series`."""
+    """Return one group per panel, one figure per heap. The topic `series` shows curves over a parameter."""
     groups = []
     for panel in panels:
         if panel.series_parameter:
@@ -130,7 +130,7 @@ def _scatter(
 
 
 def _jitter(sample: Sample) -> float:
-    """Spread by the golden ratio over the round: the same in every report, and neighbours never on top of each other."""
+    """Spread by the golden ratio over the round: the same in every report, without overlap of neighbours."""
     return _SPREAD * (2 * ((sample.round + 1) * _GOLDEN % 1) - 1)
 
 

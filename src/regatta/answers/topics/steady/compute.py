@@ -1,4 +1,4 @@
-"""Where the invocations of each cell reach their steady state: by the paper's window and by change points, side by side."""
+"""Detect the steady state of the invocations of each cell: by the paper's window, and by change points."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from regatta.stats.warmup import KINDS, LEAST_ITERATIONS, common_kind, courses_o
 
 @dataclass(frozen=True)
 class IterationCurve:
-    """Iterations of several invocations, each divided by the mean of its own steady state (or by its median without one).
+    """Iterations of several invocations, each relative to the mean of its steady state (or its median without one).
 
-    `kind`: what the invocations have in common, such as their class. `iterations`: which are shown, counted from 0. `middle`, `low`,
-    `high`: median, 10th and 90th percentile over the invocations.
+    `kind`: the common property of the invocations, such as their class. `iterations`: the shown iterations, counted from
+    0. `middle`, `low`, `high`: median, 10th and 90th percentile over the invocations.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class IterationCurve:
 
 @dataclass(frozen=True)
 class SeriesSteadiness:
-    """One series (a cell's own metric with one set of parameters), judged by both ways."""
+    """One series (a cell's own metric with one set of parameters), analysed by both methods."""
 
     cell_id: str
     #: `h2 at 2 x minheap (g1)`, for sentences
@@ -48,25 +48,25 @@ class SeriesSteadiness:
     place: Place = field(metadata={INLINED: ("host", "benchmark", "configuration", *HEAP)})
     metric: str
     parameters: Mapping[str, Scalar]
-    #: that were judged
+    #: number of analysed invocations
     invocations: int
-    #: of a typical invocation
+    #: iterations of a typical invocation
     iterations: int
-    #: invocations that have a steady window, and the median of how many iterations come before it
+    #: invocations with a steady window, and the median number of iterations before it
     cov_reached: int
     cov_start: float
-    #: class by change points: the common one, "inconsistent", or "" where none could be told
+    #: class by change points: the common one, "inconsistent", or "" if unknown
     kind: str
     #: class -> invocations
     kinds: Mapping[str, int]
-    #: median and largest number of iterations before the steady state by change points; NaN where none is steady
+    #: median and maximum number of iterations before the steady state by change points; NaN without a steady invocation
     steady_from: float
     steady_from_latest: float
-    #: mean of the steady window over the mean after the last change point, of invocations that have both
+    #: ratio of the means of the steady window and after the last change point, for invocations that have both
     cov_over_changepoints: Interval
-    #: "agree" (the whole interval within theta), "disagree" (it excludes equality), "open", or "" where no invocation has both
+    #: "agree" (the whole interval within theta), "disagree" (it excludes equality), "open", or "" if no invocation has both
     agreement: str
-    #: invocations that change after the spec's warm-up, and their mean after it over that after the last change point
+    #: invocations that change after the spec's warm-up, and the ratio of their means after it and after the last change point
     after_warmup: int
     bias: Interval
     curve: IterationCurve
@@ -74,30 +74,30 @@ class SeriesSteadiness:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """All series of an experiment that have enough iterations."""
+    """All series of an experiment with enough iterations."""
 
     window: int
     threshold: float
     warmup: int
     series: tuple[SeriesSteadiness, ...]
-    #: of all series, a curve a class of invocation
+    #: over all series, one curve per class of invocation
     curves: tuple[IterationCurve, ...]
-    #: series with several iterations, but too few to judge: how many, and the most iterations that one has
+    #: number of series with several but too few iterations, and their maximum number of iterations
     too_short: int = 0
     most_iterations: int = 0
-    #: 0, or how many invocations of each cell were judged at most, evenly spread over time
+    #: 0, or the maximum number of analysed invocations per cell, evenly spread over time
     judged_at_most: int = 0
 
 
-#: Finding change points takes some 6 ns for each pair of a series' iterations; no answer waits longer than this for it.
+#: Finding change points takes about 6 ns per pair of iterations of a series; the budget limits the total time.
 _NS_A_PAIR = 6.0
 _BUDGET_NS = 5e9
 _FEWEST, _MOST = 3, 100
-#: From here on a curve shows every iteration that is 2 % further on.
+#: From here on, each iteration of a curve is 2 % after the previous one.
 _EACH_UNTIL = 100
 _STEP = 1.02
 
-#: How many iterations the first valid invocation of each cell has: the longest series of the cell's own metric.
+#: Number of iterations of each cell's first valid invocation: the longest series of its own metric.
 _LENGTHS = """
 select cell, max(iterations) from (
     select f.cell, count(*) as iterations
@@ -109,7 +109,7 @@ select cell, max(iterations) from (
 ) group by cell order by cell
 """
 
-#: At most so many invocations of a cell, evenly spread over time.
+#: Select a maximum number of invocations of a cell, evenly spread over time.
 _JUDGED = """
 create or replace temp table judged as
 select record, cell from (
@@ -124,7 +124,7 @@ _Key = tuple[int, int]
 
 @dataclass
 class _Found:
-    """What is known of the invocations of one series so far, one entry an invocation."""
+    """Results for the invocations of one series so far, one entry per invocation."""
 
     lengths: list[int] = field(default_factory=list)
     cov_starts: list[float] = field(default_factory=list)
@@ -132,15 +132,15 @@ class _Found:
     kinds: list[str] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
     late: list[float] = field(default_factory=list)
-    #: class, and the shown iterations over the invocation's level
+    #: class, and the shown iterations relative to the invocation's level
     relative: list[tuple[str, NDArray[np.float32]]] = field(default_factory=list)
 
 
 def judge_steadiness(context: Context) -> Steadiness | None:
-    """Judge every series that has enough iterations, by both ways, whatever makes the answer's numbers.
+    """Analyse every series with enough iterations by both methods, whichever method the answer uses.
 
     Returns:
-        None where no invocation has several iterations.
+        None if no invocation has several iterations.
     """
     connection, samples, steady = context.connection, context.samples, context.facts.steady
     lengths: dict[int, int] = dict(connection.execute(_LENGTHS).fetchall())
@@ -177,7 +177,7 @@ def judge_steadiness(context: Context) -> Steadiness | None:
 
 
 def _at_most(lengths: Iterable[int]) -> int:
-    """Invocations of a cell that are judged at most."""
+    """Return the maximum number of analysed invocations per cell."""
     cost = sum(_NS_A_PAIR * length * length for length in lengths)
     return int(min(_MOST, max(_FEWEST, _BUDGET_NS / cost))) if cost else _MOST
 
@@ -211,7 +211,7 @@ def _judge(batch: Batch, steady: SteadyState, higher: set[int], found: dict[_Key
 
 
 def _shown(n: int) -> NDArray[np.intp]:
-    """Places of the iterations that a curve shows; those of a short series are the first of those of a long one."""
+    """Return the indices of the shown iterations; those of a short series are a prefix of those of a long one."""
     places = list(range(min(n, _EACH_UNTIL)))
     place = float(_EACH_UNTIL)
     while place < n:
@@ -248,7 +248,7 @@ def _series(
         cov_over_changepoints=ratio,
         agreement=_agreement(ratio.point, ratio.low, ratio.high, facts.theta_percent),
         after_warmup=len(found.late) if fixed else 0,
-        # Beside other summaries than the mean a level that is one says nothing.
+        # For other summaries than the mean, the ratio to a level (a mean) is meaningless.
         bias=geometric_mean(found.late if fixed and cell.summary == "mean" else (), facts.level),
         curve=_curve("", [row for _, row in found.relative]),
     )
@@ -273,7 +273,7 @@ def _curves_by_kind(found: Iterable[_Found]) -> Iterable[IterationCurve]:
 
 
 def _curve(kind: str, rows: list[NDArray[np.float32]]) -> IterationCurve:
-    """Median and band as far as half of the invocations go."""
+    """Return median and band, as far as half of the invocations extend."""
     if not rows:
         return IterationCurve(kind, 0, (), (), (), ())
     length = int(np.median([row.size for row in rows]))
@@ -286,7 +286,7 @@ def _curve(kind: str, rows: list[NDArray[np.float32]]) -> IterationCurve:
 
 
 def _shown_numbers(count: int) -> tuple[int, ...]:
-    """The first `count` places that any curve shows."""
+    """Return the first `count` indices that any curve shows."""
     n = _EACH_UNTIL
     while _shown(n).size < count:
         n *= 2

@@ -1,4 +1,4 @@
-"""Startup and steady state: how iterations settle, by class of invocation and by cell, and what was found of each series."""
+"""The section of startup and steady state: iterations by class of invocation and by cell, and results per series."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from regatta.figures.text import (
 
 _HEIGHT_PX = 340
 _PLAIN = Scale(1.0, "", 3)
-#: Past so many iterations the first ones, which matter, need a logarithmic axis.
+#: Beyond this number of iterations, only a logarithmic axis shows the first ones, which matter.
 _LOG_FROM = 100
-#: Past so many points marks hide the line.
+#: Beyond this number of points, marks hide the line.
 _MARKS_AT_MOST = 40
-#: With more series in a figure nobody tells them apart.
+#: With more series, lines of a figure are indistinguishable.
 _LINES_AT_MOST = 8
-#: class -> its look, the same in every report
+#: class -> its look, equal in all reports
 _KINDS = {
     "flat": Look("@c0", "circle", "solid"),
     "warmup": Look("@c1", "square", "solid"),
@@ -55,7 +55,7 @@ _COLUMNS = (
 
 
 def steady_section(found: Steadiness | None, view: View) -> Section | None:
-    """A table of the series, curves by class and curves by cell; None where no invocation has iterations enough."""
+    """Return a table of the series, curves by class and curves by cell; None without enough iterations."""
     if found is None or not (found.series or "steady" in view.answer.findings):
         return None
     words = (
@@ -74,7 +74,7 @@ def steady_section(found: Steadiness | None, view: View) -> Section | None:
 
 
 def steady_tables(found: Steadiness | None, view: View) -> list[Table]:
-    """The series with their classes and windows."""
+    """Return the series with their classes and windows."""
     series = () if found is None else found.series
     rows = [_row(one, view) for one in series]
     return [Table("", _COLUMNS, rows, frozenset({1, 3, 4, 5, 6}))]
@@ -116,7 +116,7 @@ def _by_kind(found: Steadiness) -> list[Group]:
 
 
 def _by_cell(found: Steadiness, panels: Sequence[Panel], looks: Looks) -> list[Group]:
-    """A group a panel, a figure a heap; series over a parameter are in the table alone."""
+    """Return one group per panel, one figure per heap; series over a parameter are only in the table."""
     curves = {
         (one.place.host, one.cell_id, one.metric, parameters_key(one.parameters)): one.curve
         for one in found.series

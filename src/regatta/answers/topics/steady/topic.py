@@ -1,4 +1,4 @@
-"""Where invocations are steady, and what becomes of their iterations."""
+"""The topic of steady state and the use of iterations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _words(found: Steadiness | None, context: Context) -> tuple[str, ...]:
 
 
 def _document(steadiness: Steadiness | None) -> Any:
-    """Without the curves, which are for pictures: `regatta records` gives every iteration."""
+    """Return the document without curves, which are for figures: `regatta records` has every iteration."""
     found = plain(steadiness)
     if found is not None:
         del found["curves"]
@@ -31,7 +31,7 @@ def _document(steadiness: Steadiness | None) -> Any:
     return found
 
 
-#: None where invocations have one iteration each
+#: None if invocations have one iteration each
 STEADY: Topic[Steadiness | None] = Topic(
     "steady",
     empty=None,

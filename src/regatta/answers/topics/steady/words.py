@@ -1,4 +1,4 @@
-"""What is said of startup and steady state."""
+"""Describe startup and steady state."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SAYS = {
     UNSTEADY: ("reaches no steady state", "reach no steady state"),
     INCONSISTENT: ("differs from invocation to invocation", "differ from invocation to invocation"),
 }
-#: more places than this are not named in a sentence
+#: maximum number of places to name in a sentence
 _NAMED = 3
 
 
 def steadiness_words(found: Steadiness | None, steady: SteadyState) -> tuple[str, ...]:
-    """The sentences, most telling first; none where invocations have one iteration each."""
+    """Return the sentences, most important first; empty if invocations have one iteration each."""
     if found is None:
         return ()
     sentences = []
@@ -48,7 +48,7 @@ def steadiness_words(found: Steadiness | None, steady: SteadyState) -> tuple[str
 
 
 def summary_words(cells: Sequence[PlannedCell], names: Names) -> tuple[str, ...]:
-    """What the repetitions of an invocation became, where that is not their mean everywhere."""
+    """Report the summary of an invocation's repetitions, unless it is the mean everywhere."""
     benchmarks: dict[str, list[str]] = {}
     for label, summary in dict.fromkeys((cell.place.benchmark, cell.summary) for cell in cells):
         benchmarks.setdefault(summary, []).append(label)
@@ -87,7 +87,7 @@ def _after(iterations: float) -> str:
 
 
 def _unsteady(series: Sequence[SeriesSteadiness]) -> list[str]:
-    """Where invocations of one cell do not agree, or never settle: their mean is no property of the program."""
+    """Report cells whose invocations disagree or never settle: their mean is not a property of the program."""
     odd = [one for one in series if one.kind in (UNSTEADY, INCONSISTENT, SLOWDOWN)]
     odd.sort(key=lambda one: -one.kinds.get(UNSTEADY, 0))
     told = [f"{_kinds(one)} in {one.title}" for one in odd[:_NAMED]]
@@ -129,7 +129,7 @@ def _agreement(series: Sequence[SeriesSteadiness]) -> list[str]:
 
 
 def _warmup(found: Steadiness) -> list[str]:
-    """Does the spec leave out as many iterations as it takes?"""
+    """Report whether the warm-up of the spec is long enough."""
     steady = [one for one in found.series if not math.isnan(one.steady_from)]
     late = [one for one in steady if 2 * one.after_warmup > one.invocations]
     left_out = (

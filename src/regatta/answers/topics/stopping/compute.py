@@ -1,4 +1,4 @@
-"""What the rules of stopping decided on the hosts, and whether it was enough."""
+"""Report the decisions of stopping rules on the hosts, and whether the precision is sufficient."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from regatta.stats.intervals import geometric_mean
 
 @dataclass(frozen=True)
 class StoppedPair:
-    """One comparison of a group (`b_name` is empty where an alternative is alone in its group)."""
+    """One comparison of a group (`b_name` is empty for a single alternative)."""
 
     a_name: str
     b_name: str
-    #: canonical JSON of the metric's parameters, "" when there are none
+    #: canonical JSON of the metric's parameters, "" if none
     parameters: str
-    #: blocks it was decided by, and the standard deviation of their differences of logs; NaN: unknown
+    #: number of blocks behind the decision, and the standard deviation of their differences of logarithms; NaN: unknown
     decided_by: int
     sd: float
-    #: rounds it asked for; None: it had no say, or asks for more, nobody knows how many
+    #: number of rounds needed; None: not considered, or an unknown larger number
     needed: int | None
-    #: half-width of its interval now, in per cent; NaN: undefined
+    #: current half-width of its interval, in percent; NaN: undefined
     reached_percent: float
     reason: str
 
 
 @dataclass(frozen=True)
 class StoppedGroup:
-    """One block group. Rounds are those that count."""
+    """One block group. Only rounds that count are included."""
 
     host: str
     #: `h2 at 2 x minheap`
@@ -49,32 +49,32 @@ class StoppedGroup:
     maximum: int
     #: None: not decided yet
     needed: int | None
-    #: rounds that are recorded, at most over its cells
+    #: number of recorded rounds, the maximum over its cells
     run: int
-    #: invocations of all its cells that the maximum would have taken beyond what is needed
+    #: invocations saved, over all its cells, relative to the maximum number of rounds
     saved: int
-    #: half-width of the widest interval, in per cent; NaN: undefined
+    #: half-width of the widest interval, in percent; NaN: undefined
     reached_percent: float
-    #: whether every comparison that can be made is as narrow as wanted; None: not decided yet, or nothing can be compared
+    #: whether every defined comparison meets the target width; None: not decided yet, or no comparison is defined
     met: bool | None
-    #: alternatives whose pilot shows several modes
+    #: alternatives with several modes in the pilot
     modes: tuple[str, ...]
     pairs: tuple[StoppedPair, ...]
     reason: str
     words: str
 
 
-#: what is within the target but for rounding
+#: tolerance of the target for rounding errors
 _TOLERANCE = 1e-6
 
 
 def judge_stops(context: Context) -> tuple[StoppedGroup, ...]:
-    """For each block group: what was needed, what was run, and how narrow the intervals are."""
+    """Return for each block group the rounds needed, the rounds run, and the widths of the intervals."""
     return tuple(_judge(group, context) for group in context.stops.groups)
 
 
 def stop_words(groups: Sequence[StoppedGroup]) -> tuple[str, ...]:
-    """Sentences: how much was saved, where the target was not met, what is still open."""
+    """Describe the savings, the missed targets and the open decisions."""
     if not groups:
         return ()
     first = groups[0]
@@ -166,7 +166,7 @@ def _group_words(
 
 
 def _intervals(a: PlannedCell, b: PlannedCell | None, context: Context) -> list[tuple[Interval | None, str]]:
-    """The interval of each series of a comparison, with the series' parameters."""
+    """Return the interval of each series of a comparison, with the series' parameters."""
     samples, level = context.samples, context.facts.level
     if b is None:
         return [(geometric_mean(s.values, level), s.parameters_text) for s in samples.own(a)] or [(None, "")]
@@ -205,7 +205,7 @@ def _pair(
 
 
 def _half_width_percent(interval: Interval | None) -> float:
-    """Half of the interval on logs, as the per cent by which a ratio may be larger."""
+    """Return half of the interval on the log scale, as the percentage by which a ratio can be larger."""
     if interval is None or math.isnan(interval.low) or interval.low <= 0.0 or math.isinf(interval.high):
         return math.nan
     return 100.0 * (math.sqrt(interval.high / interval.low) - 1.0)

@@ -1,4 +1,4 @@
-"""The topic of stopping: how many rounds each block group needed, and what they gave."""
+"""The section of stopping: the rounds that each block group needed, and the resulting precision."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from regatta.figures.text import plot_text, show_percent
 _COLUMNS = ("block group", "rounds needed", "run", "target", "widest interval", "target met", "why")
 _ROW_PX = 34
 _FRAME_PX = 86
-#: more rows are no picture
+#: with more rows, the figure is unreadable
 _ROWS_AT_MOST = 60
 
 
 def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | None:
-    """A table and a figure of the rounds needed; None where the number of rounds was fixed."""
+    """Return a table and a figure of the rounds needed; None if the number of rounds was fixed."""
     if not groups:
         return None
     figure = _figure(groups, view)
@@ -35,7 +35,7 @@ def stopping_section(groups: Sequence[StoppedGroup], view: View) -> Section | No
 
 
 def stopping_tables(groups: Sequence[StoppedGroup], view: View) -> list[Table]:
-    """What each block group needed, and the comparisons that decided."""
+    """Return the rounds that each block group needed, and the decisive comparisons."""
     rows = [_row(group, view) for group in groups]
     return [Table("Block groups", _COLUMNS, rows, frozenset({1, 2, 3, 4})), _pair_table(groups, view)]
 
@@ -83,7 +83,7 @@ def _pair_table(groups: Sequence[StoppedGroup], view: View) -> Table:
 
 
 def _figure(groups: Sequence[StoppedGroup], view: View) -> Figure:
-    """A bar a group, those that needed most first."""
+    """Draw one bar per group, those with the most rounds first."""
     chosen = sorted(groups, key=lambda group: -(group.needed or group.maximum))[:_ROWS_AT_MOST]
     names = [_name(group, view) for group in chosen]
     rows = list(range(len(chosen)))

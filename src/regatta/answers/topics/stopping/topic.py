@@ -1,4 +1,4 @@
-"""Block groups whose number of rounds was not fixed, and whether it was enough."""
+"""The topic of block groups with a variable number of rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Over a suite: geometric means of ratios, for these benchmarks and for benchmarks like these."""
+"""Compute geometric means of ratios over a suite, for these benchmarks and for similar benchmarks."""
 
 from __future__ import annotations
 
@@ -36,42 +36,42 @@ class SuiteComparison:
     suite: str
     a_name: str
     b_name: str
-    #: a cell (of the first benchmark) that stands for the alternative in figures
+    #: a cell (of the first benchmark) that represents the alternative in figures
     a: str
-    #: without its size where that differs between the benchmarks
+    #: without its size if that differs between benchmarks
     heap: Heap
     metric: str
     better: Better
-    #: only those that both sides completed
+    #: only benchmarks that both sides completed
     members: tuple[SuiteMember, ...]
-    #: benchmark and why it is in no mean
+    #: excluded benchmarks with reasons
     left_out: tuple[tuple[str, str], ...]
-    #: how well the mean of these very benchmarks is known
+    #: mean with an interval for exactly these benchmarks
     these: Interval
-    #: what it says of further benchmarks, were these a random sample of them
+    #: mean with an interval for similar benchmarks, treating these as a random sample
     like_these: Interval
-    #: does it matter, by theta, on these benchmarks: `yes`, `no`, `open`; "" undefined
+    #: whether it is practically significant on these benchmarks: `yes`, `no`, `open`; "" if undefined
     practical: str
     words: str
 
     @property
     def generalises(self) -> bool:
-        """Is a difference shown for benchmarks like these, too?"""
+        """Return whether the difference is significant for similar benchmarks, too."""
         return self.like_these.low > 1.0 or self.like_these.high < 1.0
 
 
-#: one benchmark is no suite
+#: a suite has at least two benchmarks
 _LEAST_BENCHMARKS = 2
 
 _Measured = list[tuple[Pair, Contrast]]
 
 
 def judge_suites(context: Context) -> tuple[SuiteComparison, ...]:
-    """Geometric means of the ratios of each host, suite, heap setting, alternative and baseline.
+    """Return geometric means of the ratios of each host, suite, heap setting, alternative and baseline.
 
     Returns:
-        Suites of which both sides completed at least two benchmarks, in the order of the plan. A benchmark that a side did not
-        complete, or that has many settings and so no one ratio, is left out and named.
+        Suites of which both sides completed at least two benchmarks, in plan order. A benchmark that a side did not
+        complete, or that has many settings and thus several ratios, is excluded and reported.
     """
     groups: dict[tuple[object, ...], _Measured] = {}
     for pair, of_pair in zip(context.pairs, context.ratios, strict=True):
@@ -128,7 +128,7 @@ def _one(measured: _Measured, context: Context) -> SuiteComparison | None:
 
 
 def _why_not(several: _Measured) -> str:
-    """Why a benchmark has no one ratio; "" when it has."""
+    """Return why a benchmark has no unique ratio; "" if it has one."""
     if len(several) > 1:
         return f"{len(several)} settings, so no one ratio"
     interval = several[0][1].interval
@@ -138,7 +138,7 @@ def _why_not(several: _Measured) -> str:
 
 
 def _variance(contrast: Contrast) -> float:
-    """Of the logarithm of a ratio, from its interval; NaN where it has none."""
+    """Return the variance of the logarithm of a ratio, from its interval; NaN without an interval."""
     interval: Interval = contrast.interval
     if not (math.isfinite(interval.low) and math.isfinite(interval.high) and interval.low > 0.0):
         return math.nan

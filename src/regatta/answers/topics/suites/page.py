@@ -1,4 +1,4 @@
-"""The topic of suites: each benchmark's ratio, their geometric mean, and what it says of other benchmarks."""
+"""The section of suites: each benchmark's ratio, their geometric mean, and its interval for similar benchmarks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN = Look("@ink", "circle", "solid")
 
 
 def suites_section(found: Sequence[SuiteComparison], view: View) -> Section | None:
-    """Forest plots with the means below their benchmarks, and a table; None where no suite has two benchmarks."""
+    """Return forest plots with means below their benchmarks, and a table; None if no suite has two benchmarks."""
     if not found:
         return None
     groups: dict[str, list[SuiteComparison]] = {}
@@ -77,7 +77,7 @@ def _rows(suite: SuiteComparison, look: Look) -> list[RatioRow]:
 
 
 def suites_tables(found: Sequence[SuiteComparison], view: View) -> list[Table]:
-    """Both intervals of every suite, and what is left out of it."""
+    """Return both intervals of every suite, and its excluded benchmarks."""
     columns = (
         "host",
         "suite",

@@ -1,4 +1,4 @@
-"""Geometric means over the benchmarks of a suite."""
+"""The topic of geometric means over the benchmarks of a suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _document(suites: Sequence[SuiteComparison]) -> list[dict[str, Any]]:
 
 
 def _rows(suites: Sequence[SuiteComparison]) -> Iterator[dict[str, Any]]:
-    """For these benchmarks, and for benchmarks like these; `value` is the ratio a/b."""
+    """Yield means for these and for similar benchmarks; `value` is the ratio a/b."""
     for suite in suites:
         common = {**place_of(suite), "benchmark": suite.suite, "a": suite.a_name, "b": suite.b_name}
         yield {**common, "kind": "suite", **row_of(suite.these), "practical": suite.practical}
