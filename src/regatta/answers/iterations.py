@@ -66,8 +66,9 @@ class Batch:
 
 
 def read_series(connection: duckdb.DuckDBPyConnection, records: str, least: int = 2) -> Iterator[Batch]:
-    """Iterate over the series of some records: an invocation's iterations of its cell's metric, for each set of
-    parameters.
+    """Iterate over the series of some records.
+
+    A series contains an invocation's iterations of its cell's metric, for one set of parameters.
 
     Args:
         connection: with the temporary table `planned` (`regatta.answers.samples`).

@@ -85,8 +85,7 @@ def platforms_of(
 def impossible_by_platform(
     impossible: Sequence[tuple[str, str, tuple[str, ...]]], platforms: Sequence[Platform]
 ) -> tuple[tuple[str, str], ...]:
-    """Return impossible cells with reasons; if they are possible on some hosts, name the platforms or hosts where they
-    are not.
+    """Return impossible cells with reasons, and with platforms or hosts if they are possible on others.
 
     Args:
         impossible: label, reason and hosts (empty: unknown).

@@ -135,8 +135,9 @@ class PlannedCell:
     summary: Summary = "mean"
 
     def summary_of(self, metric: str) -> Summary:
-        """Return the statistic of a metric: a median applies to all metrics; min and max only to the cell's own, else the
-        mean.
+        """Return the statistic of a metric: a median applies to all metrics, min and max only to the cell's own.
+
+        For another metric it is unknown whether its minimum or maximum is undisturbed, so its statistic is the mean.
         """
         return self.summary if metric == self.metric or self.summary == "median" else "mean"
 

@@ -45,9 +45,7 @@ def _place(one: Comparison) -> tuple[str, ...]:
 
 
 def _significant(one: Comparison, level: float) -> str:
-    """Return `yes` if it is practically and, after adjustment, statistically significant; `no` if it does not matter;
-    else `open`.
-    """
+    """Return `yes` if the difference is practically significant, also after Holm; `no` if it is not; else `open`."""
     if one.practical == "yes" and not one.p_holm < 1 - level:
         return "open"
     return one.practical

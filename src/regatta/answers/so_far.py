@@ -28,7 +28,7 @@ class Estimates:
     """The interim comparisons of one experiment, updated after new records, within 5 % of the time."""
 
     def __init__(self, folder: Folder, apart: Callable[[Callable[[], None]], bool] = _directly) -> None:
-        """`apart`: runs the computation and returns whether it finished; if it did not, no further computation starts."""
+        """Use `apart` to run the computation. It returns whether it finished; if not, no further computation starts."""
         self._folder = folder
         self._apart = apart
         self._imported = False

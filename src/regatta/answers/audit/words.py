@@ -25,7 +25,7 @@ def findings_of(audit: Audit) -> Audit:
 
 
 def percent(share: float) -> str:
-    """Format a share: `18 %`; one decimal below 10 %, and never 0 for a nonzero share."""
+    """Format a share: `18 %`; one decimal below 10 %, and above 0 for every nonzero share."""
     value = 100.0 * share
     if value == 0.0 or value >= 9.95:
         return f"{value:.0f} %"

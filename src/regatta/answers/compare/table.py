@@ -106,8 +106,8 @@ def read_foreign(
 
     Args:
         path: the file.
-        value: the column of numbers. Rows in which it is empty (or NA, NaN, null, none) are left out and counted.
         value: the column of numbers. Rows with an empty value (or NA, NaN, null, none) are excluded and counted.
+        by: the column of groups.
         block: the column of measurements taken together, or None. A group may have one value per block (and combination
             of factors).
         factors: columns of all factors; `by` is prepended if it is missing.

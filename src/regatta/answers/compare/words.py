@@ -18,7 +18,7 @@ _MOST = 10
 
 
 def foreign_sentences(answer: ForeignAnswer) -> list[str]:
-    """List the significant pairs, then the pairs without a significant difference, then those that cannot be compared."""
+    """List the significant pairs, then the pairs without a significant difference, then the pairs that cannot be compared."""
     if len(answer.means) == 1:
         return [f"only one group ({next(iter(answer.means))}), so there is nothing to compare it with"]
     pairs, how = _pairs(answer)
@@ -67,8 +67,9 @@ def _pairs(answer: ForeignAnswer) -> tuple[list[tuple[str, str, Interval]], str]
 
 
 def _baselines(answer: ForeignAnswer) -> dict[tuple[str, str], float]:
-    """Return b's mean for every a and b, over the values behind their difference: with blocks, the blocks that contain
-    both.
+    """Return b's mean for every a and b, over the values behind their difference.
+
+    With blocks, these are the values of the blocks that contain both.
 
     NaN if no block contains both: a difference through a chain of other groups is not relative to a single level.
     """

@@ -36,8 +36,9 @@ class PastPoint:
 
 @dataclass(frozen=True)
 class LevelShift:
-    """A shift of one series. `since`: index of the first experiment after it. `ratio`: after to before, over the
-    experiments between the neighbouring shifts.
+    """A shift of one series. `since`: index of the first experiment after it.
+
+    `ratio`: after to before, over the experiments between the neighbouring shifts.
     """
 
     since: int

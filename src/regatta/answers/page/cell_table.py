@@ -52,9 +52,8 @@ class Bar:
 class Row:
     """One cell. `place`: host, benchmark, heap, configuration, metric. `perturbed`: number of perturbed invocations.
 
-    `first` marks the first row of a heap setting. `verdict` is `better`, `worse` or empty. `matters`: whether the
-    difference
-    is practically significant: `yes`, `no`, `open` or empty.
+    `first` marks the first row of a heap setting. `verdict` is `better`, `worse` or empty.
+    `matters`: whether the difference is practically significant: `yes`, `no`, `open` or empty.
     """
 
     cell_id: str

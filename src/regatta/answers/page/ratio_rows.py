@@ -32,8 +32,9 @@ class RatioRow:
 
 @dataclass(frozen=True)
 class RatioFrame:
-    """Properties that the figures of a group share: `what` is the axis title, `span` its range, `theta_percent` the
-    shaded band.
+    """Shared properties of the figures of a group.
+
+    `what`: title of the axis. `span`: its range. `theta_percent`: the shaded band.
     """
 
     what: str
@@ -42,8 +43,7 @@ class RatioFrame:
 
 
 def ratio_figures(rows_by_place: Mapping[str, Sequence[RatioRow]], frame: RatioFrame) -> list[Figure]:
-    """Draw ratios: one figure with a heading per place (such as `heap 2×`), or one figure per place if there are many
-    rows.
+    """Draw ratios in one figure with a heading per place (such as `heap 2×`), or many rows in one figure per place.
 
     Return no figure if no row has a number.
     """

@@ -56,9 +56,7 @@ def chat_words(chat: Chat) -> tuple[str, ...]:
 
 
 def first_words(chat: Chat) -> tuple[str, ...]:
-    """Return the first sentences of an answer: modes against platform threads, starting with the server's cost per
-    message.
-    """
+    """Return the first sentences of an answer: modes against platform threads, server cost per message first."""
     return tuple(words for metric in _metrics(chat) for words in mode_words(chat, HEADLINE_PAIRS, metric))
 
 
@@ -129,7 +127,7 @@ def _idle(chat: Chat, contrasts: Sequence[ModeContrast]) -> str:
 
 
 def _compared(contrasts: Sequence[ModeContrast], where: str) -> str:
-    """`temurin-25 g1, closed loop: messages delivered, virtual threads / platform threads: at 20 connections no difference shown; ...`."""
+    """Return `temurin-25 g1, closed loop: messages delivered, virtual threads / platform threads: at 20 connections ...`."""
     ordered = sorted(contrasts, key=lambda contrast: contrast.connections)
     first = ordered[0]
     mode, base = mode_name(first.mode), mode_name(first.base)

@@ -39,9 +39,7 @@ class DistilledCost:
 
 @dataclass(frozen=True)
 class Overhead:
-    """Ratio of a cell's mean total cost to the distilled cost of its benchmark, host, runtime and modifiers: a lower
-    bound.
-    """
+    """A cell's mean total cost over the distilled cost of its benchmark, host, runtime and modifiers: a lower bound."""
 
     cell_id: str
     place: Place = field(
@@ -90,7 +88,7 @@ def judge_overheads(context: Context) -> Overheads:
 
 
 def plain_series(samples: Samples, cell: PlannedCell, metric: str) -> Series | None:
-    """Return the series of a metric without parameters and with a unit of time; None if there is none.
+    """Return the series of a metric without parameters and with a unit of time; None if missing.
 
     If first and later iterations are separate, return that of the later ones.
     """
@@ -138,9 +136,7 @@ def _judge(
 
 
 def _by_round(series: Series | None) -> dict[int, float]:
-    """Return round -> value in s. Each cell has one invocation per round, and disturbances of a round are common to its
-    cells.
-    """
+    """Return round -> value in s. A cell has one invocation per round; a disturbed round affects all its cells."""
     if series is None:
         return {}
     factor = UNITS[series.unit][1]

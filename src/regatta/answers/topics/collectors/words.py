@@ -84,7 +84,7 @@ def _place(cell: PlannedCell, names: Names) -> str:
 
 
 def _overhead_words(cells: Sequence[PlannedCell], resource: Resource, told: _Sources) -> str:
-    """`the least that collecting adds to the time of h2 at 2 x minheap is 12 % (9 to 15) with g1 and ...`, the least first."""
+    """Describe the lower-bound overhead of each collector in one resource, smallest first; "" if none is significant."""
     found = [told.overheads.get((cell.place.host, cell.cell_id, resource)) for cell in cells]
     known = [(c, o.ratio) for c, o in zip(cells, found, strict=True) if o and math.isfinite(o.ratio.low)]
     shown = sorted((pair for pair in known if pair[1].low > 1.0), key=lambda pair: pair[1].point)

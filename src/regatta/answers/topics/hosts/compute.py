@@ -118,7 +118,7 @@ def _over_hosts(platform: Platform, sides: Sides, context: Context) -> HostCompa
 
 
 def _practical(ratio: Interval, own: Sequence[Comparison], depends: bool, theta_percent: float) -> str:
-    """Return `open` if the difference depends on the host and is practically significant on only some hosts."""
+    """Return the pooled verdict; `open` if the difference depends on the host and matters on only some hosts."""
     pooled = practical(ratio, theta_percent)
     same = {(one.practical, one.ratio.point < 1.0) for one in own} == {(pooled, ratio.point < 1.0)}
     return pooled if same or not depends or not pooled else "open"
@@ -143,9 +143,7 @@ def counted_as(pairs: Sequence[Pair]) -> str:
 
 
 def families_over_hosts(context: Context) -> list[HostFamily]:
-    """Test all alternatives of a benchmark and heap (F test), for more than two alternatives on a platform with several
-    hosts.
-    """
+    """Test all alternatives of a benchmark and heap (F test), if more than two, on platforms with several hosts."""
     groups: dict[tuple[object, ...], list[tuple[PlannedCell, Series]]] = {}
     for cell in context.samples.cells:
         for series in context.samples.own(cell):

@@ -213,7 +213,7 @@ def _standing(name: str, pairs: Sequence[TukeyPair], better: Better) -> float:
 
 
 def _lacking(of: _Members, present: Sequence[str], hosts: Sequence[str]) -> list[str]:
-    """Report collectors that some of these hosts lack, and those that all lack."""
+    """Report collectors without values on some or all of these hosts."""
     words = []
     for name in of.collectors:
         without = [host for host in hosts if (host, name) not in of.series]

@@ -48,9 +48,7 @@ class CellLevels:
 
     @property
     def spread_percent(self) -> tuple[float, ...]:
-        """Return the standard deviation that each level adds, in percent of the mean; 0 for a level without visible
-        variance.
-        """
+        """Return the standard deviation that each level adds, in percent of the mean; 0 if not visible."""
         return tuple(
             100.0 * max(0.0, t) ** 0.5 / abs(self.mean) if self.mean else float("nan") for t in self.t_squared
         )

@@ -59,7 +59,7 @@ class Outliers:
 
 
 def find_outliers(context: Context) -> Outliers:
-    """Find the outliers of each cell, and compute every comparison without them.
+    """Find the outliers of each cell, and test how they influence the comparisons.
 
     Returns:
         Outliers of the cells' own metric, in plan order, and the comparisons with any outlier or perturbed value on

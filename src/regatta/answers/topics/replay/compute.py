@@ -132,7 +132,7 @@ def _pairs(plain: Family, other: Family) -> tuple[list[ControlledPair], int]:
                 plain.place, plain.metric, plain.parameters, pair.a_name, pair.b_name, pair.ratio, ratio, agreement(pair.ratio, ratio),
             )
         )  # fmt: skip
-    # Count every pair of planned collectors, even those that the families lack.
+    # Count every pair of planned collectors, even pairs that the families lack.
     names = len(set(plain.names) & set(other.names))
     return found, names * (names - 1) // 2 - len(found)
 

@@ -1,8 +1,7 @@
 """Compute scores against a reference machine: copies x reference time / elapsed time, and their geometric mean.
 
 Source: J. Bucek, K.-D. Lange, J. von Kistowski, SPEC CPU2017: Next-Generation Compute Benchmark, ICPE 2018 (ratios, speed
-and
-rate, geometric means); Fleming and Wallace, CACM 29 (1986).
+and rate, geometric means); Fleming and Wallace, CACM 29 (1986).
 """
 
 from __future__ import annotations
